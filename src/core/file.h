@@ -1,0 +1,53 @@
+/* file.h -- files from outside, read by mapping; files of ours, written whole or not at all. */
+#ifndef LAM_CORE_FILE_H
+#define LAM_CORE_FILE_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+/* A read-only mapping.  An empty file maps to size 0 and a non-NULL address. */
+typedef struct lam_map {
+    const unsigned char *data;
+    size_t size;
+} lam_map;
+
+lam_status lam_map_open(lam_map *out, const char *path);
+void lam_map_close(lam_map *map); /* fine on a zeroed or closed map */
+
+/* Atomic writing.  Bytes go to a temporary name beside `path`; finish() flushes, fsyncs, renames
+ * over `path` and fsyncs the folder, so that a crash at any moment leaves the old file or the new
+ * one.  abort() removes the temporary file.  Both free the object, whatever they return. */
+typedef struct lam_outfile lam_outfile;
+
+lam_status lam_outfile_open(lam_outfile **out, const char *path);
+lam_status lam_outfile_write(lam_outfile *file, const void *data, size_t size);
+lam_status lam_outfile_finish(lam_outfile *file);
+void lam_outfile_abort(lam_outfile *file); /* NULL is fine */
+
+/* open + write + finish for small files. */
+lam_status lam_file_save(const char *path, const void *data, size_t size);
+/* The whole file as a NUL-terminated string, *out owned by the caller (free).  Refuses more than
+ * `limit` bytes. */
+lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit);
+
+/* Makes a folder and its parents; an existing folder is fine. */
+lam_status lam_dir_make(const char *path);
+int lam_path_exists(const char *path);
+/* dir + "/" + name into out (size bytes); LAM_ERR_ARG if it does not fit. */
+lam_status lam_path_join(char *out, size_t size, const char *dir, const char *name);
+
+/* Atomic replacement of a whole folder: the caller fills `temporary` (a sibling of `target`), then
+ * this fsyncs every file in it and puts it in the place of `target` by renaming (exchanging the two
+ * names where the system can), and removes the old one.  A crash at any moment leaves either
+ * `target`, or `target`.old beside a complete `target`; lam_dir_recover() undoes a half-done swap. */
+lam_status lam_dir_replace(const char *target, const char *temporary);
+lam_status lam_dir_recover(const char *target);
+/* Removes a folder and everything in it; a missing one is fine. */
+lam_status lam_dir_remove(const char *path);
+
+/* Test hook: called before every write, fsync and rename of this file's functions with the word
+ * "write", "fsync" or "rename"; a non-zero return makes that call fail with this errno. */
+extern int (*lam_file_fault)(const char *what);
+
+#endif
