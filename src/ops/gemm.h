@@ -1,0 +1,32 @@
+/* gemm.h -- matrix products: every linear map, its two gradients, and convolutions by rows. */
+#ifndef LAM_OPS_GEMM_H
+#define LAM_OPS_GEMM_H
+
+#include "ops/types.h"
+
+typedef enum lam_trans {
+    LAM_KEEP, /* the operand is stored as it is used */
+    LAM_FLIP  /* the operand is stored transposed */
+} lam_trans;
+
+/* For each of `batch` products:  C = A B + beta C,  then C = drop(relu(C + bias)) as far as asked.
+ * All matrices are row-major.  A is m x k (stored k x m when flipped), B is k x n (stored n x k
+ * when flipped), C is m x n.  Operands move on by step_* from one product to the next; a step of 0
+ * reuses the operand, and step_c = 0 sums all products into one C.
+ * Weights are stored [out][in] as in PyTorch, so for y = x W^T:
+ *   y  = A=x  B=W flipped;     dx = A=dy  B=W kept;     dW = A=dy flipped  B=x kept, beta = 1. */
+typedef struct lam_gemm {
+    int m, n, k, batch;
+    lam_trans ta, tb;
+    const void *a, *b; /* ACT */
+    void *c;           /* c_class: ACT, or WIDE for gradients of parameters */
+    lam_class c_class;
+    size_t lda, ldb, ldc;
+    size_t step_a, step_b, step_c;
+    double beta;      /* 0 (C is not read) or 1 */
+    const void *bias; /* WIDE [n], or NULL */
+    int relu;         /* 0 or 1 */
+    lam_drop drop; /* rows are counted through the batch: product i, row r is i * m + r; width n */
+} lam_gemm;
+
+#endif
