@@ -1,0 +1,57 @@
+/* cpu.h -- what the files of the cpu back-end share: the device, its scratch, the names of the ops.
+ *
+ * float everywhere (ACT = WIDE = float), no padding, OpenMP threads.  Work is cut into chunks whose
+ * number and borders depend on the shapes alone, each chunk is computed by one thread, and partial
+ * sums are added in chunk order: except inside the GEMM library no result depends on the number of
+ * threads.  Nothing outside ops/cpu includes this. */
+#ifndef LAM_OPS_CPU_CPU_H
+#define LAM_OPS_CPU_CPU_H
+
+#include "ops/ops.h"
+
+#include <assert.h>
+
+typedef struct lam_cpu_dev {
+    lam_dev base;
+    int threads;   /* >= 1; for `#pragma omp parallel for num_threads(dev->threads)` */
+    void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
+    size_t scratch_bytes;
+} lam_cpu_dev;
+
+static inline lam_cpu_dev *lam_cpu(lam_dev *dev)
+{
+    return (lam_cpu_dev *)dev;
+}
+
+/* The scratch of the running operation, which reserve() promised to be large enough. */
+static inline void *lam_cpu_scratch(const lam_cpu_dev *dev, size_t bytes)
+{
+    assert(bytes <= dev->scratch_bytes);
+    (void)bytes;
+    return dev->scratch;
+}
+
+/* Bytes of scratch each family needs for the largest shapes; reserve() takes the maximum. */
+size_t lam_cpu_attn_scratch(const lam_work *largest, int threads);
+size_t lam_cpu_rowwise_scratch(const lam_work *largest);
+
+void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a);
+void lam_cpu_norm_fwd(lam_dev *dev, const lam_norm *a);
+void lam_cpu_norm_bwd(lam_dev *dev, const lam_norm *a);
+void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
+void lam_cpu_dropout(lam_dev *dev, const lam_dropout *a);
+void lam_cpu_copy(lam_dev *dev, const lam_copy *a);
+void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a);
+void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a);
+void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_cpu_interp_fwd(lam_dev *dev, const lam_interp *a);
+void lam_cpu_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_cpu_embed_fwd(lam_dev *dev, const lam_embed *a);
+void lam_cpu_embed_bwd(lam_dev *dev, const lam_embed *a);
+void lam_cpu_xent(lam_dev *dev, const lam_xent *a);
+void lam_cpu_gather(lam_dev *dev, const lam_pick *a);
+void lam_cpu_scatter(lam_dev *dev, const lam_pick *a);
+void lam_cpu_gnorm(lam_dev *dev, const lam_gnorm *a);
+void lam_cpu_update(lam_dev *dev, const lam_update *a);
+
+#endif
