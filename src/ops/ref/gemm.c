@@ -1,0 +1,54 @@
+/* ref/gemm.c -- matrix products by the schoolbook rule, Eq. 1 and every other linear map.
+ *
+ * One sum per element, terms in the order of k.  The gradients of C = A B are products too
+ * (dA = dC B^T, dB = A^T dC), so there is no backward function here. */
+#include "ops/ref/ref.h"
+
+#include <assert.h>
+
+/* Element (row, col) of a matrix, or of the transpose of what is stored. */
+static double element(const double *p, size_t ld, lam_trans trans, size_t row, size_t col)
+{
+    return trans == LAM_KEEP ? p[row * ld + col] : p[col * ld + row];
+}
+
+/* drop(relu(x + bias)), as far as asked; `row` counts through the batch. */
+static double finish(const lam_gemm *a, double x, size_t row, size_t col)
+{
+    if (a->bias)
+        x += ((const double *)a->bias)[col];
+    if (a->relu && x < 0.0)
+        x = 0.0;
+    return x * lam_ref_mask(&a->drop, (size_t)a->n, row, col);
+}
+
+/* One product.  `first` and `last` say whether it is the first and last one to be summed into this
+ * C: what C held before counts once, and the sum is finished once. */
+static void product(const lam_gemm *a, size_t i, int first, int last)
+{
+    const double *x = (const double *)a->a + i * a->step_a;
+    const double *y = (const double *)a->b + i * a->step_b;
+    double *c = (double *)a->c + i * a->step_c;
+    const size_t m = (size_t)a->m, n = (size_t)a->n, k = (size_t)a->k;
+    const size_t above = a->step_c == 0 ? 0 : i * m; /* rows of C in earlier products */
+
+    for (size_t row = 0; row < m; row++)
+        for (size_t col = 0; col < n; col++) {
+            double *out = &c[row * a->ldc + col];
+            double sum = !first ? *out : a->beta == 0.0 ? 0.0 : a->beta * *out;
+            for (size_t t = 0; t < k; t++)
+                sum += element(x, a->lda, a->ta, row, t) * element(y, a->ldb, a->tb, t, col);
+            *out = last ? finish(a, sum, above + row, col) : sum;
+        }
+}
+
+void lam_ref_gemm(lam_dev *dev, const lam_gemm *a)
+{
+    (void)dev;
+    assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
+    assert(a->beta == 0.0 || a->beta == 1.0);
+    const size_t batch = (size_t)a->batch;
+    const int separate = a->step_c != 0;
+    for (size_t i = 0; i < batch; i++)
+        product(a, i, separate || i == 0, separate || i + 1 == batch);
+}

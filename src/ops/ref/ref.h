@@ -1,0 +1,56 @@
+/* ref.h -- the reference back-end: double precision, naive, serial.
+ *
+ * This folder is the executable specification of ops/.  Every operation is the shortest loop that
+ * says what the paper says; the other back-ends are tested against it.  It refuses speed: no
+ * threads, no fusion, no blocking, and no source shared with another back-end.  Both element
+ * classes are double and widths are not padded, yet every stride is honoured. */
+#ifndef LAM_OPS_REF_REF_H
+#define LAM_OPS_REF_REF_H
+
+#include "core/rng.h"
+#include "ops/ops.h"
+
+typedef struct lam_ref_dev {
+    lam_dev base;
+    double *scores; /* one row of attention scores; owned, set aside by reserve */
+    size_t n_scores;
+} lam_ref_dev;
+
+extern const lam_ops lam_ops_ref;
+
+void lam_ref_gemm(lam_dev *dev, const lam_gemm *a);
+void lam_ref_norm_fwd(lam_dev *dev, const lam_norm *a);
+void lam_ref_norm_bwd(lam_dev *dev, const lam_norm *a);
+void lam_ref_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
+void lam_ref_dropout(lam_dev *dev, const lam_dropout *a);
+void lam_ref_copy(lam_dev *dev, const lam_copy *a);
+void lam_ref_colsum(lam_dev *dev, const lam_colsum *a);
+void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a);
+void lam_ref_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_ref_interp_fwd(lam_dev *dev, const lam_interp *a);
+void lam_ref_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_ref_embed_fwd(lam_dev *dev, const lam_embed *a);
+void lam_ref_embed_bwd(lam_dev *dev, const lam_embed *a);
+void lam_ref_xent(lam_dev *dev, const lam_xent *a);
+void lam_ref_gather(lam_dev *dev, const lam_pick *a);
+void lam_ref_scatter(lam_dev *dev, const lam_pick *a);
+void lam_ref_gnorm(lam_dev *dev, const lam_gnorm *a);
+void lam_ref_update(lam_dev *dev, const lam_update *a);
+
+/* Row `row` of block `block` of a view of doubles; NULL stays NULL. */
+static inline double *lam_ref_row(lam_view view, size_t ld, size_t block, size_t row)
+{
+    return view.p ? (double *)view.p + block * view.step + row * ld : NULL;
+}
+
+/* drop(x) = x * this: 0 for a dropped element, the inverse of the kept share for a kept one. */
+static inline double lam_ref_mask(const lam_drop *d, size_t width, size_t row, size_t col)
+{
+    if (d->p == 0.0)
+        return 1.0;
+    const uint64_t index = (uint64_t)row * ((width + 7) / 8 * 8) + col;
+    const int keep = lam_drop_keep(d->seed, d->step, d->site, index, lam_drop_threshold(d->p));
+    return keep ? lam_drop_scale(d->p) : 0.0;
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* ref/table.c -- the reference device (host memory and one row of scratch) and its table. */
+#include "core/arena.h"
+#include "ops/ref/ref.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Ignores the options: there is one thread and one precision. */
+static lam_status ref_open(lam_dev **out, const lam_dev_options *options)
+{
+    (void)options;
+    *out = NULL;
+    lam_ref_dev *ref = calloc(1, sizeof *ref);
+    if (!ref)
+        return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for the device itself");
+    ref->base = (lam_dev){.ops = &lam_ops_ref, .act = LAM_F64, .wide = LAM_F64, .pad = 1};
+    *out = &ref->base;
+    return LAM_OK;
+}
+
+static void ref_close(lam_dev *dev)
+{
+    if (!dev)
+        return;
+    free(((lam_ref_dev *)dev)->scores);
+    free(dev);
+}
+
+static size_t ref_reserve_bytes(const lam_dev *dev, const lam_work *largest)
+{
+    (void)dev;
+    return (size_t)largest->keys * sizeof(double);
+}
+
+/* Grows only, so that a smaller plan does not take from a larger one. */
+static lam_status ref_reserve(lam_dev *dev, const lam_work *largest)
+{
+    lam_ref_dev *ref = (lam_ref_dev *)dev;
+    const size_t keys = (size_t)largest->keys;
+    if (keys <= ref->n_scores)
+        return LAM_OK;
+    double *scores = realloc(ref->scores, ref_reserve_bytes(dev, largest));
+    if (!scores)
+        return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for %zu attention scores", keys);
+    ref->scores = scores;
+    ref->n_scores = keys;
+    return LAM_OK;
+}
+
+static lam_status ref_alloc(lam_dev *dev, void **out, size_t bytes)
+{
+    (void)dev;
+    *out = NULL;
+    const size_t whole = (bytes / LAM_ALIGN + 1) * LAM_ALIGN; /* never 0 */
+    if (whole >= bytes)
+        *out = aligned_alloc(LAM_ALIGN, whole);
+    if (!*out)
+        return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for %zu bytes", bytes);
+    memset(*out, 0, whole);
+    return LAM_OK;
+}
+
+static void ref_release(lam_dev *dev, void *memory)
+{
+    (void)dev;
+    free(memory);
+}
+
+static void ref_upload(lam_dev *dev, void *dst, const void *host, size_t bytes)
+{
+    (void)dev;
+    if (bytes)
+        memcpy(dst, host, bytes);
+}
+
+static lam_status ref_download(lam_dev *dev, void *host, const void *src, size_t bytes)
+{
+    (void)dev;
+    if (bytes)
+        memcpy(host, src, bytes);
+    return LAM_OK;
+}
+
+static void ref_zero(lam_dev *dev, void *dst, size_t bytes)
+{
+    (void)dev;
+    if (bytes)
+        memset(dst, 0, bytes);
+}
+
+static lam_status ref_sync(lam_dev *dev)
+{
+    (void)dev;
+    return LAM_OK; /* nothing is ever queued, and nothing can go wrong */
+}
+
+const lam_ops lam_ops_ref = {
+    .name = "ref",
+    .summary = "float64, naive loops, one thread",
+    .open = ref_open,
+    .close = ref_close,
+    .reserve = ref_reserve,
+    .reserve_bytes = ref_reserve_bytes,
+    .alloc = ref_alloc,
+    .release = ref_release,
+    .upload = ref_upload,
+    .download = ref_download,
+    .zero = ref_zero,
+    .sync = ref_sync,
+    .gemm = lam_ref_gemm,
+    .norm_fwd = lam_ref_norm_fwd,
+    .norm_bwd = lam_ref_norm_bwd,
+    .relu_bwd = lam_ref_relu_bwd,
+    .dropout = lam_ref_dropout,
+    .copy = lam_ref_copy,
+    .colsum = lam_ref_colsum,
+    .attn_fwd = lam_ref_attn_fwd,
+    .attn_bwd = lam_ref_attn_bwd,
+    .interp_fwd = lam_ref_interp_fwd,
+    .interp_bwd = lam_ref_interp_bwd,
+    .embed_fwd = lam_ref_embed_fwd,
+    .embed_bwd = lam_ref_embed_bwd,
+    .xent = lam_ref_xent,
+    .gather = lam_ref_gather,
+    .scatter = lam_ref_scatter,
+    .gnorm = lam_ref_gnorm,
+    .update = lam_ref_update,
+};

@@ -1,0 +1,86 @@
+/* ref/vocab.c -- the specification of what touches token ids: embedding rows, softmax
+ * cross-entropy (Eq. 4, whose printed product of logs is meant as a sum), row lists. */
+#include "ops/ref/ref.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* The table row of an id, or NULL when it belongs to another table. */
+static double *table_row(const lam_embed *a, const void *table, size_t r)
+{
+    const int32_t id = ((const int32_t *)a->ids)[r];
+    if (id < a->first || id - a->first >= a->count)
+        return NULL;
+    return (double *)(uintptr_t)table + (size_t)(id - a->first) * (size_t)a->ld;
+}
+
+void lam_ref_embed_fwd(lam_dev *dev, const lam_embed *a)
+{
+    (void)dev;
+    for (size_t r = 0; r < (size_t)a->rows; r++) {
+        const double *row = table_row(a, a->table, r);
+        double *out = (double *)a->out + r * (size_t)a->ld;
+        for (int c = 0; c < a->ld; c++)
+            out[c] = row && c < a->width ? a->scale * row[c] : 0.0;
+    }
+}
+
+/* fwd was out[r] = scale * table[ids[r] - first]; an id that occurs twice receives both. */
+void lam_ref_embed_bwd(lam_dev *dev, const lam_embed *a)
+{
+    (void)dev;
+    for (size_t r = 0; r < (size_t)a->rows; r++) {
+        double *row = table_row(a, a->dtable, r);
+        const double *dout = (const double *)a->dout + r * (size_t)a->ld;
+        for (int c = 0; row && c < a->width; c++)
+            row[c] += a->scale * dout[c];
+    }
+}
+
+/* log sum exp with the largest logit taken out, so that nothing overflows. */
+static double log_sum_exp(const double *logits, int cols)
+{
+    double top = -INFINITY, sum = 0.0;
+    for (int c = 0; c < cols; c++)
+        top = fmax(top, logits[c]);
+    for (int c = 0; c < cols; c++)
+        sum += exp(logits[c] - top);
+    return top + log(sum);
+}
+
+/* nll = lse - logit[target], whose gradient with respect to the logits is softmax - onehot. */
+void lam_ref_xent(lam_dev *dev, const lam_xent *a)
+{
+    (void)dev;
+    const int32_t *target = a->target, *index = a->index;
+    for (size_t r = 0; r < (size_t)a->rows; r++) {
+        assert(target[r] >= 0 && target[r] < a->cols);
+        double *logits = (double *)a->logits + r * a->ld;
+        double *nll = (double *)a->nll + (index ? (size_t)index[r] : r);
+        const double lse = log_sum_exp(logits, a->cols);
+        const double loss = lse - logits[target[r]];
+        *nll = a->add ? *nll + loss : loss;
+        for (int c = 0; a->grad_scale != 0.0 && c < a->cols; c++)
+            logits[c] = a->grad_scale * (exp(logits[c] - lse) - (c == target[r] ? 1.0 : 0.0));
+    }
+}
+
+void lam_ref_gather(lam_dev *dev, const lam_pick *a)
+{
+    (void)dev;
+    const int32_t *index = a->index;
+    for (size_t r = 0; r < (size_t)a->rows; r++)
+        for (size_t c = 0; c < (size_t)a->width; c++)
+            ((double *)a->out)[r * a->ld_out + c] =
+                ((const double *)a->in)[(size_t)index[r] * a->ld_in + c];
+}
+
+void lam_ref_scatter(lam_dev *dev, const lam_pick *a)
+{
+    (void)dev;
+    const int32_t *index = a->index;
+    for (size_t r = 0; r < (size_t)a->rows; r++)
+        for (size_t c = 0; c < (size_t)a->width; c++)
+            ((double *)a->out)[(size_t)index[r] * a->ld_out + c] +=
+                ((const double *)a->in)[r * a->ld_in + c];
+}
