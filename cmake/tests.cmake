@@ -1,0 +1,29 @@
+# Every src/**/*_test.c and tests/*_test.c is one Check program and one CTest test of its name.
+# Tests run in the root of the source tree, so "tests/golden/xl.safetensors" opens as written.
+pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check>=0.15)
+
+add_library(lamemo_test INTERFACE)
+target_include_directories(lamemo_test INTERFACE ${PROJECT_SOURCE_DIR}/tests)
+target_compile_definitions(lamemo_test INTERFACE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}")
+target_link_libraries(lamemo_test INTERFACE lamemo lamemo_warnings PkgConfig::CHECK)
+
+# What several tests share: tests/support, included as "support/name.h".
+file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.c)
+if(support)
+    add_library(lamemo_support STATIC ${support})
+    target_link_libraries(lamemo_support PRIVATE lamemo_test)
+endif()
+
+file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.c)
+file(GLOB top_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+foreach(file IN LISTS tests top_tests)
+    # core/file_test.c -> core_file_test: twins in ops/{ref,cpu} keep apart
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
+    string(REGEX REPLACE "^src/|\\.c$" "" name ${name})
+    string(REPLACE "/" "_" name ${name})
+    add_executable(${name} ${file})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(${name} PRIVATE $<TARGET_NAME_IF_EXISTS:lamemo_support> lamemo_test)
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
+endforeach()
