@@ -39,8 +39,9 @@ lam_status lam_path_join(char *out, size_t size, const char *dir, const char *na
 
 /* Atomic replacement of a whole folder: the caller fills `temporary` (a sibling of `target`), then
  * this fsyncs every file in it and puts it in the place of `target` by renaming (exchanging the two
- * names where the system can), and removes the old one.  A crash at any moment leaves either
- * `target`, or `target`.old beside a complete `target`; lam_dir_recover() undoes a half-done swap. */
+ * names where the system can), and removes the old one.  A crash at any moment leaves a complete
+ * `target`, or, where names cannot be exchanged, perhaps only a complete `target`.old:
+ * lam_dir_recover() gives it its name back, or removes it where `target` exists. */
 lam_status lam_dir_replace(const char *target, const char *temporary);
 lam_status lam_dir_recover(const char *target);
 /* Removes a folder and everything in it; a missing one is fine. */

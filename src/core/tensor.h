@@ -41,8 +41,9 @@ int lam_shape_equal(const lam_shape *a, const lam_shape *b);
 char *lam_shape_text(const lam_shape *shape, char *text, size_t size);
 
 /* dst[i] = src[i] with a change of type, for host memory; dst and src must not overlap unless they
- * are equal and of one type.  Float to bf16/f16 rounds to nearest even; float to integer
- * truncates and saturates. */
+ * are equal and of one type.  Any alignment will do.  Float to bf16/f16 rounds to nearest even;
+ * float to integer truncates and saturates (NaN gives 0), integer to integer saturates; to bool,
+ * everything but zero is true. */
 void lam_convert(void *dst, lam_dtype dst_type, const void *src, lam_dtype src_type, size_t n);
 
 #endif

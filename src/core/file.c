@@ -1,0 +1,184 @@
+/* file.c -- writing whole files or none, and loading small ones.
+ *
+ * The order is what makes it atomic: write beside, fsync the bytes, rename, fsync the folder.  A
+ * failure of any step removes the temporary file and leaves `path` as it was (a failure of the very
+ * last one leaves the new file, whole).  An object whose write failed once can no longer publish. */
+#include "core/file.h"
+
+#include "core/file_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 20 };
+
+struct lam_outfile {
+    int fd;
+    int broken; /* a write failed */
+    size_t used;
+    char path[PATH_MAX];
+    char temporary[PATH_MAX];
+    char buffer[BUFFER];
+};
+
+/* Creates a file beside `path` that nobody else has; names left by a crash are skipped. */
+static int open_beside(char *temporary, size_t size, const char *path)
+{
+    for (int i = 0; i < 1000; i++) {
+        const int length = snprintf(temporary, size, "%s.%ld-%d.tmp", path, (long)getpid(), i);
+        if (length < 0 || (size_t)length >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+lam_status lam_outfile_open(lam_outfile **out, const char *path)
+{
+    *out = NULL;
+    lam_outfile *const file = malloc(sizeof *file);
+    if (!file)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a write buffer", path);
+    file->broken = 0;
+    file->used = 0;
+    file->fd = open_beside(file->temporary, sizeof file->temporary, path);
+    if (file->fd < 0) {
+        const int error = errno;
+        free(file);
+        return lam_guard_fail(path, "create", error);
+    }
+    strcpy(file->path, path); /* it fits: the temporary name is longer */
+    *out = file;
+    return LAM_OK;
+}
+
+static lam_status push(lam_outfile *file, const void *data, size_t size)
+{
+    const int error = lam_guard_write(file->fd, data, size);
+    file->broken |= error != 0;
+    return error ? lam_guard_fail(file->path, "write", error) : LAM_OK;
+}
+
+static lam_status flush(lam_outfile *file)
+{
+    const size_t used = file->used;
+    file->used = 0;
+    return push(file, file->buffer, used);
+}
+
+lam_status lam_outfile_write(lam_outfile *file, const void *data, size_t size)
+{
+    if (size > BUFFER - file->used)
+        LAM_TRY(flush(file));
+    if (size > BUFFER)
+        return push(file, data, size);
+    if (size > 0)
+        memcpy(file->buffer + file->used, data, size);
+    file->used += size;
+    return LAM_OK;
+}
+
+lam_status lam_outfile_finish(lam_outfile *file)
+{
+    lam_status status = LAM_OK;
+    int error;
+
+    if (file->broken) {
+        status = lam_fail(LAM_ERR_IO, "%s: not saved: an earlier write failed", file->path);
+        goto done;
+    }
+    status = flush(file);
+    if (status != LAM_OK)
+        goto done;
+    error = lam_guard_fsync(file->fd);
+    if (close(file->fd) != 0 && !error)
+        error = errno; /* some network file systems report a lost write only here */
+    file->fd = -1;
+    if (!error)
+        error = lam_guard_rename(file->temporary, file->path);
+    if (error) {
+        status = lam_guard_fail(file->path, "save", error);
+        goto done;
+    }
+    file->temporary[0] = '\0';
+    error = lam_guard_fsync_parent(file->path);
+    if (error)
+        status = lam_guard_fail(file->path, "sync the folder of", error);
+done:
+    lam_outfile_abort(file);
+    return status;
+}
+
+void lam_outfile_abort(lam_outfile *file)
+{
+    if (!file)
+        return;
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->temporary[0] != '\0')
+        unlink(file->temporary);
+    free(file);
+}
+
+lam_status lam_file_save(const char *path, const void *data, size_t size)
+{
+    lam_outfile *file;
+    LAM_TRY(lam_outfile_open(&file, path));
+    const lam_status status = lam_outfile_write(file, data, size);
+    if (status == LAM_OK)
+        return lam_outfile_finish(file);
+    lam_outfile_abort(file);
+    return status;
+}
+
+/* Reads up to `limit` + 1 bytes: one more than allowed shows that there is more.  The buffer grows
+ * by doubling, since a pipe does not tell its size. */
+static lam_status read_all(char **text, size_t *size, int fd, const char *path, size_t limit)
+{
+    size_t room = 0;
+    for (;;) {
+        if (*size + 1 >= room) {
+            room = room ? 2 * room : 4096;
+            char *const grown = realloc(*text, room);
+            if (!grown)
+                return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes", path, room);
+            *text = grown;
+        }
+        const ssize_t n = read(fd, *text + *size, room - *size - 1);
+        if (n == 0)
+            break;
+        if (n < 0 && errno != EINTR)
+            return lam_guard_fail(path, "read", errno);
+        *size += n > 0 ? (size_t)n : 0;
+        if (*size > limit)
+            return lam_fail(LAM_ERR_FORMAT, "%s: longer than %zu bytes", path, limit);
+    }
+    (*text)[*size] = '\0';
+    return LAM_OK;
+}
+
+lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit)
+{
+    *out = NULL;
+    *size = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return lam_guard_fail(path, "open", errno);
+    const lam_status status = read_all(out, size, fd, path, limit);
+    close(fd);
+    if (status != LAM_OK) {
+        free(*out);
+        *out = NULL;
+        *size = 0;
+    }
+    return status;
+}

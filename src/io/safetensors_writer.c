@@ -1,0 +1,163 @@
+/* safetensors_writer.c -- writing the safetensors format: declare, then stream the data.
+ *
+ * The header comes first in the file and holds every offset, so all tensors are declared before the
+ * first byte of data.  Nothing is buffered here: a model larger than memory can pass through. */
+#include "io/safetensors.h"
+
+#include "core/file.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PREFIX = 8, MAX_HEADER = 100000000 };
+
+struct lam_st_writer {
+    char *path;
+    json_t *header;
+    lam_outfile *file; /* NULL until begin() */
+    size_t declared;   /* bytes of all tensors added */
+    size_t written;
+};
+
+static lam_status no_memory(const lam_st_writer *w)
+{
+    return lam_fail(LAM_ERR_MEMORY, "%s: no memory for the header", w->path);
+}
+
+lam_status lam_st_writer_create(lam_st_writer **out, const char *path)
+{
+    *out = NULL;
+    lam_st_writer *const w = calloc(1, sizeof *w);
+    if (!w)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a writer", path);
+    w->path = strdup(path);
+    w->header = json_object();
+    if (!w->path || !w->header) {
+        lam_st_writer_abort(w);
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a writer", path);
+    }
+    *out = w;
+    return LAM_OK;
+}
+
+/* jansson returns NULL for text that is not UTF-8 as for a lack of memory; tell them apart. */
+static lam_status check_text(const lam_st_writer *w, const char *what, const char *text)
+{
+    json_error_t error;
+    json_t *const probe = json_pack_ex(&error, 0, "[s]", text);
+    json_decref(probe);
+    if (!probe && json_error_code(&error) == json_error_invalid_utf8)
+        return lam_fail(LAM_ERR_ARG, "%s: %s is not UTF-8", w->path, what);
+    return probe ? LAM_OK : no_memory(w);
+}
+
+lam_status lam_st_writer_meta(lam_st_writer *w, const char *key, const char *value)
+{
+    assert(!w->file);
+    LAM_TRY(check_text(w, "a metadata key", key));
+    LAM_TRY(check_text(w, key, value));
+    json_t *metadata = json_object_get(w->header, "__metadata__");
+    if (!metadata) {
+        metadata = json_object();
+        if (json_object_set_new(w->header, "__metadata__", metadata) != 0)
+            return no_memory(w);
+    }
+    return json_object_set_new(metadata, key, json_string(value)) == 0 ? LAM_OK : no_memory(w);
+}
+
+static json_t *shape_list(const lam_shape *shape)
+{
+    json_t *const list = json_array();
+    for (int i = 0; i < shape->rank; i++)
+        if (json_array_append_new(list, json_integer(shape->dim[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype,
+                             const lam_shape *shape)
+{
+    assert(!w->file && shape->rank <= LAM_MAX_DIMS);
+    LAM_TRY(check_text(w, "a tensor name", name));
+    if (strcmp(name, "__metadata__") == 0 || json_object_get(w->header, name))
+        return lam_fail(LAM_ERR_ARG, "%s: tensor name %s is taken", w->path, name);
+
+    const size_t n = lam_shape_count(shape), size = lam_dtype_size(dtype);
+    if (n > (INT64_MAX - w->declared) / size)
+        return lam_fail(LAM_ERR_ARG, "%s: tensor %s is too large", w->path, name);
+    const size_t end = w->declared + n * size;
+
+    json_t *const entry =
+        json_pack("{s:s, s:o, s:[I, I]}", "dtype", lam_dtype_name(dtype), "shape",
+                  shape_list(shape), "data_offsets", (json_int_t)w->declared, (json_int_t)end);
+    if (!entry || json_object_set_new(w->header, name, entry) != 0)
+        return no_memory(w);
+    w->declared = end;
+    return LAM_OK;
+}
+
+lam_status lam_st_writer_begin(lam_st_writer *w)
+{
+    assert(!w->file);
+    lam_status status = LAM_OK;
+    char *const text = json_dumps(w->header, JSON_COMPACT);
+    if (!text)
+        return no_memory(w);
+    const size_t length = strlen(text), padded = (length + 7) / 8 * 8; /* the data begins aligned */
+    unsigned char prefix[PREFIX];
+    for (int i = 0; i < PREFIX; i++)
+        prefix[i] = (unsigned char)((uint64_t)padded >> 8 * i);
+
+    if (padded > MAX_HEADER)
+        status = lam_fail(LAM_ERR_ARG, "%s: header of %zu bytes, at most %d are allowed", w->path,
+                          padded, MAX_HEADER);
+    if (status == LAM_OK)
+        status = lam_outfile_open(&w->file, w->path);
+    if (status == LAM_OK)
+        status = lam_outfile_write(w->file, prefix, PREFIX);
+    if (status == LAM_OK)
+        status = lam_outfile_write(w->file, text, length);
+    if (status == LAM_OK)
+        status = lam_outfile_write(w->file, "       ", padded - length);
+    free(text);
+    return status;
+}
+
+lam_status lam_st_writer_data(lam_st_writer *w, const void *data, size_t bytes)
+{
+    assert(w->file);
+    if (bytes > w->declared - w->written)
+        return lam_fail(LAM_ERR_ARG, "%s: more than the %zu bytes of data declared", w->path,
+                        w->declared);
+    w->written += bytes;
+    return lam_outfile_write(w->file, data, bytes);
+}
+
+lam_status lam_st_writer_finish(lam_st_writer *w)
+{
+    assert(w->file);
+    lam_status status;
+    if (w->written == w->declared) {
+        status = lam_outfile_finish(w->file);
+        w->file = NULL; /* freed, whatever it returned */
+    } else {
+        status = lam_fail(LAM_ERR_ARG, "%s: %zu bytes of data, %zu were declared", w->path,
+                          w->written, w->declared);
+    }
+    lam_st_writer_abort(w);
+    return status;
+}
+
+void lam_st_writer_abort(lam_st_writer *w)
+{
+    if (!w)
+        return;
+    lam_outfile_abort(w->file);
+    json_decref(w->header);
+    free(w->path);
+    free(w);
+}
