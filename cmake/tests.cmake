@@ -1,4 +1,5 @@
 # Every src/**/*_test.c and tests/*_test.c is one Check program and one CTest test of its name.
+# Every tests/cli/*_test.sh drives the program, whose path it finds in $LAMEMO.
 # Tests run in the root of the source tree, so "tests/golden/xl.safetensors" opens as written.
 pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check>=0.15)
 
@@ -27,6 +28,17 @@ foreach(file IN LISTS tests top_tests)
     if(name MATCHES "^ops_cpu_") # they test what ops/cpu inlines
         target_link_libraries(${name} PRIVATE lamemo_cpu_flags)
     endif()
+    if(name MATCHES "^cli_")
+        target_link_libraries(${name} PRIVATE lamemo_commands)
+    endif()
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*_test.sh)
+foreach(file IN LISTS scripts)
+    cmake_path(GET file STEM name)
+    add_test(NAME cli_${name}_sh COMMAND sh ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(cli_${name}_sh PROPERTIES TIMEOUT 300
+        ENVIRONMENT "OMP_WAIT_POLICY=passive;LAMEMO=$<TARGET_FILE:lamemo_cli>")
 endforeach()

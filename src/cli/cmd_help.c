@@ -1,0 +1,44 @@
+/* cmd_help.c -- `lamemo help`: the overview, one command, or (for scripts/gen-docs.sh) all of it. */
+#include "cli/commands.h"
+#include "cli/help.h"
+
+typedef struct help_options {
+    bool markdown, man;
+} help_options;
+
+static const lam_option options[] = {
+    {"markdown", 0, NULL, LAM_OPT_FLAG, offsetof(help_options, markdown), .hidden = true,
+     .help = "Print docs/cli.md."},
+    {"man", 0, NULL, LAM_OPT_FLAG, offsetof(help_options, man), .hidden = true,
+     .help = "Print docs/lamemo.1."},
+    {0},
+};
+
+static lam_status run(const lam_args *args)
+{
+    const help_options *o = args->options;
+    if (o->markdown)
+        lam_help_markdown(stdout);
+    else if (o->man)
+        lam_help_man(stdout);
+    else if (args->n_operands == 0)
+        lam_help_overview(stdout);
+    else {
+        const lam_command *command = lam_command_find(args->operands[0]);
+        if (command == NULL)
+            return lam_fail(LAM_ERR_ARG, "there is no command '%s'", args->operands[0]);
+        lam_help_command(stdout, command);
+    }
+    return LAM_OK;
+}
+
+const lam_command lam_command_help = {
+    .name = "help",
+    .summary = "explain a command",
+    .operands = "[COMMAND]",
+    .operands_max = 1,
+    .description = "Explains a command, or lists all of them.",
+    .options = options,
+    .options_size = sizeof(help_options),
+    .run = run,
+};

@@ -1,0 +1,9 @@
+/* commands.c -- the table of commands, in the order in which they are listed. */
+#include "cli/commands.h"
+
+#include "cli/help.h"
+
+const lam_command *const lam_commands[] = {
+    &lam_command_help,
+    NULL,
+};

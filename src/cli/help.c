@@ -1,0 +1,281 @@
+/* help.c -- prints what the option tables say: overview, one command, Markdown, manual page.
+ *
+ * There is no other description of the options anywhere, so none can be out of date. */
+#include "cli/help.h"
+
+#include "cli/term.h"
+
+#include <string.h>
+
+enum { HELP_INDENT = 28, HELP_WIDTH_MAX = 100 };
+
+/* ---- the terminal ---- */
+
+/* Prints the words of `text`, beginning at column `indent` and never past `width`. */
+static void wrap(FILE *out, const char *text, int indent, int width)
+{
+    int column = indent;
+    while (*text != '\0') {
+        const int len = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + len > width) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+        column += fprintf(out, "%s%.*s", column > indent ? " " : "", len, text);
+        text += len;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+/* "-b, --batch-size N" into text. */
+static void signature(char *text, size_t size, const lam_option *o)
+{
+    char key[8] = "    ";
+    if (o->key != 0)
+        snprintf(key, sizeof key, "-%c, ", o->key);
+    snprintf(text, size, "%s--%s%s%s", key, o->name, o->arg != NULL ? " " : "",
+             o->arg != NULL ? o->arg : "");
+}
+
+/* The help sentence with choices, default and other names. */
+static void explanation(char *text, size_t size, const lam_option *o)
+{
+    size_t n = (size_t)snprintf(text, size, "%s", o->help);
+    for (int i = 0; o->choices != NULL && o->choices[i] != NULL && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s", i == 0 ? " One of: " : ", ",
+                              o->choices[i]);
+    if (o->choices != NULL && n < size)
+        n += (size_t)snprintf(text + n, size - n, ".");
+    const char *value = o->shown != NULL ? o->shown : o->value;
+    if (value != NULL && n < size)
+        n += (size_t)snprintf(text + n, size - n, " Default: %s.", value);
+    if (o->aliases != NULL && n < size)
+        snprintf(text + n, size - n, " Also: %s.", o->aliases);
+}
+
+static int help_width(FILE *out)
+{
+    const int width = lam_term_width(out);
+    return width < 60 ? 60 : width > HELP_WIDTH_MAX ? HELP_WIDTH_MAX : width;
+}
+
+static void print_option(FILE *out, const lam_option *o)
+{
+    char left[128], right[1024];
+    signature(left, sizeof left, o);
+    explanation(right, sizeof right, o);
+    int column = fprintf(out, "  %s", left);
+    if (column > HELP_INDENT - 2) {
+        fputc('\n', out);
+        column = 0;
+    }
+    fprintf(out, "%*s", HELP_INDENT - column, "");
+    wrap(out, right, HELP_INDENT, help_width(out));
+}
+
+static void print_heading(FILE *out, const char *text)
+{
+    fprintf(out, "\n%s%s%s\n", lam_term_style(out, LAM_STYLE_BOLD), text,
+            lam_term_style(out, LAM_STYLE_NONE));
+}
+
+/* Is there anything to show before the next heading? */
+static bool any_shown(const lam_option *o)
+{
+    while (o->help != NULL && o->type != LAM_OPT_GROUP && o->hidden)
+        o++;
+    return o->help != NULL && o->type != LAM_OPT_GROUP;
+}
+
+static void print_examples(FILE *out, const char *examples)
+{
+    for (const char *line = examples; *line != '\0';) {
+        const int len = (int)strcspn(line, "\n");
+        fprintf(out, "  %.*s\n", len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
+void lam_help_command(FILE *out, const lam_command *c)
+{
+    fprintf(out, "Usage: lamemo %s [OPTION...]%s%s\n\n", c->name, c->operands != NULL ? " " : "",
+            c->operands != NULL ? c->operands : "");
+    wrap(out, c->description, 0, help_width(out));
+    if (any_shown(c->options))
+        print_heading(out, "Options");
+    for (const lam_option *o = c->options; o->help != NULL; o++) {
+        if (o->type == LAM_OPT_GROUP)
+            print_heading(out, o->help);
+        else if (!o->hidden)
+            print_option(out, o);
+    }
+    print_heading(out, "Common options");
+    for (const lam_option *o = lam_common_options; o->help != NULL; o++)
+        print_option(out, o);
+    if (c->examples != NULL) {
+        print_heading(out, "Examples");
+        print_examples(out, c->examples);
+    }
+}
+
+void lam_help_overview(FILE *out)
+{
+    fputs("Usage: lamemo COMMAND [OPTION...]\n\n"
+          "Language models with a recurrence memory: prepare text, train, evaluate, generate.\n",
+          out);
+    print_heading(out, "Commands");
+    for (int i = 0; lam_commands[i] != NULL; i++)
+        if (!lam_commands[i]->hidden)
+            fprintf(out, "  %-10s %s\n", lam_commands[i]->name, lam_commands[i]->summary);
+    fputs("\n'lamemo COMMAND --help' explains a command; 'lamemo --version' prints the version.\n"
+          "Exit status: 0 done, 1 the job failed, 2 wrong usage, 130 or 143 stopped by a signal.\n",
+          out);
+}
+
+const lam_command *lam_command_find(const char *name)
+{
+    for (int i = 0; lam_commands[i] != NULL; i++)
+        if (strcmp(lam_commands[i]->name, name) == 0)
+            return lam_commands[i];
+    return NULL;
+}
+
+/* ---- Markdown ---- */
+
+static void markdown_rows(FILE *out, const lam_option *o)
+{
+    char right[1024];
+    for (; o->help != NULL && o->type != LAM_OPT_GROUP; o++) {
+        if (o->hidden)
+            continue;
+        explanation(right, sizeof right, o);
+        fputs("| `", out);
+        if (o->key != 0)
+            fprintf(out, "-%c`, `", o->key);
+        fprintf(out, "--%s%s%s` | ", o->name, o->arg != NULL ? " " : "",
+                o->arg != NULL ? o->arg : "");
+        for (const char *s = right; *s != '\0'; s++)
+            fprintf(out, *s == '|' || *s == '<' ? "\\%c" : "%c", *s);
+        fputs(" |\n", out);
+    }
+}
+
+static void markdown_table(FILE *out, const char *heading, const lam_option *rows)
+{
+    if (!any_shown(rows))
+        return;
+    fprintf(out, "\n| %s | |\n|---|---|\n", heading);
+    markdown_rows(out, rows);
+}
+
+static void markdown_command(FILE *out, const lam_command *c)
+{
+    fprintf(out, "\n## lamemo %s\n\n    lamemo %s [OPTION...]%s%s\n\n%s\n", c->name, c->name,
+            c->operands != NULL ? " " : "", c->operands != NULL ? c->operands : "", c->description);
+    markdown_table(out, "Options", c->options);
+    for (const lam_option *o = c->options; o->help != NULL; o++)
+        if (o->type == LAM_OPT_GROUP)
+            markdown_table(out, o->help, o + 1);
+    if (c->examples != NULL) {
+        fputs("\nExamples:\n\n```sh\n", out);
+        for (const char *line = c->examples; *line != '\0';) {
+            const int len = (int)strcspn(line, "\n");
+            fprintf(out, "%.*s\n", len, line);
+            line += len + (line[len] == '\n');
+        }
+        fputs("```\n", out);
+    }
+}
+
+void lam_help_markdown(FILE *out)
+{
+    fputs(
+        "# Commands of lamemo\n\n"
+        "Written by `scripts/gen-docs.sh` from the option tables of the program.\n\n"
+        "Long options may be written with `_` for `-`, so the option names of the Transformer-XL\n"
+        "and LaMemo scripts are accepted as they are, and may be abbreviated as long as they\n"
+        "stay unambiguous. Results go to standard output, progress and messages to standard\n"
+        "error. Exit status: 0 done, 1 the job failed (bad data, failed verification), 2 wrong\n"
+        "usage, 130 or 143 after SIGINT or SIGTERM. `NO_COLOR` is respected.\n",
+        out);
+    markdown_table(out, "Options of every command", lam_common_options);
+    for (int i = 0; lam_commands[i] != NULL; i++)
+        if (!lam_commands[i]->hidden)
+            markdown_command(out, lam_commands[i]);
+}
+
+/* ---- the manual page ---- */
+
+/* Text for roff: '-' and '\' escaped, a leading '.' or '\'' protected. */
+static void roff(FILE *out, const char *text, size_t len)
+{
+    if (len > 0 && (*text == '.' || *text == '\''))
+        fputs("\\&", out);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '-' || text[i] == '\\')
+            fputs(text[i] == '-' ? "\\-" : "\\e", out);
+        else
+            fputc(text[i], out);
+    }
+}
+
+static void man_options(FILE *out, const lam_option *o)
+{
+    char left[128], right[1024];
+    for (; o->help != NULL; o++) {
+        if (o->hidden)
+            continue;
+        if (o->type == LAM_OPT_GROUP) {
+            fprintf(out, ".PP\n.I \"%s\"\n", o->help);
+            continue;
+        }
+        signature(left, sizeof left, o);
+        explanation(right, sizeof right, o);
+        const char *trimmed = left + strspn(left, " ");
+        fputs(".TP\n\\fB", out);
+        roff(out, trimmed, strlen(trimmed));
+        fputs("\\fR\n", out);
+        roff(out, right, strlen(right));
+        fputc('\n', out);
+    }
+}
+
+static void man_command(FILE *out, const lam_command *c)
+{
+    fprintf(out, ".SS lamemo %s [OPTION...]%s%s\n", c->name, c->operands != NULL ? " " : "",
+            c->operands != NULL ? c->operands : "");
+    roff(out, c->description, strlen(c->description));
+    fputc('\n', out);
+    man_options(out, c->options);
+    if (c->examples == NULL)
+        return;
+    fputs(".PP\nExamples:\n.PP\n.nf\n", out);
+    for (const char *line = c->examples; *line != '\0';) {
+        const size_t len = strcspn(line, "\n");
+        fputs("    ", out);
+        roff(out, line, len);
+        fputc('\n', out);
+        line += len + (line[len] == '\n');
+    }
+    fputs(".fi\n", out);
+}
+
+void lam_help_man(FILE *out)
+{
+    fputs(".TH LAMEMO 1 \"\" \"lamemo " LAM_VERSION "\" \"User Commands\"\n"
+          ".SH NAME\nlamemo \\- language models with a recurrence memory\n"
+          ".SH SYNOPSIS\n.B lamemo\n.I COMMAND\n[\\fIOPTION\\fR...]\n"
+          ".SH DESCRIPTION\n"
+          "Prepares text, trains, evaluates and samples language models with a recurrence memory.\n"
+          ".SH OPTIONS OF EVERY COMMAND\n",
+          out);
+    man_options(out, lam_common_options);
+    fputs(".SH COMMANDS\n", out);
+    for (int i = 0; lam_commands[i] != NULL; i++)
+        if (!lam_commands[i]->hidden)
+            man_command(out, lam_commands[i]);
+    fputs(".SH EXIT STATUS\n0 done; 1 the job failed; 2 wrong usage; 130 or 143 after SIGINT or "
+          "SIGTERM.\n.SH ENVIRONMENT\nNO_COLOR: no colours on terminals.\n",
+          out);
+}

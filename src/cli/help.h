@@ -1,0 +1,20 @@
+/* help.h -- the option tables as text: for the terminal, as Markdown, as a manual page. */
+#ifndef LAM_CLI_HELP_H
+#define LAM_CLI_HELP_H
+
+#include "cli/options.h"
+
+#include <stdio.h>
+
+/* The table of commands, in main.c; ends with NULL. */
+extern const lam_command *const lam_commands[];
+
+/* Returns the command called `name`, or NULL. */
+const lam_command *lam_command_find(const char *name);
+
+void lam_help_overview(FILE *out);
+void lam_help_command(FILE *out, const lam_command *command);
+void lam_help_markdown(FILE *out); /* all commands: docs/cli.md */
+void lam_help_man(FILE *out);      /* all commands: docs/lamemo.1 */
+
+#endif

@@ -1,0 +1,87 @@
+/* main.c -- finds the command, runs it, turns its status into an exit code.
+ *
+ * 0 done; 1 the job failed; 2 wrong usage; 128 + n after signal n. */
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/stop.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int unknown_command(const char *word)
+{
+    const char *names[LAM_OPTIONS_MAX] = {0};
+    for (int i = 0; lam_commands[i] != NULL; i++)
+        names[i] = lam_commands[i]->name;
+    const char *near = lam_closest(word, names);
+    fprintf(stderr, "lamemo: there is no command '%s'", word);
+    if (near != NULL)
+        fprintf(stderr, "; did you mean '%s'?", near);
+    fputs("\nTry 'lamemo --help'.\n", stderr);
+    return 2;
+}
+
+/* Output that could not be written (a full disk, a closed pipe) is a failed job. */
+static lam_status flush_output(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return lam_fail(LAM_ERR_IO, "standard output: %s", strerror(errno));
+    return LAM_OK;
+}
+
+static int exit_code(const lam_command *command, lam_status status)
+{
+    if (status == LAM_OK)
+        return 0;
+    if (status == LAM_ERR_INTERRUPTED && lam_stop_signal() != 0) {
+        fprintf(stderr, "lamemo %s: stopped\n", command->name);
+        return 128 + lam_stop_signal();
+    }
+    if (status == LAM_ERR_ARG)
+        lam_usage_error(command, "%s", lam_error());
+    fprintf(stderr, "lamemo %s: %s\n", command->name, lam_error());
+    return 1;
+}
+
+static int run_command(const lam_command *command, int argc, char **argv)
+{
+    lam_args args;
+    void *options = calloc(1, command->options_size + 1);
+    if (options == NULL) {
+        fputs("lamemo: no memory\n", stderr);
+        return 1;
+    }
+    lam_args_parse(&args, options, command, argc, argv);
+    if (args.quiet || args.verbose)
+        lam_log_set_level(args.quiet ? LAM_LOG_WARN : LAM_LOG_DEBUG);
+    lam_stop_install();
+    lam_status status = command->run(&args);
+    if (status == LAM_OK)
+        status = flush_output();
+    const int code = exit_code(command, status);
+    free(options);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        lam_help_overview(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        lam_help_overview(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("lamemo " LAM_VERSION);
+        return 0;
+    }
+    const lam_command *command = lam_command_find(argv[1]);
+    if (command == NULL)
+        return unknown_command(argv[1]);
+    return run_command(command, argc - 1, argv + 1);
+}

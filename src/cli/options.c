@@ -1,0 +1,373 @@
+/* options.c -- from text to fields, strictly, and from a table to argp.
+ *
+ * argp (glibc) knows how command lines are written: clusters of short options, --name=value,
+ * abbreviations, "--".  Before it looks, '_' becomes '-' in long names, so that the option names of
+ * the Transformer-XL and LaMemo scripts are accepted as they are. */
+#include "cli/options.h"
+
+#include "cli/help.h"
+
+#include <argp.h>
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_TABLE = 256, KEY_HELP = 1024, ARGP_MAX = 2 * LAM_OPTIONS_MAX };
+
+const lam_option lam_common_options[] = {
+    {"quiet", 'q', NULL, LAM_OPT_FLAG, .help = "Say only what went wrong."},
+    {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Say more."},
+    {"help", 'h', NULL, LAM_OPT_FLAG, .help = "Print this help and leave."},
+    {0},
+};
+
+void lam_usage_error(const lam_command *command, const char *format, ...)
+{
+    va_list ap;
+    fprintf(stderr, "lamemo %s: ", command->name);
+    va_start(ap, format);
+    vfprintf(stderr, format, ap);
+    va_end(ap);
+    fprintf(stderr, "\nTry 'lamemo %s --help'.\n", command->name);
+    exit(2);
+}
+
+/* ---- values ---- */
+
+static bool parse_int(const char *text, double min, double max, int64_t *out)
+{
+    char *end;
+    if (*text == '\0' || *text == ' ')
+        return false;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (*end != '\0' || errno != 0 || (double)v < min || (double)v > max)
+        return false;
+    *out = v;
+    return true;
+}
+
+static lam_status set_int(const lam_option *o, const char *text, double min, double max,
+                          int64_t *out)
+{
+    if (parse_int(text, min, max, out))
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not an integer between %.0f and %.0f", o->name,
+                    text, min, max);
+}
+
+static lam_status set_double(const lam_option *o, const char *text, double *out)
+{
+    const bool bounded = o->min != 0 || o->max != 0;
+    char *end;
+    const double v = strtod(text, &end);
+    if (*text != '\0' && *text != ' ' && *end == '\0' && isfinite(v) &&
+        (!bounded || (v >= o->min && v <= o->max))) {
+        *out = v;
+        return LAM_OK;
+    }
+    if (!bounded)
+        return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not a finite number", o->name, text);
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not a number between %g and %g", o->name, text,
+                    o->min, o->max);
+}
+
+static lam_status set_choice(const lam_option *o, const char *text, int *out)
+{
+    char list[512] = "";
+    for (int i = 0; o->choices[i] != NULL; i++) {
+        if (strcmp(o->choices[i], text) == 0) {
+            *out = i;
+            return LAM_OK;
+        }
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
+    }
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not one of %s", o->name, text, list);
+}
+
+static lam_status set_ints(const lam_option *o, const char *text, double min, double max,
+                           lam_int_list *out)
+{
+    char item[32];
+    lam_int_list list = {0};
+    for (const char *p = text; p != NULL;) {
+        const char *comma = strchr(p, ',');
+        const size_t len = comma != NULL ? (size_t)(comma - p) : strlen(p);
+        int64_t v = 0;
+        if (list.n == LAM_LIST_MAX)
+            return lam_fail(LAM_ERR_ARG, "--%s: more than %d numbers", o->name, LAM_LIST_MAX);
+        snprintf(item, sizeof item, "%.*s", (int)(len < 31 ? len : 31), p);
+        LAM_TRY(set_int(o, item, min, max, &v));
+        list.v[list.n++] = (int)v;
+        p = comma != NULL ? comma + 1 : NULL;
+    }
+    *out = list;
+    return LAM_OK;
+}
+
+static lam_status add_string(const lam_option *o, const char *text, lam_string_list *list)
+{
+    if (list->n == LAM_LIST_MAX)
+        return lam_fail(LAM_ERR_ARG, "--%s: given more than %d times", o->name, LAM_LIST_MAX);
+    list->v[list->n++] = text;
+    return LAM_OK;
+}
+
+lam_status lam_option_set(const lam_option *o, void *options, const char *text)
+{
+    void *field = (char *)options + o->offset;
+    const bool bounded = o->min != 0 || o->max != 0, wide = o->type == LAM_OPT_INT64;
+    const double min = bounded ? o->min : wide ? (double)INT64_MIN : INT_MIN;
+    const double max = bounded ? o->max : wide ? (double)INT64_MAX : INT_MAX;
+    int64_t v = 0;
+
+    switch (o->type) {
+    case LAM_OPT_FLAG:
+        *(bool *)field = true;
+        return LAM_OK;
+    case LAM_OPT_INT:
+        LAM_TRY(set_int(o, text, min, max, &v));
+        *(int *)field = (int)v;
+        return LAM_OK;
+    case LAM_OPT_INT64:
+        return set_int(o, text, min, max, field);
+    case LAM_OPT_DOUBLE:
+        return set_double(o, text, field);
+    case LAM_OPT_CHOICE:
+        return set_choice(o, text, field);
+    case LAM_OPT_INTS:
+        return set_ints(o, text, min, max, field);
+    case LAM_OPT_STRINGS:
+        return add_string(o, text, field);
+    case LAM_OPT_PATH:
+        if (*text == '\0')
+            return lam_fail(LAM_ERR_ARG, "--%s: the name is empty", o->name);
+        *(const char **)field = text;
+        return LAM_OK;
+    case LAM_OPT_STRING:
+        *(const char **)field = text;
+        return LAM_OK;
+    case LAM_OPT_GROUP:
+        break;
+    }
+    assert(0 && "a group has no value");
+    return LAM_OK;
+}
+
+bool lam_option_given(const lam_args *args, const char *name)
+{
+    const lam_option *table = args->command->options;
+    for (int i = 0; table[i].help != NULL; i++)
+        if (table[i].name != NULL && strcmp(table[i].name, name) == 0)
+            return args->given[i];
+    assert(0 && "no such option in the table");
+    return false;
+}
+
+/* ---- names ---- */
+
+/* Optimal string alignment distance of two short words: insert, delete, change, swap. */
+static int distance(const char *a, const char *b)
+{
+    enum { MAX = 32 };
+    int d[MAX + 1][MAX + 1];
+    const int na = (int)strlen(a), nb = (int)strlen(b);
+    if (na > MAX || nb > MAX)
+        return INT_MAX;
+    for (int i = 0; i <= na; i++) {
+        for (int j = 0; j <= nb; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
+            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    }
+    return d[na][nb];
+}
+
+const char *lam_closest(const char *word, const char *const *names)
+{
+    const char *best = NULL;
+    int best_distance = 1 + (int)strlen(word) / 3; /* a slip, not another word */
+    for (int i = 0; names[i] != NULL; i++) {
+        const int d = distance(word, names[i]);
+        if (d <= best_distance && (best == NULL || d < best_distance)) {
+            best = names[i];
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+/* Turns '_' into '-' in the name of `word` ("--name" or "--name=value"), which must begin one of
+ * `names`. */
+static void normalise(const lam_command *command, char *word, const char *const *names)
+{
+    const size_t len = strcspn(word + 2, "=");
+    for (size_t i = 0; i < len; i++)
+        if (word[2 + i] == '_')
+            word[2 + i] = '-';
+    for (int i = 0; names[i] != NULL; i++)
+        if (strncmp(names[i], word + 2, len) == 0)
+            return;
+
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(len < 63 ? len : 63), word + 2);
+    const char *near = lam_closest(name, names);
+    if (near != NULL)
+        lam_usage_error(command, "unknown option '--%s'; did you mean '--%s'?", name, near);
+    lam_usage_error(command, "unknown option '--%s'", name);
+}
+
+/* ---- argp ---- */
+
+typedef struct parse {
+    lam_args *args;
+    void *options;
+    struct argp_option argp[ARGP_MAX + 1];
+    const char *names[ARGP_MAX + 1]; /* of argp[], for messages; ends with NULL */
+    int n;
+    char alias_text[1024]; /* the alias names, each with its own end */
+    size_t alias_used;
+} parse;
+
+static void add_name(parse *p, const char *name, int key, const char *arg, int flags)
+{
+    assert(p->n < ARGP_MAX);
+    p->argp[p->n] = (struct argp_option){.name = name, .key = key, .arg = arg, .flags = flags};
+    p->names[p->n++] = name;
+}
+
+static void add_option(parse *p, const lam_option *o, int key)
+{
+    const char *arg = o->type == LAM_OPT_FLAG ? NULL : o->arg;
+    assert(o->type == LAM_OPT_FLAG || o->arg != NULL);
+    add_name(p, o->name, key, arg, 0);
+    for (const char *s = o->aliases; s != NULL && *s != '\0';) {
+        const size_t len = strcspn(s, " ");
+        char *name = p->alias_text + p->alias_used;
+        assert(p->alias_used + len + 1 <= sizeof p->alias_text);
+        memcpy(name, s, len);
+        name[len] = '\0';
+        p->alias_used += len + 1;
+        add_name(p, name, key, arg, OPTION_ALIAS);
+        s += len + strspn(s + len, " ");
+    }
+}
+
+static void build(parse *p, const lam_command *command)
+{
+    const lam_option *table = command->options;
+    for (int i = 0; table[i].help != NULL; i++) {
+        assert(i < LAM_OPTIONS_MAX);
+        if (table[i].type != LAM_OPT_GROUP)
+            add_option(p, &table[i], table[i].key != 0 ? table[i].key : KEY_TABLE + i);
+        if (table[i].value != NULL &&
+            lam_option_set(&table[i], p->options, table[i].value) != LAM_OK)
+            assert(0 && "the default is not a legal value");
+    }
+    for (int i = 0; lam_common_options[i].name != NULL; i++)
+        add_option(p, &lam_common_options[i], lam_common_options[i].key);
+    add_name(p, "usage", KEY_HELP, NULL, OPTION_HIDDEN); /* argp's own messages point to it */
+}
+
+static int table_index(const lam_option *table, int key)
+{
+    if (key >= KEY_TABLE && key < KEY_HELP)
+        return key - KEY_TABLE;
+    for (int i = 0; table[i].help != NULL; i++)
+        if (table[i].key != 0 && table[i].key == key)
+            return i;
+    return -1;
+}
+
+static error_t on_key(int key, char *text, struct argp_state *state)
+{
+    parse *p = state->input;
+    lam_args *args = p->args;
+    const lam_command *command = args->command;
+
+    if (key == ARGP_KEY_ARGS) { /* everything that is not an option, in order */
+        args->operands = state->argv + state->next;
+        args->n_operands = state->argc - state->next;
+        return 0;
+    }
+    const int i = key > 0 ? table_index(command->options, key) : -1;
+    if (i >= 0) {
+        args->given[i] = true;
+        if (lam_option_set(&command->options[i], p->options, text) != LAM_OK)
+            lam_usage_error(command, "%s", lam_error());
+        return 0;
+    }
+    switch (key) {
+    case 'q':
+        args->quiet = true;
+        return 0;
+    case 'v':
+        args->verbose = true;
+        return 0;
+    case 'h':
+    case KEY_HELP:
+        lam_help_command(stdout, command);
+        exit(0);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Walks argv as argp will, only to know which words are option names and which are values. */
+static void normalise_all(const parse *p, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        char *word = argv[i];
+        const bool is_long = strncmp(word, "--", 2) == 0;
+        if (is_long)
+            normalise(p->args->command, word, p->names);
+        else if (word[0] != '-' || word[1] == '\0' || word[2] != '\0')
+            continue; /* an operand, "-", or "-xVALUE" */
+        for (int k = 0; k < p->n && strchr(word, '=') == NULL; k++) {
+            const struct argp_option *o = &p->argp[k];
+            if (is_long ? strncmp(o->name, word + 2, strlen(word + 2)) == 0 : o->key == word[1]) {
+                i += o->arg != NULL; /* the next word is a value, whatever it looks like */
+                break;
+            }
+        }
+    }
+}
+
+void lam_args_parse(lam_args *args, void *options, const lam_command *command, int argc,
+                    char **argv)
+{
+    parse p = {.args = args, .options = options};
+    char name[64];
+
+    *args = (lam_args){.command = command, .options = options};
+    build(&p, command);
+    normalise_all(&p, argc, argv);
+
+    snprintf(name, sizeof name, "lamemo %s", command->name);
+    argv[0] = name; /* argp's messages begin with it */
+    argp_err_exit_status = 2;
+    const struct argp argp = {.options = p.argp, .parser = on_key};
+    if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &p) != 0)
+        lam_usage_error(command, "the command line cannot be read");
+    argv[0] = NULL;
+
+    if (args->n_operands < command->operands_min)
+        lam_usage_error(command, "%s is missing", command->operands);
+    if (command->operands_max >= 0 && args->n_operands > command->operands_max)
+        lam_usage_error(command, "what is '%s' for?", args->operands[command->operands_max]);
+}

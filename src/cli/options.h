@@ -1,0 +1,106 @@
+/* options.h -- one table per command, from which parsing, --help and the documentation come.
+ *
+ * A command declares a plain struct and a table of lam_option entries that point into it.  The
+ * defaults are text in the table and go through the same parser as the user's values, so what
+ * --help shows is what the program does.  glibc's argp walks the command line; this file gives the
+ * values their meaning.  Nothing here knows any command. */
+#ifndef LAM_CLI_OPTIONS_H
+#define LAM_CLI_OPTIONS_H
+
+#include "core/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a value is, and the type of the field it is stored in. */
+typedef enum lam_option_type {
+    LAM_OPT_GROUP,  /* not an option: `help` is the heading of what follows */
+    LAM_OPT_FLAG,   /* bool; takes no argument */
+    LAM_OPT_INT,    /* int */
+    LAM_OPT_INT64,  /* int64_t */
+    LAM_OPT_DOUBLE, /* double */
+    LAM_OPT_STRING, /* const char *, borrowed from argv */
+    LAM_OPT_PATH,   /* const char *; refuses "" */
+    LAM_OPT_CHOICE, /* int: index into `choices` */
+    LAM_OPT_INTS,   /* lam_int_list: 64,128,256 */
+    LAM_OPT_STRINGS /* lam_string_list: the option may be repeated */
+} lam_option_type;
+
+enum { LAM_LIST_MAX = 64, LAM_OPTIONS_MAX = 128 };
+
+typedef struct lam_int_list {
+    int n;
+    int v[LAM_LIST_MAX];
+} lam_int_list;
+
+typedef struct lam_string_list {
+    int n;
+    const char *v[LAM_LIST_MAX];
+} lam_string_list;
+
+typedef struct lam_option {
+    const char *name; /* long name, with dashes; underscores are accepted for them everywhere */
+    char key;         /* short name or 0 */
+    const char *arg;  /* "N", "DIR", ...; NULL for flags */
+    lam_option_type type;
+    size_t offset;              /* offsetof() the field in the command's struct */
+    const char *value;          /* default, parsed like the user's; NULL leaves the field zero */
+    const char *help;           /* one sentence without the default */
+    double min, max;            /* inclusive limits; both 0: those of the type */
+    const char *const *choices; /* for LAM_OPT_CHOICE, ends with NULL */
+    const char *aliases;        /* more long names, separated by spaces */
+    const char *shown;          /* text for the default when `value` cannot say it */
+    bool hidden;                /* parsed, but in no documentation */
+} lam_option;
+
+typedef struct lam_args lam_args;
+
+typedef struct lam_command {
+    const char *name;
+    const char *summary;            /* one line for the list of commands */
+    const char *operands;           /* "FILE..." in the usage line; NULL if it takes none */
+    int operands_min, operands_max; /* max < 0: any number */
+    const char *description;        /* a paragraph */
+    const lam_option *options;      /* ends with an entry of zeros */
+    size_t options_size;            /* sizeof the struct the table points into */
+    const char *examples; /* lines, each a command with an optional "# comment" line above */
+    lam_status (*run)(const lam_args *args);
+    bool hidden;
+} lam_command;
+
+/* What a command gets.  Everything is borrowed from main(). */
+struct lam_args {
+    const lam_command *command;
+    const void *options; /* the filled struct */
+    int n_operands;
+    char *const *operands;
+    bool quiet, verbose;         /* every command has -q and -v */
+    bool given[LAM_OPTIONS_MAX]; /* the user wrote table entry i */
+};
+
+/* Parses argv (argv[0] is ignored) into *args and `options` (zeroed, options_size bytes).  argv is
+ * reordered and kept.  Wrong usage prints one line and where to find help, and exits with 2;
+ * --help prints and exits with 0. */
+void lam_args_parse(lam_args *args, void *options, const lam_command *command, int argc,
+                    char **argv);
+
+/* Did the user write the option called `name`?  (Presets give way only to what was written.) */
+bool lam_option_given(const lam_args *args, const char *name);
+
+/* Stores `text` as the value of `option` in `options`: whole string, in range, or LAM_ERR_ARG with
+ * "--name: 'text' is not ...". */
+lam_status lam_option_set(const lam_option *option, void *options, const char *text);
+
+/* The options every command has, in the same form, for the documentation. */
+extern const lam_option lam_common_options[];
+
+/* The name in `names` (ends with NULL) nearest to `word` if it is near enough to be a slip; else
+ * NULL. */
+const char *lam_closest(const char *word, const char *const *names);
+
+/* "lamemo train: MESSAGE", where to find help, exit 2. */
+_Noreturn void lam_usage_error(const lam_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,12 @@
+/* stop.h -- Ctrl-C asks; a second Ctrl-C insists.
+ *
+ * The first SIGINT or SIGTERM sets a flag that long work looks at between steps, so that it can
+ * finish what must not be cut (a file, a checkpoint) and return LAM_ERR_INTERRUPTED.  The second
+ * one kills. */
+#ifndef LAM_CLI_STOP_H
+#define LAM_CLI_STOP_H
+
+void lam_stop_install(void);
+int lam_stop_signal(void); /* the signal that asked us to stop, or 0 */
+
+#endif

@@ -1,0 +1,152 @@
+/* term.c -- see term.h.  Everything that depends on the kind of output is decided here. */
+#include "cli/term.h"
+
+#include "core/log.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double TTY_INTERVAL = 0.1;
+static const double LINE_INTERVAL = 2.0, LINE_INTERVAL_MAX = 60.0;
+
+bool lam_term_is_tty(FILE *stream)
+{
+    return isatty(fileno(stream)) == 1;
+}
+
+int lam_term_width(FILE *stream)
+{
+    struct winsize size;
+    if (lam_term_is_tty(stream) && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        return size.ws_col;
+    return 80;
+}
+
+const char *lam_term_style(FILE *stream, lam_style style)
+{
+    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (!lam_term_is_tty(stream) || (no_color != NULL && *no_color != '\0') ||
+        (term != NULL && strcmp(term, "dumb") == 0))
+        return "";
+    return codes[style];
+}
+
+double lam_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+char *lam_format_time(char *text, size_t size, double seconds)
+{
+    if (!(seconds >= 0) || seconds > 1e9) { /* also NaN: an estimate from nothing */
+        snprintf(text, size, "-:--");
+        return text;
+    }
+    const long s = lround(seconds);
+    if (s < 3600)
+        snprintf(text, size, "%ld:%02ld", s / 60, s % 60);
+    else
+        snprintf(text, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+    return text;
+}
+
+char *lam_format_size(char *text, size_t size, double bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    while (bytes >= 999.5 && unit < 4) {
+        bytes /= 1000;
+        unit++;
+    }
+    snprintf(text, size, unit > 0 && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
+}
+
+char *lam_format_count(char *text, size_t size, int64_t n)
+{
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
+    size_t used = 0;
+    for (int i = 0; i < len && used + 2 < size; i++) {
+        text[used++] = digits[i];
+        if ((len - i) % 3 == 1 && i + 1 < len && digits[i] != '-')
+            text[used++] = ',';
+    }
+    text[used] = '\0';
+    return text;
+}
+
+/* ---- the live line ---- */
+
+static void log_apart(lam_log_level level, const char *line, void *user)
+{
+    (void)level;
+    lam_progress_clear(user);
+    fprintf(stderr, "%s\n", line);
+}
+
+void lam_progress_open(lam_progress *p, bool quiet)
+{
+    const double now = lam_clock();
+    const bool tty = lam_term_is_tty(stderr);
+    *p = (lam_progress){.tty = tty,
+                        .quiet = quiet,
+                        .started = now,
+                        .last = now,
+                        .interval = tty ? TTY_INTERVAL : LINE_INTERVAL};
+    if (tty && !quiet)
+        lam_log_set_sink(log_apart, p);
+}
+
+bool lam_progress_due(const lam_progress *p)
+{
+    return !p->quiet && lam_clock() - p->last >= p->interval;
+}
+
+void lam_progress_show(lam_progress *p, const char *format, ...)
+{
+    char line[512];
+    va_list ap;
+
+    if (!lam_progress_due(p))
+        return;
+    va_start(ap, format);
+    vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    if (p->tty) {
+        fprintf(stderr, "\r%.*s\033[K", lam_term_width(stderr) - 1, line);
+        p->drawn = true;
+    } else {
+        fprintf(stderr, "%s\n", line);
+        p->interval = fmin(2 * p->interval, LINE_INTERVAL_MAX);
+    }
+    fflush(stderr);
+    p->last = lam_clock();
+}
+
+void lam_progress_clear(lam_progress *p)
+{
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = false;
+}
+
+double lam_progress_seconds(const lam_progress *p)
+{
+    return lam_clock() - p->started;
+}
+
+void lam_progress_close(lam_progress *p)
+{
+    lam_progress_clear(p);
+    if (p->tty && !p->quiet)
+        lam_log_set_sink(NULL, NULL);
+}

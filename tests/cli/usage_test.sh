@@ -1,0 +1,50 @@
+# usage_test.sh -- the program explains itself and refuses what it does not know.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+run 0 --help
+says "$out" "Commands"
+says "$out" "explain a command"
+run 0 --version
+says "$out" "lamemo "
+run 2
+says "$err" "Usage: lamemo COMMAND"
+
+# An unknown command gets a suggestion when one is near.
+run 2 hlep
+says "$err" "there is no command 'hlep'; did you mean 'help'?"
+run 2 frobnicate
+says "$err" "there is no command 'frobnicate'"
+
+# Every listed command has a --help that begins with its usage.
+run 0 --help
+sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' "$out" > "$work/commands"
+[ -s "$work/commands" ] || fail "no commands listed"
+while read -r command; do
+    run 0 "$command" --help
+    says "$out" "Usage: lamemo $command"
+    run 2 "$command" --no-such-option
+    says "$err" "lamemo $command: unknown option '--no-such-option'"
+    says "$err" "Try 'lamemo $command --help'."
+done < "$work/commands"
+
+run 0 help help
+says "$out" "Usage: lamemo help"
+run 2 help no-such-command
+says "$err" "there is no command 'no-such-command'"
+run 2 help a b
+says "$err" "what is 'b' for?"
+
+# Output that cannot be written is a failure.
+if [ -w /dev/full ]; then
+    code=0
+    "$LAMEMO" help > /dev/full 2> "$err" || code=$?
+    [ "$code" -eq 1 ] || fail "a full disk gave exit $code"
+    says "$err" "standard output"
+fi
+
+# The documents are those of this program.
+for pair in markdown:cli.md man:lamemo.1; do
+    "$LAMEMO" help "--${pair%%:*}" > "$out"
+    cmp "$out" "docs/${pair#*:}" > "$err" || fail "docs/${pair#*:} is old: run scripts/gen-docs.sh"
+done
