@@ -42,3 +42,9 @@ foreach(file IN LISTS scripts)
     set_tests_properties(cli_${name}_sh PROPERTIES TIMEOUT 300
         ENVIRONMENT "OMP_WAIT_POLICY=passive;LAMEMO=$<TARGET_FILE:lamemo_cli>")
 endforeach()
+
+# The rules of the source tree itself.  Exit 77: the tool is not installed.
+foreach(name check-includes check-includes-test check-format)
+    add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/${name}.sh)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+endforeach()

