@@ -5,8 +5,8 @@ cd "$(dirname "$0")/.."
 scripts/deps.sh
 cmake --preset release > /dev/null
 cmake --build --preset release -j "$(nproc)"
-if [ -x build/release/lamemo ]; then
+if build/release/lamemo verify --help > /dev/null 2>&1; then
     build/release/lamemo verify tests/golden/*.safetensors
 else
-    echo "the library is built: build/release/liblamemo.a"
+    echo "built: build/release/lamemo"
 fi
