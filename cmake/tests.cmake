@@ -9,11 +9,12 @@ target_compile_definitions(lamemo_test INTERFACE _GNU_SOURCE LAM_VERSION="${PROJ
 target_link_libraries(lamemo_test INTERFACE lamemo lamemo_warnings PkgConfig::CHECK)
 
 # What several tests share: tests/support, included as "support/name.h".
+# Objects, not an archive: --wrap (support/alloc.h) needs them in every program.
 file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.c)
-if(support)
-    add_library(lamemo_support STATIC ${support})
-    target_link_libraries(lamemo_support PRIVATE lamemo_test)
-endif()
+add_library(lamemo_support OBJECT ${support})
+target_link_libraries(lamemo_support PUBLIC lamemo_test)
+target_link_options(lamemo_support INTERFACE
+    LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup)
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.c)
 file(GLOB top_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.c)
@@ -24,7 +25,7 @@ foreach(file IN LISTS tests top_tests)
     string(REPLACE "/" "_" name ${name})
     add_executable(${name} ${file})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    target_link_libraries(${name} PRIVATE $<TARGET_NAME_IF_EXISTS:lamemo_support> lamemo_test)
+    target_link_libraries(${name} PRIVATE lamemo_support)
     if(name MATCHES "^ops_cpu_") # they test what ops/cpu inlines
         target_link_libraries(${name} PRIVATE lamemo_cpu_flags)
     endif()

@@ -48,7 +48,8 @@ lam_status lam_dir_recover(const char *target);
 lam_status lam_dir_remove(const char *path);
 
 /* Test hook: called before every write, fsync and rename of this file's functions with the word
- * "write", "fsync" or "rename"; a non-zero return makes that call fail with this errno. */
+ * "write", "fsync", "rename" or "exchange" (of two names); a non-zero return makes that call fail
+ * with this errno. */
 extern int (*lam_file_fault)(const char *what);
 
 #endif

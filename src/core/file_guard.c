@@ -76,7 +76,7 @@ int lam_guard_rename(const char *from, const char *to)
 
 int lam_guard_exchange(const char *a, const char *b)
 {
-    const int error = fault("rename");
+    const int error = fault("exchange");
     if (error)
         return error;
     return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0 ? 0 : errno;
