@@ -16,6 +16,7 @@ typedef struct lam_cpu_dev {
     int threads;   /* >= 1; for `#pragma omp parallel for num_threads(dev->threads)` */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
+    int broken; /* sticky: the GEMM library failed (it allocates); sync() reports it */
 } lam_cpu_dev;
 
 static inline lam_cpu_dev *lam_cpu(lam_dev *dev)
@@ -29,6 +30,19 @@ static inline void *lam_cpu_scratch(const lam_cpu_dev *dev, size_t bytes)
     assert(bytes <= dev->scratch_bytes);
     (void)bytes;
     return dev->scratch;
+}
+
+/* Threads for work on `elements` elements: little work is done by the caller, because waking others
+ * takes as long as touching this many floats. */
+static inline int lam_cpu_team(const lam_cpu_dev *dev, size_t elements)
+{
+    return elements < 8192 ? 1 : dev->threads;
+}
+
+/* Row `row` of block `block` of a view of floats; NULL stays NULL. */
+static inline float *lam_cpu_row(lam_view view, size_t ld, size_t block, size_t row)
+{
+    return view.p ? (float *)view.p + block * view.step + row * ld : NULL;
 }
 
 /* Bytes of scratch each family needs for the largest shapes; reserve() takes the maximum. */

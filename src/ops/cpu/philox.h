@@ -134,6 +134,15 @@ LAM_INLINE uint64_t lam_mask_bits(const lam_mask *m, uint64_t block)
 #endif
 }
 
+/* Walking along a row by sixteens: the bits of column `col` on, given those of column col - 16.
+ * Everything is kept when the mask is off. */
+LAM_INLINE uint64_t lam_mask_next(const lam_mask *m, uint64_t bits, uint64_t row_block, size_t col)
+{
+    if (!m->on)
+        return ~UINT64_C(0);
+    return col % 64 == 0 ? lam_mask_bits(m, row_block + col / 8) : bits >> LAM_VEC;
+}
+
 /* x where the bit of the lane is set, else 0; reads the low sixteen bits. */
 LAM_INLINE lam_f16v lam_keep16(lam_f16v x, uint64_t bits)
 {

@@ -1,8 +1,6 @@
 /* philox_test.c -- are the vectorised dropout bits those of core/rng.h? */
 #include "ops/cpu/philox.h"
-
-#include <check.h>
-#include <stdlib.h>
+#include "support/suite.h"
 
 /* All 64 bits of the call at `block` against the scalar definition. */
 static void compare_bits(const lam_drop *drop, uint64_t block)
@@ -19,7 +17,7 @@ static void compare_bits(const lam_drop *drop, uint64_t block)
     }
 }
 
-START_TEST(test_bits_equal_the_scalar_definition)
+START_TEST(bits_equal_the_scalar_definition)
 {
     lam_rng rng = {.key = 2026, .stream = 1};
     for (int round = 0; round < 2000; round++) {
@@ -33,7 +31,7 @@ START_TEST(test_bits_equal_the_scalar_definition)
 END_TEST
 
 /* The low word of the counter runs over inside the sixty-four elements. */
-START_TEST(test_bits_carry_into_the_high_counter_word)
+START_TEST(bits_carry_into_the_high_counter_word)
 {
     const lam_drop drop = {.p = 0.5, .seed = UINT64_C(0xfedcba9876543210), .step = 7, .site = 3};
     for (uint64_t back = 0; back <= 8; back++)
@@ -41,7 +39,7 @@ START_TEST(test_bits_carry_into_the_high_counter_word)
 }
 END_TEST
 
-START_TEST(test_extreme_probabilities)
+START_TEST(extreme_probabilities)
 {
     const double p[] = {1e-9, 1.0 / 65536.0, 0.5, 1.0 - 1.0 / 65536.0, 0.9999999};
     for (size_t i = 0; i < sizeof p / sizeof *p; i++)
@@ -51,7 +49,7 @@ START_TEST(test_extreme_probabilities)
 END_TEST
 
 /* Rows of odd width begin a block of their own, so a row's bits are found without its neighbours. */
-START_TEST(test_rows_of_odd_width_begin_a_block)
+START_TEST(rows_of_odd_width_begin_a_block)
 {
     const lam_drop drop = {.p = 0.25, .seed = 5, .step = 9, .site = 4};
     const lam_mask mask = lam_mask_make(&drop);
@@ -67,7 +65,7 @@ START_TEST(test_rows_of_odd_width_begin_a_block)
 }
 END_TEST
 
-START_TEST(test_keep16_clears_exactly_the_dropped_lanes)
+START_TEST(keep16_clears_exactly_the_dropped_lanes)
 {
     float x[16], y[16];
     for (int i = 0; i < 16; i++)
@@ -82,18 +80,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ops/cpu/philox");
-    TCase *tcase = tcase_create("masks");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_bits_equal_the_scalar_definition);
-    tcase_add_test(tcase, test_bits_carry_into_the_high_counter_word);
-    tcase_add_test(tcase, test_extreme_probabilities);
-    tcase_add_test(tcase, test_rows_of_odd_width_begin_a_block);
-    tcase_add_test(tcase, test_keep16_clears_exactly_the_dropped_lanes);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, bits_equal_the_scalar_definition);
+    tcase_add_test(tests, bits_carry_into_the_high_counter_word);
+    tcase_add_test(tests, extreme_probabilities);
+    tcase_add_test(tests, rows_of_odd_width_begin_a_block);
+    tcase_add_test(tests, keep16_clears_exactly_the_dropped_lanes);
+    return test_run("ops/cpu/philox", tests);
 }

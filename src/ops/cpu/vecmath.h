@@ -5,8 +5,8 @@
  * select, masked access) has an AVX-512 spelling beside the portable one.
  *
  * lam_exp16 is a polynomial of degree 6 after the reduction x = n log 2 + r, |r| <= log(2) / 2, with
- * an error below 1 ulp (1.2 without FMA).  Results below FLT_MIN are 0: in a softmax they are lost anyway, and
- * subnormal numbers are slow.  exp(-inf) = 0, exp(large) = inf, exp(nan) = nan. */
+ * an error below 1 ulp (1.2 without FMA).  Results below FLT_MIN are 0: in a softmax they are lost
+ * anyway, and subnormal numbers are slow.  exp(-inf) = 0, exp(large) = inf, exp(nan) = nan. */
 #ifndef LAM_OPS_CPU_VECMATH_H
 #define LAM_OPS_CPU_VECMATH_H
 
@@ -60,6 +60,8 @@ LAM_INLINE void lam_store(float *p, lam_f16v x)
 /* The first n of sixteen, 0 <= n <= 16; other lanes read as zero and are not written. */
 LAM_INLINE lam_f16v lam_load_n(const float *p, size_t n)
 {
+    if (__builtin_constant_p(n) && n == LAM_VEC)
+        return lam_load(p);
 #ifdef __AVX512F__
     return (lam_f16v)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
 #else
@@ -71,6 +73,10 @@ LAM_INLINE lam_f16v lam_load_n(const float *p, size_t n)
 
 LAM_INLINE void lam_store_n(float *p, lam_f16v x, size_t n)
 {
+    if (__builtin_constant_p(n) && n == LAM_VEC) {
+        lam_store(p, x);
+        return;
+    }
 #ifdef __AVX512F__
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)x);
 #else
@@ -107,7 +113,7 @@ LAM_INLINE lam_f16v lam_select(lam_i16v mask, lam_f16v a, lam_f16v b)
 #endif
 }
 
-/* b where a is NaN. */
+/* b where either is NaN. */
 LAM_INLINE lam_f16v lam_max(lam_f16v a, lam_f16v b)
 {
 #ifdef __AVX512F__

@@ -1,0 +1,120 @@
+/* cpu/gemm.c -- matrix products by oneDNN, or by any CBLAS where that is missing.
+ *
+ * The library multiplies; what ops/gemm.h fuses behind the product (bias, ReLU, dropout) is done here
+ * in one pass over C.  Only multiply() knows which library there is.  Its own order of summation is
+ * the one thing on this back-end that may depend on the number of threads. */
+#include "ops/cpu/cpu.h"
+#include "ops/cpu/philox.h"
+
+#include <omp.h>
+
+#if defined(LAM_HAVE_ONEDNN)
+#include <oneapi/dnnl/dnnl.h>
+#elif defined(LAM_HAVE_CBLAS)
+#include <cblas.h>
+#else
+#error "ops/cpu needs LAM_HAVE_ONEDNN or LAM_HAVE_CBLAS"
+#endif
+
+/* One product of a batch: C = A B + beta C, with m, n, k >= 1. */
+typedef struct product {
+    const lam_gemm *shape;
+    const float *a, *b;
+    float *c, beta;
+} product;
+
+/* 0, or what went wrong: the libraries allocate buffers of their own. */
+static int multiply(const product *p)
+{
+    const lam_gemm *g = p->shape;
+#if defined(LAM_HAVE_ONEDNN)
+    return dnnl_sgemm(g->ta == LAM_FLIP ? 'T' : 'N', g->tb == LAM_FLIP ? 'T' : 'N', g->m, g->n,
+                      g->k, 1.0f, p->a, (dnnl_dim_t)g->lda, p->b, (dnnl_dim_t)g->ldb, p->beta, p->c,
+                      (dnnl_dim_t)g->ldc) != dnnl_success;
+#else
+    const int lda = (int)g->lda, ldb = (int)g->ldb;
+    if (g->m == 1 && (g->ta == LAM_KEEP || lda == 1)) /* row times matrix: sgemm is slow at it */
+        cblas_sgemv(CblasRowMajor, g->tb == LAM_FLIP ? CblasNoTrans : CblasTrans,
+                    g->tb == LAM_FLIP ? g->n : g->k, g->tb == LAM_FLIP ? g->k : g->n, 1.0f, p->b,
+                    ldb, p->a, 1, p->beta, p->c, 1);
+    else
+        cblas_sgemm(CblasRowMajor, g->ta == LAM_FLIP ? CblasTrans : CblasNoTrans,
+                    g->tb == LAM_FLIP ? CblasTrans : CblasNoTrans, g->m, g->n, g->k, 1.0f, p->a,
+                    lda, p->b, ldb, p->beta, p->c, (int)g->ldc);
+    return 0;
+#endif
+}
+
+/* An empty sum: C = beta C. */
+static void multiply_nothing(const product *p)
+{
+    const lam_gemm *g = p->shape;
+    for (int row = 0; p->beta == 0.0f && row < g->m; row++)
+        memset(p->c + (size_t)row * g->ldc, 0, (size_t)g->n * sizeof *p->c);
+}
+
+/* n of sixteen columns of one row: drop(relu(c + bias)). */
+LAM_INLINE void finish_strip(float *c, const float *bias, const lam_mask *mask, uint64_t bits,
+                             int relu, size_t n)
+{
+    lam_f16v x = lam_load_n(c, n);
+    if (bias)
+        x += lam_load_n(bias, n);
+    if (relu)
+        x = lam_max(lam_splat(0.0f), x); /* a NaN stays one */
+    lam_store_n(c, lam_keep16(x * mask->scale, bits), n);
+}
+
+static void finish_row(float *c, const lam_gemm *g, const lam_mask *mask, size_t row)
+{
+    const size_t width = (size_t)g->n;
+    const uint64_t block = lam_mask_block(row, width);
+    const float *bias = g->bias;
+    uint64_t bits = 0;
+    size_t i = 0;
+    for (; i + LAM_VEC <= width; i += LAM_VEC) {
+        bits = lam_mask_next(mask, bits, block, i);
+        finish_strip(c + i, bias ? bias + i : NULL, mask, bits, g->relu, LAM_VEC);
+    }
+    if (i < width) {
+        bits = lam_mask_next(mask, bits, block, i);
+        finish_strip(c + i, bias ? bias + i : NULL, mask, bits, g->relu, width - i);
+    }
+}
+
+/* `above` counts the rows of earlier products. */
+static void finish(const lam_cpu_dev *dev, float *c, const lam_gemm *g, size_t above)
+{
+    const lam_mask mask = lam_mask_make(&g->drop);
+    if (!g->bias && !g->relu && !mask.on)
+        return;
+    const size_t m = (size_t)g->m;
+#pragma omp parallel for num_threads(lam_cpu_team(dev, m *(size_t)g->n)) schedule(static)
+    for (size_t row = 0; row < m; row++)
+        finish_row(c + row * g->ldc, g, &mask, above + row);
+}
+
+void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
+{
+    lam_cpu_dev *cpu = lam_cpu(dev);
+    assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
+    if (a->m == 0 || a->n == 0)
+        return;
+    const int before = omp_get_max_threads(); /* how both libraries are told */
+    omp_set_num_threads(cpu->threads);
+    for (size_t i = 0; i < (size_t)a->batch; i++) {
+        const int last = a->step_c != 0 || i + 1 == (size_t)a->batch;
+        const product p = {.shape = a,
+                           .a = (const float *)a->a + i * a->step_a,
+                           .b = (const float *)a->b + i * a->step_b,
+                           .c = (float *)a->c + i * a->step_c,
+                           .beta = a->step_c == 0 && i > 0 ? 1.0f : (float)a->beta};
+        if (a->k == 0)
+            multiply_nothing(&p);
+        else if (multiply(&p) != 0)
+            cpu->broken = 1;
+        if (last)
+            finish(cpu, p.c, a, a->step_c == 0 ? 0 : i * (size_t)a->m);
+    }
+    omp_set_num_threads(before);
+}

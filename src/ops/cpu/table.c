@@ -1,0 +1,172 @@
+/* cpu/table.c -- the cpu device (threads, host memory, scratch) and its table. */
+#include "core/arena.h"
+#include "ops/cpu/cpu.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifdef LAM_HAVE_ONEDNN
+#include <oneapi/dnnl/dnnl_version.h>
+#endif
+
+extern const lam_ops lam_ops_cpu;
+
+/* Blocks this large are aligned to huge pages and ask for them. */
+static const size_t huge_page = (size_t)2 << 20;
+
+/* CPUs this process may run on, which may be fewer than there are. */
+static int usable_cpus(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > 0 ? n : 1;
+}
+
+static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
+{
+    *out = NULL;
+    if (options->threads < 0)
+        return lam_fail(LAM_ERR_ARG, "device cpu: %d threads; 0 means all", options->threads);
+    lam_cpu_dev *cpu = calloc(1, sizeof *cpu);
+    if (!cpu)
+        return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for the device itself");
+    cpu->base = (lam_dev){.ops = &lam_ops_cpu, .act = LAM_F32, .wide = LAM_F32, .pad = 1};
+    cpu->threads = options->threads > 0 ? options->threads : usable_cpus();
+    *out = &cpu->base;
+    return LAM_OK;
+}
+
+static void cpu_close(lam_dev *dev)
+{
+    if (!dev)
+        return;
+    free(lam_cpu(dev)->scratch);
+    free(dev);
+}
+
+static lam_status cpu_alloc(lam_dev *dev, void **out, size_t bytes)
+{
+    (void)dev;
+    *out = NULL;
+    const size_t align = bytes >= huge_page ? huge_page : LAM_ALIGN;
+    const size_t whole = (bytes / LAM_ALIGN + 1) * LAM_ALIGN; /* never 0 */
+    if (whole < bytes || posix_memalign(out, align, whole) != 0) {
+        *out = NULL;
+        return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for %zu bytes", bytes);
+    }
+    if (bytes >= huge_page)
+        (void)madvise(*out, whole, MADV_HUGEPAGE); /* a wish; without it the pages are small */
+    memset(*out, 0, whole);
+    return LAM_OK;
+}
+
+static void cpu_release(lam_dev *dev, void *memory)
+{
+    (void)dev;
+    free(memory);
+}
+
+static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
+{
+    const int threads = ((const lam_cpu_dev *)dev)->threads;
+    const size_t attn = lam_cpu_attn_scratch(largest, threads);
+    const size_t rowwise = lam_cpu_rowwise_scratch(largest);
+    return attn > rowwise ? attn : rowwise;
+}
+
+/* Grows only, so that a smaller plan does not take from a larger one. */
+static lam_status cpu_reserve(lam_dev *dev, const lam_work *largest)
+{
+    lam_cpu_dev *cpu = lam_cpu(dev);
+    const size_t bytes = cpu_reserve_bytes(dev, largest);
+    if (bytes <= cpu->scratch_bytes)
+        return LAM_OK;
+    void *scratch;
+    LAM_TRY(cpu_alloc(dev, &scratch, bytes));
+    free(cpu->scratch);
+    cpu->scratch = scratch;
+    cpu->scratch_bytes = bytes;
+    return LAM_OK;
+}
+
+static void cpu_upload(lam_dev *dev, void *dst, const void *host, size_t bytes)
+{
+    (void)dev;
+    if (bytes)
+        memcpy(dst, host, bytes);
+}
+
+static lam_status cpu_sync(lam_dev *dev)
+{
+    if (lam_cpu(dev)->broken)
+        return lam_fail(LAM_ERR_DEVICE, "device cpu: a matrix product failed (out of memory?)");
+    return LAM_OK;
+}
+
+static lam_status cpu_download(lam_dev *dev, void *host, const void *src, size_t bytes)
+{
+    if (bytes)
+        memcpy(host, src, bytes);
+    return cpu_sync(dev);
+}
+
+static void cpu_zero(lam_dev *dev, void *dst, size_t bytes)
+{
+    const lam_copy all = {.blocks = 1, .count = bytes / 4, .type = LAM_INT, .out = {dst, 0}};
+    lam_cpu_copy(dev, &all);
+    if (bytes % 4)
+        memset((char *)dst + bytes / 4 * 4, 0, bytes % 4);
+}
+
+#define TEXT_(x) #x
+#define TEXT(x)  TEXT_(x)
+
+#ifdef LAM_HAVE_ONEDNN
+#define GEMM_TEXT "oneDNN " TEXT(DNNL_VERSION_MAJOR) "." TEXT(DNNL_VERSION_MINOR)
+#else
+#define GEMM_TEXT "CBLAS"
+#endif
+
+#if defined(__AVX512F__)
+#define ISA_TEXT "AVX-512"
+#elif defined(__AVX2__)
+#define ISA_TEXT "AVX2"
+#else
+#define ISA_TEXT "the compiler's base instructions"
+#endif
+
+const lam_ops lam_ops_cpu = {
+    .name = "cpu",
+    .summary = "float32, " GEMM_TEXT ", " ISA_TEXT,
+    .open = cpu_open,
+    .close = cpu_close,
+    .reserve = cpu_reserve,
+    .reserve_bytes = cpu_reserve_bytes,
+    .alloc = cpu_alloc,
+    .release = cpu_release,
+    .upload = cpu_upload,
+    .download = cpu_download,
+    .zero = cpu_zero,
+    .sync = cpu_sync,
+    .gemm = lam_cpu_gemm,
+    .norm_fwd = lam_cpu_norm_fwd,
+    .norm_bwd = lam_cpu_norm_bwd,
+    .relu_bwd = lam_cpu_relu_bwd,
+    .dropout = lam_cpu_dropout,
+    .copy = lam_cpu_copy,
+    .colsum = lam_cpu_colsum,
+    .attn_fwd = lam_cpu_attn_fwd,
+    .attn_bwd = lam_cpu_attn_bwd,
+    .interp_fwd = lam_cpu_interp_fwd,
+    .interp_bwd = lam_cpu_interp_bwd,
+    .embed_fwd = lam_cpu_embed_fwd,
+    .embed_bwd = lam_cpu_embed_bwd,
+    .xent = lam_cpu_xent,
+    .gather = lam_cpu_gather,
+    .scatter = lam_cpu_scatter,
+    .gnorm = lam_cpu_gnorm,
+    .update = lam_cpu_update,
+};
