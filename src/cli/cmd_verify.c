@@ -1,0 +1,115 @@
+/* cmd_verify.c -- `lamemo verify`: does this build compute what the reference computed? */
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "train/verify.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct verify_options {
+    lam_device_options device;
+    double tolerance;
+    bool json;
+} verify_options;
+
+static const lam_option options[] = {
+    LAM_DEVICE_OPTIONS(verify_options, device, "ref"),
+    {"tolerance", 0, "X", LAM_OPT_DOUBLE, offsetof(verify_options, tolerance), "0", .max = 1,
+     .shown = "ref 1e-10, cpu 1e-4, cuda 1e-3",
+     .help = "Largest relative error allowed for every quantity."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(verify_options, json),
+     .help = "Print one JSON object per file."},
+    {0},
+};
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void print_line(const char *path, const lam_verdict *v)
+{
+    printf("%-34s", file_name(path));
+    for (int q = 0; q < LAM_QUANTITIES; q++)
+        if (v->tensors[q] > 0)
+            printf(" %s %.1e%s", lam_quantity_name((lam_quantity)q), v->worst[q],
+                   v->worst[q] <= v->limit[q] ? "" : "!");
+    puts(v->failed ? "  FAILED" : "  ok");
+    for (int q = 0; q < LAM_QUANTITIES; q++)
+        if (v->tensors[q] > 0 && !(v->worst[q] <= v->limit[q]))
+            printf("    %s: %s is off by %.3e, the limit is %.0e\n",
+                   lam_quantity_name((lam_quantity)q), v->where[q], v->worst[q], v->limit[q]);
+}
+
+static lam_status print_json(const char *path, const lam_verdict *v)
+{
+    json_t *quantities = json_object();
+    for (int q = 0; q < LAM_QUANTITIES; q++) {
+        if (v->tensors[q] == 0)
+            continue;
+        /* JSON has no infinity: a NaN on either side is null. */
+        json_t *worst = isfinite(v->worst[q]) ? json_real(v->worst[q]) : json_null();
+        json_object_set_new(quantities, lam_quantity_name((lam_quantity)q),
+                            json_pack("{s:o, s:f, s:s, s:i}", "worst", worst, "limit", v->limit[q],
+                                      "tensor", v->where[q], "tensors", v->tensors[q]));
+    }
+    json_t *root =
+        json_pack("{s:s, s:b, s:o}", "file", path, "ok", !v->failed, "quantities", quantities);
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "%s: cannot be written as JSON", path);
+    json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(root);
+    return LAM_OK;
+}
+
+static lam_status verify_one(const verify_options *o, lam_dev *dev, const char *path, int *failed)
+{
+    lam_verdict v = {0};
+    lam_verify_limits(&v, dev);
+    for (int q = 0; q < LAM_QUANTITIES && o->tolerance > 0.0; q++)
+        v.limit[q] = o->tolerance;
+    LAM_TRY(lam_verify_file(&v, path, dev));
+    *failed += v.failed;
+    if (o->json)
+        return print_json(path, &v);
+    print_line(path, &v);
+    return LAM_OK;
+}
+
+static lam_status run(const lam_args *args)
+{
+    const verify_options *o = args->options;
+    lam_dev *dev = NULL;
+    int failed = 0;
+    LAM_TRY(lam_device_open(&dev, &o->device));
+    lam_status status = LAM_OK;
+    for (int i = 0; i < args->n_operands && status == LAM_OK; i++)
+        status = verify_one(o, dev, args->operands[i], &failed);
+    dev->ops->close(dev);
+    LAM_TRY(status);
+    if (failed > 0)
+        return lam_fail(LAM_ERR_NUMERIC, "%d of %d traces differ", failed, args->n_operands);
+    return LAM_OK;
+}
+
+const lam_command lam_command_verify = {
+    .name = "verify",
+    .summary = "compare this build with reference traces",
+    .operands = "TRACE.safetensors...",
+    .operands_min = 1,
+    .operands_max = -1,
+    .description =
+        "Runs the model of each trace and compares losses, every gradient, the memory after each "
+        "segment and a short training run with what a float64 reference computed. Prints the worst "
+        "error of each quantity; exits with 1 if one is above its limit.",
+    .options = options,
+    .options_size = sizeof(verify_options),
+    .examples = "lamemo verify tests/golden/lamemo.safetensors\n"
+                "# the float32 back-end, every trace\n"
+                "lamemo verify --device cpu tests/golden/*.safetensors",
+    .run = run,
+};

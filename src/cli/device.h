@@ -1,0 +1,30 @@
+/* device.h -- the --device and --threads options that every computing command shares. */
+#ifndef LAM_CLI_DEVICE_H
+#define LAM_CLI_DEVICE_H
+
+#include "cli/options.h"
+#include "ops/ops.h"
+
+typedef struct lam_device_options {
+    const char *device;
+    int threads;
+} lam_device_options;
+
+/* Two table entries for a lam_device_options at `field` of struct `type`. */
+#define LAM_DEVICE_OPTIONS(type, field, standard)                                                  \
+    {"device",                                                                                     \
+     'd',                                                                                          \
+     "NAME",                                                                                       \
+     LAM_OPT_STRING,                                                                               \
+     offsetof(type, field.device),                                                                 \
+     standard,                                                                                     \
+     .help = "Back-end: auto, cpu, cuda, or ref (double precision, slow, exact)."},                \
+    {                                                                                              \
+        "threads", 't', "N", LAM_OPT_INT, offsetof(type, field.threads), "0",                      \
+            .max = 1024, .help = "CPU threads; 0 uses every core this process may run on."         \
+    }
+
+/* Opens the device and logs which one it is.  Close it with dev->ops->close(dev). */
+lam_status lam_device_open(lam_dev **out, const lam_device_options *options);
+
+#endif

@@ -1,0 +1,136 @@
+/* causal.c -- see causal.h. */
+#include "mem/causal.h"
+
+#include <math.h>
+
+lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row)
+{
+    return (lam_view){lam_at(s->dev, type, p, (size_t)row * (size_t)width),
+                      (size_t)s->T * (size_t)width};
+}
+
+lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row)
+{
+    const size_t HK = (size_t)s->dims.HK;
+    return (lam_view){lam_at(s->dev, LAM_ACT, qkv, (size_t)row * 3 * HK + (size_t)third * HK),
+                      (size_t)s->T * 3 * HK};
+}
+
+static lam_rows qkv_rows(const lam_segment *s, void *qkv, lam_third third, int row)
+{
+    const lam_view view = lam_qkv_view(s, qkv, third, row);
+    return (lam_rows){view.p, view.step, 3 * (size_t)s->dims.HK};
+}
+
+/* Rows from..to of W_qkv starting at `third` applied to the layer's input. */
+static void project(const lam_segment *s, int layer, lam_third third, int thirds, int from, int to)
+{
+    const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
+    const lam_layer_rows *rows = &s->layer[layer];
+    const lam_linear l = {s->dev, s->B, to - from, s->dims.D, thirds * s->dims.HK, D};
+    const void *weight =
+        lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv), (size_t)third * HK * D);
+    lam_linear_fwd(&l, qkv_rows(s, rows->qkv, third, from),
+                   lam_rows_from(s->dev, rows->xn, s->T, D, from), weight, NULL);
+}
+
+lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer)
+{
+    lam_drop drop = s->drop;
+    drop.p = drop.p > 0.0 ? s->cfg->dropatt : 0.0;
+    drop.site = lam_site_of(site, layer);
+    return (lam_attn){.B = s->B,
+                      .H = s->cfg->n_head,
+                      .K = s->dims.K,
+                      .scale = 1.0 / sqrt((double)s->cfg->d_head),
+                      .drop = drop,
+                      .ldq = 3 * (size_t)s->dims.HK,
+                      .ldk = 3 * (size_t)s->dims.HK,
+                      .ldo = (size_t)s->dims.HK};
+}
+
+static lam_attn causal_attn(const lam_segment *s, int layer)
+{
+    const lam_layer_rows *rows = &s->layer[layer];
+    const int at = s->ctx + s->first;
+    lam_attn a = lam_attn_base(s, LAM_SITE_ATTN, layer);
+    a.mode = LAM_CAUSAL;
+    a.queries = s->n;
+    a.keys = at + s->n;
+    a.shift = at;
+    a.reach = s->cfg->same_length ? s->M : 0; /* every query sees exactly M keys */
+    a.q = lam_qkv_view(s, rows->qkv, LAM_Q, at);
+    a.k = lam_qkv_view(s, rows->qkv, LAM_K, 0);
+    a.value = lam_qkv_view(s, rows->qkv, LAM_V, 0);
+    a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, at);
+    a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, at);
+    lam_pos_past(s->pos, layer, &a);
+    return a;
+}
+
+void lam_causal_fwd(const lam_segment *s, int layer, int leads)
+{
+    const int now = s->ctx + s->first, end = now + s->n;
+    const int from = s->first == 0 ? 0 : now; /* memory rows come with the first call */
+    if (leads || from == now) {
+        project(s, layer, LAM_Q, 3, from, end);
+    } else {
+        project(s, layer, LAM_K, 2, from, end);
+        project(s, layer, LAM_Q, 1, now, end);
+    }
+    const lam_attn a = causal_attn(s, layer);
+    s->dev->ops->attn_fwd(s->dev, &a);
+}
+
+void lam_causal_bwd(const lam_segment *s, int layer)
+{
+    lam_attn a = causal_attn(s, layer);
+    const int at = s->ctx;
+    a.d_o = lam_row_view(s, LAM_ACT, s->dc, s->dims.HK, at);
+    a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, at);
+    a.dk = lam_qkv_view(s, s->dqkv, LAM_K, 0);
+    a.dvalue = lam_qkv_view(s, s->dqkv, LAM_V, 0);
+    lam_pos_past_grad(s->pos, layer, &a);
+    s->dev->ops->attn_bwd(s->dev, &a);
+    lam_pos_past_done(s->pos, layer);
+}
+
+/* forward was [q k v] = x W^T on rows from..T for the given thirds: dW += dqkv^T x. */
+static void project_bwd_w(const lam_segment *s, int layer, lam_third third, int thirds, int from)
+{
+    const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
+    const lam_linear l = {s->dev, s->B, s->T - from, s->dims.D, thirds * s->dims.HK, D};
+    void *dweight =
+        lam_at(s->dev, LAM_WIDE, lam_grad(s->params, s->ids[layer].qkv), (size_t)third * HK * D);
+    lam_linear_bwd_w(&l, dweight, qkv_rows(s, s->dqkv, third, from),
+                     lam_rows_from(s->dev, s->layer[layer].xn, s->T, D, from));
+}
+
+/* ... and dx += dqkv W on rows from..to. */
+static void project_bwd_x(const lam_segment *s, int layer, lam_third third, int from, int to)
+{
+    const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
+    if (from >= to)
+        return;
+    const lam_linear l = {s->dev, s->B, to - from, s->dims.D, (3 - (int)third) * s->dims.HK, D};
+    const void *weight =
+        lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv), (size_t)third * HK * D);
+    lam_linear_bwd_x(&l, lam_rows_from(s->dev, s->dxn, s->T, D, from),
+                     qkv_rows(s, s->dqkv, third, from), weight, 1.0);
+}
+
+void lam_project_bwd(const lam_segment *s, int layer, int q_from)
+{
+    if (q_from == 0) {
+        project_bwd_w(s, layer, LAM_Q, 3, 0);
+    } else {
+        project_bwd_w(s, layer, LAM_Q, 1, q_from);
+        project_bwd_w(s, layer, LAM_K, 2, 0);
+    }
+    /* LaMemo's W_kv is a parameter of its own, directly behind W_q. */
+    if (s->params->list[s->ids[layer].qkv + 1].joined)
+        s->params->list[s->ids[layer].qkv + 1].used = 1;
+    const int all_from = q_from > s->dx_from ? q_from : s->dx_from;
+    project_bwd_x(s, layer, LAM_Q, all_from, s->T);
+    project_bwd_x(s, layer, LAM_K, s->dx_from, q_from);
+}

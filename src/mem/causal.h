@@ -1,0 +1,26 @@
+/* causal.h -- what all mechanisms share: projecting rows, and the causal attention of current rows. */
+#ifndef LAM_MEM_CAUSAL_H
+#define LAM_MEM_CAUSAL_H
+
+#include "mem/mem.h"
+#include "nn/sites.h"
+
+/* Projects keys and values of all rows new in this call, and queries of the current ones, or of all of
+ * them (leads); Eq. 1, 5.  Then current rows attend to everything before them; Eq. 2, 6. */
+void lam_causal_fwd(const lam_segment *s, int layer, int leads);
+
+/* The gradient of the attention of current rows: fills dqkv (all keys' dk and dv, the current rows' dq). */
+void lam_causal_bwd(const lam_segment *s, int layer);
+/* The gradient of the projections, once dqkv is complete; dq is valid from row q_from on. */
+void lam_project_bwd(const lam_segment *s, int layer, int q_from);
+
+/* q, k and v of `row` in a [B][T][3HK] buffer. */
+typedef enum lam_third { LAM_Q, LAM_K, LAM_V } lam_third;
+lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row);
+/* `row` of a [B][T][width] buffer of a class. */
+lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row);
+
+/* The attention fields that do not depend on direction. */
+lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer);
+
+#endif

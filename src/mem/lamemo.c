@@ -1,0 +1,144 @@
+/* lamemo.c -- LaMemo: a memory that keeps looking at what comes after it (Eq. 7-12).
+ *
+ * A slot keeps its context C and log-denominator per head and layer: the paused state of an online softmax.
+ * In every segment it resumes over the newest keys on its right (look-ahead attention, Eq. 9) and the
+ * two are interpolated by their denominators (Eq. 10-11).  Old C, old log s and the stored embeddings
+ * are constants; everything else has gradient, also the memory rows of the layers above the first.
+ *
+ * The last layer's refreshed rows feed nothing: it needs neither look-ahead nor state, unless
+ * s->full asks for what the traces contain.
+ *
+ * Ablations: alpha = 0 (no interpolation) keeps only C<-; alpha = 1 (no look-ahead) keeps only C->. */
+#include "mem/causal.h"
+
+static int slots(const lam_config *cfg, int full, lam_slot *out)
+{
+    int n = 0;
+    out[n++] = (lam_slot){.source = LAM_FROM_X, .layer = 0};
+    for (int l = 0; l < cfg->n_layer - (full ? 0 : 1); l++) {
+        out[n++] = (lam_slot){.source = LAM_FROM_C, .layer = l};
+        out[n++] = (lam_slot){.source = LAM_FROM_LSE, .layer = l};
+    }
+    return n;
+}
+
+static int leads(const lam_config *cfg, int layer)
+{
+    return layer < cfg->n_layer - 1;
+}
+
+/* Are memory rows refreshed in this call? */
+static int refreshes(const lam_segment *s, int layer)
+{
+    return s->ctx > 0 && s->first == 0 && (leads(s->cfg, layer) || s->full);
+}
+
+/* Eq. 7-9: slot i sees the keys j > i among the newest ones.  The window ends at the first token of the
+ * current segment and is as long as the previous segment, so every slot meets every later key
+ * once; the authors' code takes the current segment's length. */
+static lam_attn ahead_attn(const lam_segment *s, int layer)
+{
+    const lam_layer_rows *rows = &s->layer[layer];
+    const int window = s->cfg->window == LAM_WINDOW_CURRENT ? s->T - s->ctx : s->mem->prev;
+    const int oldest = s->ctx - window + 1 > 1 ? s->ctx - window + 1 : 1;
+    const size_t HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head;
+    lam_attn a = lam_attn_base(s, LAM_SITE_ATTN_AHEAD, layer);
+    a.mode = s->cfg->attn_type == LAM_ATTN_LAMEMO_FULL ? LAM_FULL : LAM_AHEAD;
+    a.queries = s->ctx;
+    a.keys = s->ctx - oldest + 1;
+    a.shift = -oldest;
+    a.q = lam_qkv_view(s, rows->qkv, LAM_Q, 0);
+    a.k = lam_qkv_view(s, rows->qkv, LAM_K, oldest);
+    a.value = lam_qkv_view(s, rows->qkv, LAM_V, oldest);
+    if (s->cfg->alpha == LAM_ALPHA_ZERO) { /* C<-> is C<- */
+        a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0);
+        a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0);
+    } else {
+        a.o = (lam_view){rows->c_new, (size_t)s->M * HK};
+        a.lse = (lam_view){rows->lse_new, (size_t)s->M * H};
+    }
+    lam_pos_ahead(s->pos, layer, &a);
+    return a;
+}
+
+static lam_interp interpolation(const lam_segment *s, int layer)
+{
+    const lam_layer_rows *rows = &s->layer[layer];
+    const lam_slot *c_old = &s->mem->slots[1 + 2 * layer], *lse_old = c_old + 1;
+    const size_t HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head, M = (size_t)s->M;
+    return (lam_interp){.B = s->B,
+                        .rows = s->ctx,
+                        .H = s->cfg->n_head,
+                        .K = s->dims.K,
+                        .eps = s->cfg->interp_eps,
+                        .c_old = {c_old->rows, M * HK},
+                        .c_new = {rows->c_new, M * HK},
+                        .c_out = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0),
+                        .lse_old = {lse_old->rows, M * H},
+                        .lse_new = {rows->lse_new, M * H},
+                        .lse_out = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0),
+                        .alpha = {rows->alpha, M * H}};
+}
+
+/* alpha = 1: the slot's context is what it was. */
+static void keep_old(const lam_segment *s, int layer)
+{
+    const lam_interp i = interpolation(s, layer);
+    const size_t m = (size_t)s->ctx;
+    s->dev->ops->copy(s->dev, &(lam_copy){s->B, m * (size_t)s->dims.HK, LAM_ACT, i.c_old, i.c_out});
+    s->dev->ops->copy(
+        s->dev, &(lam_copy){s->B, m * (size_t)s->cfg->n_head, LAM_WIDE, i.lse_old, i.lse_out});
+}
+
+static void attend_fwd(const lam_segment *s, int layer)
+{
+    const int refresh = refreshes(s, layer);
+    lam_causal_fwd(s, layer, refresh && s->cfg->alpha != LAM_ALPHA_ONE);
+    if (!refresh)
+        return;
+    if (s->cfg->alpha == LAM_ALPHA_ONE) {
+        keep_old(s, layer);
+        return;
+    }
+    const lam_attn a = ahead_attn(s, layer);
+    s->dev->ops->attn_fwd(s->dev, &a);
+    if (s->cfg->alpha == LAM_ALPHA_LEARNED) {
+        const lam_interp i = interpolation(s, layer);
+        s->dev->ops->interp_fwd(s->dev, &i);
+    }
+}
+
+/* Adds the look-ahead attention's share to dqkv, after the causal one wrote it. */
+static void ahead_bwd(const lam_segment *s, int layer)
+{
+    lam_attn a = ahead_attn(s, layer);
+    a.d_o = lam_row_view(s, LAM_ACT, s->dc, s->dims.HK, 0);
+    if (s->cfg->alpha == LAM_ALPHA_LEARNED) {
+        lam_interp i = interpolation(s, layer);
+        i.dc_out = a.d_o;
+        i.dc_new = (lam_view){s->dc_new, (size_t)s->M * (size_t)s->dims.HK};
+        i.dlse_new = (lam_view){s->dlse_new, (size_t)s->M * (size_t)s->cfg->n_head};
+        s->dev->ops->interp_bwd(s->dev, &i);
+        a.d_o = i.dc_new;
+        a.dlse = i.dlse_new;
+    }
+    const int oldest = -a.shift;
+    a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, 0);
+    a.dk = lam_qkv_view(s, s->dqkv, LAM_K, oldest);
+    a.dvalue = lam_qkv_view(s, s->dqkv, LAM_V, oldest);
+    a.kv_add = 1;
+    lam_pos_ahead_grad(s->pos, layer, &a);
+    s->dev->ops->attn_bwd(s->dev, &a);
+    lam_pos_ahead_done(s->pos, layer);
+}
+
+static void attend_bwd(const lam_segment *s, int layer)
+{
+    const int ahead = s->ctx > 0 && leads(s->cfg, layer) && s->cfg->alpha != LAM_ALPHA_ONE;
+    lam_causal_bwd(s, layer);
+    if (ahead)
+        ahead_bwd(s, layer);
+    lam_project_bwd(s, layer, ahead ? 0 : s->ctx);
+}
+
+const lam_mem_ops lam_mem_lamemo = {"lamemo", slots, leads, attend_fwd, attend_bwd};

@@ -1,0 +1,74 @@
+/* model.c -- puts the parameter table together. */
+#include "model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *dev)
+{
+    memset(model, 0, sizeof *model);
+    model->cfg = *cfg;
+    model->dev = dev;
+    model->dims = lam_dims_of(cfg, dev);
+    LAM_TRY(lam_mem_find(&model->mem, cfg->memory));
+    model->layer = calloc((size_t)cfg->n_layer, sizeof *model->layer);
+    if (!model->layer)
+        return lam_fail(LAM_ERR_MEMORY, "model: no memory for %d layers", cfg->n_layer);
+
+    lam_pos_declare(&model->pos, &model->params, cfg, dev);
+    lam_embed_declare(&model->embed, &model->params, cfg, dev);
+    for (int l = 0; l < cfg->n_layer; l++) {
+        lam_layer_declare(&model->layer[l], &model->params, cfg, dev, l);
+        model->pos.r_net[l] = model->layer[l].r_net;
+    }
+    lam_head_declare(&model->head, &model->embed, &model->params, cfg, dev);
+    if (model->params.failed)
+        return lam_fail(LAM_ERR_MEMORY, "model: no memory for the parameter table");
+    return LAM_OK;
+}
+
+void lam_model_undeclare(lam_model *model)
+{
+    lam_params_free(&model->params);
+    free(model->layer);
+    model->layer = NULL;
+}
+
+lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev)
+{
+    *out = NULL;
+    lam_model *model = calloc(1, sizeof *model);
+    if (!model)
+        return lam_fail(LAM_ERR_MEMORY, "model: no memory");
+    lam_status status = lam_model_declare(model, cfg, dev);
+    if (status == LAM_OK)
+        status = lam_params_place(&model->params, dev);
+    if (status != LAM_OK) {
+        lam_model_free(model);
+        return status;
+    }
+    *out = model;
+    return LAM_OK;
+}
+
+void lam_model_free(lam_model *model)
+{
+    if (!model)
+        return;
+    lam_model_undeclare(model);
+    free(model);
+}
+
+lam_status lam_model_init(lam_model *model, uint64_t seed)
+{
+    return lam_params_init(&model->params,
+                           &(lam_init_rule){seed, model->cfg.init_uniform, model->cfg.init_range});
+}
+
+size_t lam_model_count(const lam_model *model)
+{
+    size_t n = 0;
+    for (int i = 0; i < model->params.n; i++)
+        n += lam_param_count(&model->params.list[i]);
+    return n;
+}

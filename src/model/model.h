@@ -1,0 +1,39 @@
+/* model.h -- a model: its configuration and its parameters on one device.
+ *
+ * Holds no activations and no state: those belong to a stack (stack.h), of which a model may have several
+ * (training, evaluation, sessions). */
+#ifndef LAM_MODEL_MODEL_H
+#define LAM_MODEL_MODEL_H
+
+#include "mem/mem.h"
+#include "nn/embed.h"
+#include "nn/head.h"
+
+typedef struct lam_model {
+    lam_config cfg;
+    lam_dev *dev; /* kept */
+    lam_dims dims;
+    const lam_mem_ops *mem;
+    lam_params params;
+    lam_pos_params pos;
+    lam_embed_params embed;
+    lam_head_params head;
+    lam_layer_params *layer; /* [L] */
+} lam_model;
+
+/* Declares and places all parameters, zeroed.  cfg must be finished.  On failure *out is NULL. */
+lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev);
+void lam_model_free(lam_model *model); /* NULL is fine */
+
+/* Declares the parameters without any memory for them, to count: lamemo info.  `dev` may be a bare
+ * struct with act, wide and pad set. */
+lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *dev);
+void lam_model_undeclare(lam_model *model);
+
+/* The specification's initialisation; one seed, the same numbers on every device. */
+lam_status lam_model_init(lam_model *model, uint64_t seed);
+
+/* True parameters, tied ones once. */
+size_t lam_model_count(const lam_model *model);
+
+#endif

@@ -1,0 +1,103 @@
+/* plan.c -- where every buffer of a stack lies: one function, run once to measure and once for real.
+ *
+ * When training, each layer keeps its own activations for backward.  Otherwise layers take turns in
+ * one set, except the rows that commit or later calls of the same segment read. */
+#include "model/stack_int.h"
+
+static void *act(lam_stack *st, lam_arena *arena, size_t rows, int width)
+{
+    return lam_arena_take(arena, rows * (size_t)width * lam_class_size(st->model->dev, LAM_ACT));
+}
+
+static void *wide(lam_stack *st, lam_arena *arena, size_t n)
+{
+    return lam_arena_take(arena, n * lam_class_size(st->model->dev, LAM_WIDE));
+}
+
+static void layout_block(lam_stack *st, lam_arena *arena, lam_block_acts *a)
+{
+    const lam_dims d = st->model->dims;
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
+    const int pre = st->model->cfg.pre_lnorm;
+    a->sum1 = act(st, arena, rows, d.D);
+    a->mean1 = wide(st, arena, rows);
+    a->rstd1 = wide(st, arena, rows);
+    a->y1 = act(st, arena, rows, d.D);
+    a->inner = act(st, arena, rows, d.F);
+    a->sum2 = pre ? NULL : act(st, arena, rows, d.D);
+    a->mean2 = pre ? NULL : wide(st, arena, rows);
+    a->rstd2 = pre ? NULL : wide(st, arena, rows);
+    a->mean0 = pre ? wide(st, arena, rows) : NULL;
+    a->rstd0 = pre ? wide(st, arena, rows) : NULL;
+}
+
+static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
+{
+    const lam_dims d = st->model->dims;
+    const lam_config *cfg = &st->model->cfg;
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
+    const size_t slots = (size_t)st->opt.B * (size_t)st->opt.M, H = (size_t)cfg->n_head;
+    lam_layer_rows *r = &st->rows[layer];
+
+    r->x = act(st, arena, rows, d.D);
+    if (layer == cfg->n_layer)
+        return;
+    r->xn = cfg->pre_lnorm ? act(st, arena, rows, d.D) : r->x;
+    r->qkv = act(st, arena, rows, 3 * d.HK);
+    r->c = act(st, arena, rows, d.HK);
+    r->lse = wide(st, arena, rows * H);
+    const int ahead = st->pos.ahead_rows > 0;
+    r->c_new = ahead ? act(st, arena, slots, d.HK) : NULL;
+    r->lse_new = ahead ? wide(st, arena, slots * H) : NULL;
+    r->alpha = ahead ? wide(st, arena, slots * H) : NULL;
+}
+
+static void layout_backward(lam_stack *st, lam_arena *arena)
+{
+    const lam_dims d = st->model->dims;
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
+    const size_t slots = (size_t)st->opt.B * (size_t)st->opt.M;
+    lam_segment *s = &st->seg;
+    s->dqkv = act(st, arena, rows, 3 * d.HK);
+    s->dc = act(st, arena, rows, d.HK);
+    s->dc_new = act(st, arena, slots, d.HK);
+    s->dlse_new = wide(st, arena, slots * (size_t)st->model->cfg.n_head);
+    s->dxn = st->model->cfg.pre_lnorm ? act(st, arena, rows, d.D) : NULL;
+    st->dx[0] = act(st, arena, rows, d.D);
+    st->dx[1] = act(st, arena, rows, d.D);
+    st->dinner = act(st, arena, rows, d.F);
+    st->dy1 = act(st, arena, rows, d.D);
+    st->dz = act(st, arena, (size_t)st->opt.B * (size_t)st->opt.N, d.D);
+}
+
+void lam_stack_layout(lam_stack *st, lam_arena *arena)
+{
+    const lam_config *cfg = &st->model->cfg;
+    const lam_dims d = st->model->dims;
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
+    const size_t now = (size_t)st->opt.B * (size_t)st->opt.N;
+    const int L = cfg->n_layer;
+
+    const size_t before = arena->used;
+    lam_mem_layout(&st->mem, cfg, st->opt.full, arena);
+    st->state_bytes = arena->used - before;
+
+    lam_pos_layout(&st->pos, arena, st->opt.train);
+    lam_embed_layout(&st->embed, arena, st->opt.train);
+    lam_head_layout(&st->head, arena, st->opt.train);
+    for (int l = 0; l <= L; l++)
+        layout_rows(st, arena, l);
+    for (int l = 0; l < L; l++) {
+        if (l == 0 || st->opt.train)
+            layout_block(st, arena, &st->acts[l]);
+        else
+            st->acts[l] = st->acts[0];
+    }
+    st->tokens = lam_arena_take(arena, now * sizeof(int32_t));
+    st->wide1 = act(st, arena, rows, d.D);
+    st->wide2 = act(st, arena, rows, d.D);
+    st->z = act(st, arena, now, d.D);
+    st->nll = wide(st, arena, now);
+    if (st->opt.train)
+        layout_backward(st, arena);
+}

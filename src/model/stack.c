@@ -1,0 +1,280 @@
+/* stack.c -- see stack.h: creating a stack, and one segment's way through it. */
+#include "model/stack_int.h"
+
+#include "nn/sites.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int max_of(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static lam_work largest(const lam_stack *st)
+{
+    const lam_model *m = st->model;
+    const int T = st->opt.M + st->opt.N;
+    return (lam_work){.B = st->opt.B,
+                      .H = m->cfg.n_head,
+                      .K = m->dims.K,
+                      .queries = max_of(st->opt.N, st->pos.ahead_rows > 0 ? st->opt.M : 0),
+                      .keys = T,
+                      .r_rows = max_of(st->pos.past_rows, st->pos.ahead_rows),
+                      .rows = st->opt.B * T,
+                      .width = max_of(max_of(m->dims.D, m->dims.F), m->cfg.n_token + 64)};
+}
+
+/* Host-side arrays and the pointers between the parts; no device memory yet. */
+static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options *opt)
+{
+    const size_t L = (size_t)model->cfg.n_layer;
+    const int rows = opt->B * opt->N;
+    st->model = model;
+    st->opt = *opt;
+    st->rows = calloc(L + 1, sizeof *st->rows);
+    st->acts = calloc(L, sizeof *st->acts);
+    st->slots = calloc(2 * L + 1, sizeof *st->slots);
+    st->r = calloc(2 * L, sizeof *st->r);
+    int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
+    if (!st->rows || !st->acts || !st->slots || !st->r || !host) {
+        free(host);
+        return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
+    }
+    st->mem = (lam_mem){
+        .ops = model->mem, .dev = model->dev, .B = opt->B, .M = opt->M, .slots = st->slots};
+    st->pos = (lam_positions){.dev = model->dev,
+                              .cfg = &model->cfg,
+                              .params = &model->params,
+                              .ids = &model->pos,
+                              .dims = model->dims,
+                              .M = opt->M,
+                              .N = opt->N,
+                              .r_past = st->r,
+                              .r_ahead = st->r + L};
+    st->embed = (lam_embedding){.dev = model->dev,
+                                .cfg = &model->cfg,
+                                .params = &model->params,
+                                .ids = &model->embed,
+                                .dims = model->dims,
+                                .rows = rows};
+    st->head = (lam_head){.dev = model->dev,
+                          .cfg = &model->cfg,
+                          .params = &model->params,
+                          .ids = &model->head,
+                          .dims = model->dims,
+                          .rows = rows,
+                          .host = host};
+    st->seg = (lam_segment){.dev = model->dev,
+                            .cfg = &model->cfg,
+                            .dims = model->dims,
+                            .params = &model->params,
+                            .ids = model->layer,
+                            .pos = &st->pos,
+                            .mem = &st->mem,
+                            .layer = st->rows,
+                            .B = opt->B,
+                            .M = opt->M,
+                            .N = opt->N,
+                            .full = opt->full};
+    return LAM_OK;
+}
+
+static void unwire(lam_stack *st)
+{
+    free(st->rows);
+    free(st->acts);
+    free(st->slots);
+    free(st->r);
+    free(st->head.host);
+}
+
+lam_stack_sizes lam_stack_measure(lam_model *model, const lam_stack_options *opt)
+{
+    lam_stack st = {0};
+    lam_stack_sizes sizes = {0};
+    lam_arena arena = {0};
+    if (wire(&st, model, opt) == LAM_OK) {
+        lam_stack_layout(&st, &arena);
+        const lam_work work = largest(&st);
+        sizes.state = st.state_bytes;
+        sizes.activations = arena.used - st.state_bytes;
+        sizes.scratch = model->dev->ops ? model->dev->ops->reserve_bytes(model->dev, &work) : 0;
+    }
+    unwire(&st);
+    return sizes;
+}
+
+static lam_status place(lam_stack *st)
+{
+    lam_dev *dev = st->model->dev;
+    lam_arena measure = {0};
+    lam_stack_layout(st, &measure);
+    const lam_work work = largest(st);
+    LAM_TRY(dev->ops->reserve(dev, &work));
+    void *base = NULL;
+    LAM_TRY(dev->ops->alloc(dev, &base, measure.used));
+    st->arena = (lam_arena){.base = base, .size = measure.used};
+    lam_stack_layout(st, &st->arena);
+    if (st->opt.train)
+        LAM_TRY(lam_params_place_grad(&st->model->params));
+    return lam_pos_fill(&st->pos);
+}
+
+static lam_status check_options(const lam_model *model, const lam_stack_options *opt)
+{
+    if (opt->B < 1 || opt->N < 1 || opt->M < 0)
+        return lam_fail(LAM_ERR_ARG, "stack: batch %d, length %d, memory %d: too small", opt->B,
+                        opt->N, opt->M);
+    const double rows = (double)opt->B * ((double)opt->M + opt->N);
+    if (rows > 1 << 28)
+        return lam_fail(LAM_ERR_ARG, "batch %d times %d rows is more than %d rows", opt->B,
+                        opt->M + opt->N, 1 << 28);
+    if (opt->M == 0 && strcmp(model->cfg.memory, "lamemo") == 0)
+        return lam_fail(LAM_ERR_ARG, "memory lamemo needs a memory length above 0");
+    if (model->cfg.attn_type == LAM_ATTN_LEARNED &&
+        opt->M + opt->N > model->cfg.tgt_len + model->cfg.mem_len)
+        return lam_fail(LAM_ERR_UNSUPPORTED,
+                        "attn_type 1 has %d learned distances, %d + %d rows need more",
+                        model->cfg.tgt_len + model->cfg.mem_len, opt->M, opt->N);
+    return LAM_OK;
+}
+
+lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_options *options)
+{
+    *out = NULL;
+    LAM_TRY(check_options(model, options));
+    lam_stack *st = calloc(1, sizeof *st);
+    if (!st)
+        return lam_fail(LAM_ERR_MEMORY, "stack: no memory");
+    lam_status status = wire(st, model, options);
+    if (status == LAM_OK)
+        status = place(st);
+    if (status != LAM_OK) {
+        lam_stack_free(st);
+        return status;
+    }
+    *out = st;
+    return LAM_OK;
+}
+
+void lam_stack_free(lam_stack *st)
+{
+    if (!st)
+        return;
+    if (st->arena.base)
+        st->model->dev->ops->release(st->model->dev, st->arena.base);
+    unwire(st);
+    free(st);
+}
+
+void lam_stack_reset(lam_stack *st)
+{
+    st->mem.m = 0;
+    st->mem.prev = 0;
+    st->positions_ready = 0;
+}
+
+void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
+{
+    lam_segment *s = &st->seg;
+    s->ctx = st->mem.m;
+    s->T = s->ctx + length;
+    s->first = 0;
+    s->n = 0;
+    s->drop = (lam_drop){
+        .p = noise.on ? st->model->cfg.dropout : 0.0, .seed = noise.seed, .step = noise.step};
+    lam_mem_load(s);
+    /* Between weight updates and without dropout the positional keys stay what they are. */
+    if (st->opt.train || !st->positions_ready)
+        lam_pos_project(&st->pos, s->drop);
+    st->positions_ready = 1;
+}
+
+/* Current rows of this call in a [B][T][D] buffer. */
+static lam_view current(const lam_stack *st, void *p)
+{
+    const lam_segment *s = &st->seg;
+    const size_t D = (size_t)st->model->dims.D;
+    return (lam_view){lam_at(st->model->dev, LAM_ACT, p, (size_t)(s->ctx + s->first) * D),
+                      (size_t)s->T * D};
+}
+
+/* Dropout between rows in the segment and packed rows [B*n][D]; either way round. */
+static void drop_rows(lam_stack *st, lam_site site, lam_view in, lam_view out)
+{
+    lam_dropout a = {.blocks = st->seg.B,
+                     .rows = st->seg.n,
+                     .width = st->model->cfg.d_model,
+                     .ld = st->model->dims.D,
+                     .drop = st->seg.drop,
+                     .in = in,
+                     .out = out};
+    a.drop.site = site;
+    st->model->dev->ops->dropout(st->model->dev, &a);
+}
+
+void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
+{
+    lam_segment *s = &st->seg;
+    lam_dev *dev = st->model->dev;
+    const int rows = s->B * n, L = st->model->cfg.n_layer;
+    const size_t step = (size_t)n * (size_t)st->model->dims.D;
+    s->first += s->n; /* what earlier calls of this segment computed */
+    s->n = n;
+
+    dev->ops->upload(dev, st->tokens, tokens, (size_t)rows * sizeof *tokens);
+    lam_embed_rows(&st->embed, st->wide1, st->tokens, rows);
+    drop_rows(st, LAM_SITE_EMBED, (lam_view){st->wide1, step}, current(st, st->rows[0].x));
+    for (int l = 0; l < L; l++)
+        lam_block_fwd(st, l);
+    drop_rows(st, LAM_SITE_OUTPUT, current(st, st->rows[L].x), (lam_view){st->z, step});
+}
+
+void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale)
+{
+    lam_head_loss(&st->head, st->nll, st->z, targets, st->seg.B * st->seg.n, grad_scale, st->dz);
+}
+
+void lam_stack_backward(lam_stack *st)
+{
+    lam_segment *s = &st->seg;
+    const int L = st->model->cfg.n_layer;
+    const size_t step = (size_t)s->n * (size_t)st->model->dims.D;
+    /* z = drop(x_L): dropout is linear, its gradient is itself. */
+    drop_rows(st, LAM_SITE_OUTPUT, (lam_view){st->dz, step}, current(st, st->dx[L & 1]));
+    for (int l = L - 1; l >= 0; l--)
+        lam_block_bwd(st, l);
+    drop_rows(st, LAM_SITE_EMBED, current(st, st->dx[0]), (lam_view){st->wide1, step});
+    lam_embed_rows_bwd(&st->embed, st->wide1, st->tokens, s->B * s->n);
+}
+
+void lam_stack_commit(lam_stack *st)
+{
+    lam_mem_commit(&st->mem, &st->seg, st->seg.first + st->seg.n);
+}
+
+lam_status lam_stack_nll(lam_stack *st, double *nll)
+{
+    lam_dev *dev = st->model->dev;
+    const size_t n = (size_t)st->seg.B * (size_t)st->seg.n;
+    void *raw = malloc(n * sizeof(double));
+    if (!raw)
+        return lam_fail(LAM_ERR_MEMORY, "loss: no memory for %zu rows", n);
+    const lam_status status =
+        dev->ops->download(dev, raw, st->nll, n * lam_class_size(dev, LAM_WIDE));
+    lam_convert(nll, LAM_F64, raw, dev->wide, n);
+    free(raw);
+    return status;
+}
+
+lam_mem *lam_stack_mem(lam_stack *st)
+{
+    return &st->mem;
+}
+
+const lam_segment *lam_stack_segment(const lam_stack *st)
+{
+    return &st->seg;
+}

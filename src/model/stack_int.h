@@ -1,0 +1,53 @@
+/* stack_int.h -- what stack.c, plan.c and block.c share: the buffers of a stack. */
+#ifndef LAM_MODEL_STACK_INT_H
+#define LAM_MODEL_STACK_INT_H
+
+#include "model/stack.h"
+
+/* Activations of one block beside lam_layer_rows, contiguous over the rows it computes. */
+typedef struct lam_block_acts {
+    void *sum1, *mean1, *rstd1; /* post-norm: into LN1; pre-norm: into LN2 */
+    void *y1;                   /* rows that enter the FFN */
+    void *inner;                /* [rows][F] after ReLU and dropout */
+    void *sum2, *mean2, *rstd2; /* post-norm: into LN2 */
+    void *mean0, *rstd0;        /* pre-norm: of LN1 over all T rows */
+} lam_block_acts;
+
+struct lam_stack {
+    lam_model *model;
+    lam_stack_options opt;
+    lam_arena arena;
+    size_t state_bytes;
+    lam_mem mem;
+    lam_positions pos;
+    lam_embedding embed;
+    lam_head head;
+    lam_segment seg;
+    lam_layer_rows *rows; /* [L + 1] */
+    lam_block_acts *acts; /* [L] */
+    lam_slot *slots;      /* [2L + 1] */
+    void **r;             /* [2L]: positional keys */
+
+    void *tokens;        /* INT [B*N] */
+    void *wide1, *wide2; /* ACT [B*T][D]: branch outputs; in backward their gradients */
+    void *z, *dz;        /* ACT [B*N][D]: rows into the softmax */
+    void *nll;           /* WIDE [B*N] */
+    void *dx[2];         /* ACT [B][T][D]: gradients between layers, alternating */
+    void *dinner;        /* ACT [B*T][F] */
+    void *dy1;           /* ACT [B*T][D] */
+    int positions_ready; /* r is valid for these weights and this mask */
+    int last_n;          /* rows per stream of the last forward */
+};
+
+/* plan.c: lays all buffers out; runs on a measuring arena first. */
+void lam_stack_layout(lam_stack *st, lam_arena *arena);
+
+/* block.c: one layer on the rows of the current call. */
+void lam_block_fwd(lam_stack *st, int layer);
+/* dx[(layer+1) & 1] holds the gradient of the output; leaves that of the input in dx[layer & 1]. */
+void lam_block_bwd(lam_stack *st, int layer);
+
+/* First row per stream that `layer` computes in this call. */
+int lam_block_from(const lam_stack *st, int layer);
+
+#endif

@@ -1,0 +1,128 @@
+/* config.c -- defaults, presets and the rules a configuration must obey. */
+#include "nn/config.h"
+
+#include <math.h>
+#include <string.h>
+
+void lam_config_defaults(lam_config *cfg)
+{
+    *cfg = (lam_config){
+        .attn_type = -1,
+        .clamp_len = -1,
+        .tie_weight = 1,
+        .div_val = 1,
+        .dropout = 0.1,
+        .layer_norm_epsilon = 1e-5,
+        .interp_eps = 1e-6,
+        .init_std = 0.02,
+        .init_range = 0.1,
+        .proj_init_std = 0.01,
+    };
+    /* Transformer-XL's scripts: the head's projection is its own, the tails share the input's. */
+    for (int i = 1; i <= LAM_MAX_CUTOFFS; i++)
+        cfg->tie_projs[i] = 1;
+}
+
+static lam_status in_range(const char *name, int value, int lo, int hi)
+{
+    if (value >= lo && value <= hi)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %d, must be %d to %d", name, value, lo, hi);
+}
+
+static lam_status probability(const char *name, double p)
+{
+    if (p >= 0.0 && p < 1.0)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be at least 0 and below 1", name, p);
+}
+
+static int is_lamemo_type(int attn_type)
+{
+    return attn_type == LAM_ATTN_LAMEMO ||
+           (attn_type >= LAM_ATTN_LAMEMO_XL && attn_type <= LAM_ATTN_LAMEMO_FULL);
+}
+
+/* memory and attn_type say partly the same: traces and the authors' scripts give only the latter. */
+static lam_status settle_memory(lam_config *cfg)
+{
+    if (cfg->memory[0] == '\0')
+        strcpy(cfg->memory, is_lamemo_type(cfg->attn_type) ? "lamemo"
+                            : cfg->mem_len > 0             ? "xl"
+                                                           : "none");
+    const int lamemo = strcmp(cfg->memory, "lamemo") == 0;
+    if (cfg->attn_type < 0)
+        cfg->attn_type = lamemo ? LAM_ATTN_LAMEMO : LAM_ATTN_XL;
+    if (lamemo != is_lamemo_type(cfg->attn_type))
+        return lam_fail(LAM_ERR_ARG, "config: attn_type %d does not go with memory %s",
+                        cfg->attn_type, cfg->memory);
+    if (!lamemo && cfg->attn_type > LAM_ATTN_ABSOLUTE)
+        return lam_fail(LAM_ERR_ARG, "config: attn_type %d is unknown", cfg->attn_type);
+    if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
+        return lam_fail(LAM_ERR_UNSUPPORTED, "config: attn_type 2 (absolute) is not built yet");
+    if (strcmp(cfg->memory, "none") == 0)
+        cfg->mem_len = 0;
+    if (lamemo && cfg->mem_len == 0)
+        return lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
+    return LAM_OK;
+}
+
+static lam_status check_cutoffs(const lam_config *cfg)
+{
+    int last = 0;
+    for (int i = 0; i < cfg->n_cutoffs; i++) {
+        if (cfg->cutoffs[i] <= last || cfg->cutoffs[i] >= cfg->n_token)
+            return lam_fail(LAM_ERR_ARG,
+                            "config: cutoff %d must be above %d and below the vocabulary size %d",
+                            cfg->cutoffs[i], last, cfg->n_token);
+        last = cfg->cutoffs[i];
+    }
+    if (lam_config_cluster(cfg, cfg->n_cutoffs).width < 1)
+        return lam_fail(LAM_ERR_ARG, "config: div_val %d leaves no width for the last cluster",
+                        cfg->div_val);
+    return LAM_OK;
+}
+
+lam_status lam_config_finish(lam_config *cfg)
+{
+    if (cfg->d_embed <= 0)
+        cfg->d_embed = cfg->d_model;
+    LAM_TRY(in_range("n_token", cfg->n_token, 1, 1 << 24));
+    LAM_TRY(in_range("n_layer", cfg->n_layer, 1, LAM_MAX_LAYERS));
+    LAM_TRY(in_range("n_head", cfg->n_head, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_head", cfg->d_head, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_model", cfg->d_model, 2, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_inner", cfg->d_inner, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_embed", cfg->d_embed, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("n_head * d_head",
+                     cfg->n_head > LAM_MAX_WIDTH / cfg->d_head ? LAM_MAX_WIDTH + 1
+                                                               : cfg->n_head * cfg->d_head,
+                     1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("tgt_len", cfg->tgt_len, 1, LAM_MAX_LEN));
+    LAM_TRY(in_range("mem_len", cfg->mem_len, 0, LAM_MAX_LEN));
+    LAM_TRY(in_range("n_cutoffs", cfg->n_cutoffs, 0, LAM_MAX_CUTOFFS));
+    LAM_TRY(in_range("div_val", cfg->div_val, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("same_length", cfg->same_length, 0, 1));
+    LAM_TRY(in_range("pre_lnorm", cfg->pre_lnorm, 0, 1));
+    LAM_TRY(in_range("tie_weight", cfg->tie_weight, 0, 1));
+    LAM_TRY(probability("dropout", cfg->dropout));
+    LAM_TRY(probability("dropatt", cfg->dropatt));
+    if (cfg->d_model % 2)
+        return lam_fail(LAM_ERR_ARG, "config: d_model is %d, must be even (sine and cosine halves)",
+                        cfg->d_model);
+    if (!(cfg->interp_eps >= 0.0) || !isfinite(cfg->interp_eps))
+        return lam_fail(LAM_ERR_ARG, "config: interp_eps is %g, must be 0 or more",
+                        cfg->interp_eps);
+    LAM_TRY(settle_memory(cfg));
+    return check_cutoffs(cfg);
+}
+
+lam_cluster lam_config_cluster(const lam_config *cfg, int i)
+{
+    const int first = i == 0 ? 0 : cfg->cutoffs[i - 1];
+    const int end = i == cfg->n_cutoffs ? cfg->n_token : cfg->cutoffs[i];
+    int width = cfg->d_embed;
+    for (int k = 0; k < i; k++)
+        width /= cfg->div_val;
+    return (lam_cluster){first, end - first, width};
+}

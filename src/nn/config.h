@@ -1,0 +1,88 @@
+/* config.h -- what a model is: every number that changes what it computes.
+ *
+ * Field names are Transformer-XL's where it has them; config.json uses the same spelling.  How long a
+ * run is, and how fast it learns, is not here (train/). */
+#ifndef LAM_NN_CONFIG_H
+#define LAM_NN_CONFIG_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+enum { LAM_MAX_CUTOFFS = 8, LAM_MAX_WIDTH = 1 << 16, LAM_MAX_LAYERS = 512, LAM_MAX_LEN = 1 << 20 };
+
+/* attn_type, with the authors' numbers. */
+typedef enum lam_attn_type {
+    LAM_ATTN_XL = 0,           /* sinusoids projected by W_r, biases u and v (Eq. 6) */
+    LAM_ATTN_LEARNED = 1,      /* learned table by distance */
+    LAM_ATTN_ABSOLUTE = 2,     /* sinusoids added to the embeddings */
+    LAM_ATTN_LAMEMO = 3,       /* disentangled: R(+distance) with its own bias v- (Eq. 12) */
+    LAM_ATTN_LAMEMO_XL = 31,   /* ablation: XL encoding, R(-distance) and v- = v */
+    LAM_ATTN_LAMEMO_BOTH = 32, /* as 3, with its own content bias u- too */
+    LAM_ATTN_LAMEMO_FULL = 33  /* as 3, each slot sees the whole window, past keys too */
+} lam_attn_type;
+
+/* What alpha of Eq. 11 is. */
+typedef enum lam_alpha {
+    LAM_ALPHA_LEARNED, /* the paper's */
+    LAM_ALPHA_ZERO,    /* ablation "no interpolation": only what look-ahead finds */
+    LAM_ALPHA_ONE      /* ablation "no look-ahead": only what was known; equals Transformer-XL */
+} lam_alpha;
+
+/* Which keys are new to a memory slot (spec: the authors count the current segment's length). */
+typedef enum lam_window {
+    LAM_WINDOW_PREVIOUS, /* the previous segment's tokens, shifted by one: each key seen once */
+    LAM_WINDOW_CURRENT   /* the authors' code */
+} lam_window;
+
+typedef struct lam_config {
+    char memory[16]; /* "none", "xl", "lamemo", ...: mem/mem.h */
+    int attn_type;   /* lam_attn_type */
+
+    int n_token, n_layer, n_head, d_model, d_head, d_inner, d_embed;
+    int tgt_len, mem_len;
+    int clamp_len;   /* <= 0: off */
+    int same_length; /* 0 or 1, as are the next two */
+    int pre_lnorm;
+    int tie_weight; /* output weights are the input embeddings */
+
+    int n_cutoffs, cutoffs[LAM_MAX_CUTOFFS]; /* adaptive input and softmax */
+    int div_val;
+    int tie_projs[LAM_MAX_CUTOFFS + 1]; /* output projection i is the input projection */
+
+    double dropout, dropatt;
+    double layer_norm_epsilon;
+
+    lam_alpha alpha;
+    lam_window window;
+    double interp_eps; /* eps of Eq. 11, relative to the larger sum */
+
+    int init_uniform; /* 0: normal with init_std, 1: uniform in +-init_range */
+    double init_std, init_range, proj_init_std;
+} lam_config;
+
+/* Sensible values for everything that is not a size; sizes are 0. */
+void lam_config_defaults(lam_config *cfg);
+
+/* Fills in what follows from the rest (d_embed, attn_type from memory or the other way round) and
+ * refuses what cannot be built, naming the field and the limit. */
+lam_status lam_config_finish(lam_config *cfg);
+
+/* The presets: "tiny", "small", "enwik8-base", "text8-base", "wt103-base", "wt103-adaptive".
+ * LAM_ERR_ARG lists them if there is no such name.  memory is set to `memory`. */
+lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *memory);
+const char *const *lam_preset_names(void); /* NULL-terminated */
+
+/* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
+ * and ends with lam_config_finish(); `label` names the source in messages.  The text is owned by
+ * the caller (free). */
+lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label);
+lam_status lam_config_print(char **json, const lam_config *cfg);
+
+/* Cluster i = 0 .. n_cutoffs of the vocabulary: its ids [first, first + count) and embedding width. */
+typedef struct lam_cluster {
+    int first, count, width;
+} lam_cluster;
+lam_cluster lam_config_cluster(const lam_config *cfg, int i);
+
+#endif

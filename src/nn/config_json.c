@@ -1,0 +1,167 @@
+/* config_json.c -- config.json: one table of keys drives reading and writing.
+ *
+ * Keys we do not know are skipped, so that files of other tools (Hugging Face folders, traces with a
+ * learning rate) load; keys we know must have the right type. */
+#include "nn/config.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum key_type { KEY_INT, KEY_BOOL, KEY_REAL } key_type;
+
+typedef struct key {
+    const char *name;
+    key_type type;
+    size_t offset;
+} key;
+
+#define KEY(name, type)                                                                            \
+    {                                                                                              \
+#name, type, offsetof(lam_config, name)                                                    \
+    }
+static const key keys[] = {
+    KEY(attn_type, KEY_INT),   KEY(n_token, KEY_INT),        KEY(n_layer, KEY_INT),
+    KEY(n_head, KEY_INT),      KEY(d_model, KEY_INT),        KEY(d_head, KEY_INT),
+    KEY(d_inner, KEY_INT),     KEY(d_embed, KEY_INT),        KEY(tgt_len, KEY_INT),
+    KEY(mem_len, KEY_INT),     KEY(clamp_len, KEY_INT),      KEY(same_length, KEY_BOOL),
+    KEY(pre_lnorm, KEY_BOOL),  KEY(tie_weight, KEY_BOOL),    KEY(div_val, KEY_INT),
+    KEY(dropout, KEY_REAL),    KEY(dropatt, KEY_REAL),       KEY(layer_norm_epsilon, KEY_REAL),
+    KEY(interp_eps, KEY_REAL), KEY(init_uniform, KEY_BOOL),  KEY(init_std, KEY_REAL),
+    KEY(init_range, KEY_REAL), KEY(proj_init_std, KEY_REAL),
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+static const char *const alpha_names[] = {"learned", "zero", "one"};
+static const char *const window_names[] = {"previous", "current"};
+
+static lam_status read_key(lam_config *cfg, const key *k, const json_t *value, const char *label)
+{
+    void *field = (char *)cfg + k->offset;
+    if (k->type == KEY_REAL && json_is_number(value)) {
+        *(double *)field = json_number_value(value);
+        return LAM_OK;
+    }
+    if (k->type == KEY_BOOL && json_is_boolean(value)) {
+        *(int *)field = json_is_true(value);
+        return LAM_OK;
+    }
+    if (k->type == KEY_INT && json_is_integer(value)) {
+        const json_int_t n = json_integer_value(value);
+        if (n >= -(1 << 30) && n <= 1 << 30) {
+            *(int *)field = (int)n;
+            return LAM_OK;
+        }
+        return lam_fail(LAM_ERR_FORMAT, "%s: %s is too large", label, k->name);
+    }
+    static const char *const wanted[] = {"an integer", "true or false", "a number"};
+    return lam_fail(LAM_ERR_FORMAT, "%s: %s must be %s", label, k->name, wanted[k->type]);
+}
+
+static lam_status read_word(int *out, const json_t *value, const char *const *words, int n,
+                            const char *what)
+{
+    const char *text = json_string_value(value);
+    for (int i = 0; text && i < n; i++)
+        if (strcmp(text, words[i]) == 0) {
+            *out = i;
+            return LAM_OK;
+        }
+    return lam_fail(LAM_ERR_FORMAT, "%s must be \"%s\" or another known word", what, words[0]);
+}
+
+static lam_status read_lists(lam_config *cfg, const json_t *root, const char *label)
+{
+    const json_t *cutoffs = json_object_get(root, "cutoffs");
+    const json_t *ties = json_object_get(root, "tie_projs");
+    if (cutoffs && (!json_is_array(cutoffs) || json_array_size(cutoffs) > LAM_MAX_CUTOFFS))
+        return lam_fail(LAM_ERR_FORMAT, "%s: cutoffs must be a list of at most %d integers", label,
+                        LAM_MAX_CUTOFFS);
+    cfg->n_cutoffs = (int)json_array_size(cutoffs);
+    for (int i = 0; i < cfg->n_cutoffs; i++) {
+        const json_t *item = json_array_get(cutoffs, (size_t)i);
+        if (!json_is_integer(item) || json_integer_value(item) < 1 ||
+            json_integer_value(item) > 1 << 24)
+            return lam_fail(LAM_ERR_FORMAT, "%s: cutoffs[%d] must be a positive integer", label, i);
+        cfg->cutoffs[i] = (int)json_integer_value(item);
+    }
+    if (!ties)
+        return LAM_OK;
+    if (!json_is_array(ties) || json_array_size(ties) > LAM_MAX_CUTOFFS + 1)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tie_projs must be a list of true and false", label);
+    for (size_t i = 0; i < json_array_size(ties); i++) {
+        if (!json_is_boolean(json_array_get(ties, i)))
+            return lam_fail(LAM_ERR_FORMAT, "%s: tie_projs[%zu] must be true or false", label, i);
+        cfg->tie_projs[i] = json_is_true(json_array_get(ties, i));
+    }
+    return LAM_OK;
+}
+
+static lam_status read_object(lam_config *cfg, const json_t *root, const char *label)
+{
+    if (!json_is_object(root))
+        return lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", label);
+    lam_config_defaults(cfg);
+    for (int i = 0; i < KEYS; i++) {
+        const json_t *value = json_object_get(root, keys[i].name);
+        if (value)
+            LAM_TRY(read_key(cfg, &keys[i], value, label));
+    }
+    /* Hugging Face's spelling of the vocabulary size. */
+    const json_t *vocab = json_object_get(root, "vocab_size");
+    if (cfg->n_token == 0 && vocab)
+        LAM_TRY(read_key(cfg, &(key)KEY(n_token, KEY_INT), vocab, label));
+
+    const json_t *value = json_object_get(root, "memory");
+    if (value && (!json_is_string(value) || json_string_length(value) >= sizeof cfg->memory))
+        return lam_fail(LAM_ERR_FORMAT, "%s: memory must name a mechanism", label);
+    if (value)
+        strcpy(cfg->memory, json_string_value(value));
+    int word = 0;
+    if ((value = json_object_get(root, "alpha"))) {
+        LAM_TRY(read_word(&word, value, alpha_names, 3, "config: alpha"));
+        cfg->alpha = (lam_alpha)word;
+    }
+    if ((value = json_object_get(root, "window"))) {
+        LAM_TRY(read_word(&word, value, window_names, 2, "config: window"));
+        cfg->window = (lam_window)word;
+    }
+    return read_lists(cfg, root, label);
+}
+
+lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label)
+{
+    json_error_t error;
+    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        return lam_fail(LAM_ERR_FORMAT, "%s: line %d: %s", label, error.line, error.text);
+    const lam_status status = read_object(cfg, root, label);
+    json_decref(root);
+    LAM_TRY(status);
+    return lam_config_finish(cfg);
+}
+
+lam_status lam_config_print(char **json, const lam_config *cfg)
+{
+    json_t *root = json_pack("{s:s, s:s}", "model_type", "lamemo", "memory", cfg->memory);
+    int bad = !root;
+    for (int i = 0; i < KEYS; i++) {
+        const void *field = (const char *)cfg + keys[i].offset;
+        json_t *value = keys[i].type == KEY_REAL  ? json_real(*(const double *)field)
+                        : keys[i].type == KEY_INT ? json_integer(*(const int *)field)
+                                                  : json_boolean(*(const int *)field);
+        bad |= json_object_set_new(root, keys[i].name, value);
+    }
+    json_t *cutoffs = json_array(), *ties = json_array();
+    for (int i = 0; i < cfg->n_cutoffs; i++)
+        bad |= json_array_append_new(cutoffs, json_integer(cfg->cutoffs[i]));
+    for (int i = 0; i <= cfg->n_cutoffs; i++)
+        bad |= json_array_append_new(ties, json_boolean(cfg->tie_projs[i]));
+    bad |= json_object_set_new(root, "cutoffs", cutoffs);
+    bad |= json_object_set_new(root, "tie_projs", ties);
+    bad |= json_object_set_new(root, "alpha", json_string(alpha_names[cfg->alpha]));
+    bad |= json_object_set_new(root, "window", json_string(window_names[cfg->window]));
+    *json = bad ? NULL : json_dumps(root, JSON_INDENT(2));
+    json_decref(root);
+    return *json ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "config.json: no memory");
+}

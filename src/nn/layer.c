@@ -1,0 +1,47 @@
+/* layer.c -- names and shapes of one layer's parameters, as in the authors' modules. */
+#include "nn/layer.h"
+
+#include "nn/dims.h"
+
+#include <string.h>
+
+void lam_layer_declare(lam_layer_params *ids, lam_params *p, const lam_config *cfg,
+                       const lam_dev *dev, int layer)
+{
+    const lam_dims w = lam_dims_of(cfg, dev);
+    const int H = cfg->n_head, e = cfg->d_head;
+    const lam_dim D = {1, cfg->d_model, w.D}, F = {1, cfg->d_inner, w.F};
+    const lam_dim one = {H, e, w.K}, two = {2 * H, e, w.K}, three = {3 * H, e, w.K};
+    const double std = cfg->init_std;
+    const lam_init linear = LAM_INIT_LINEAR;
+
+    /* LaMemo's module has W_q apart; both stand side by side here, so that one product serves. */
+    if (strcmp(cfg->memory, "lamemo") == 0) {
+        ids->qkv = lam_params_add(p, &(lam_spec){2, {one, D}, linear, std, 0},
+                                  "layers.%d.dec_attn.q_net.weight", layer);
+        lam_params_add(p, &(lam_spec){2, {two, D}, linear, std, 1},
+                       "layers.%d.dec_attn.kv_net.weight", layer);
+    } else {
+        ids->qkv = lam_params_add(p, &(lam_spec){2, {three, D}, linear, std, 0},
+                                  "layers.%d.dec_attn.qkv_net.weight", layer);
+    }
+    ids->r_net = -1;
+    if (cfg->attn_type != LAM_ATTN_LEARNED)
+        ids->r_net = lam_params_add(p, &(lam_spec){2, {one, D}, linear, std, 0},
+                                    "layers.%d.dec_attn.r_net.weight", layer);
+    ids->o_net = lam_params_add(p, &(lam_spec){2, {D, one}, linear, std, 0},
+                                "layers.%d.dec_attn.o_net.weight", layer);
+
+    const lam_spec gain = {1, {D}, LAM_INIT_GAIN, std, 0}, shift = {1, {D}, LAM_INIT_ZERO, 0, 0};
+    ids->norm1_gain = lam_params_add(p, &gain, "layers.%d.dec_attn.layer_norm.weight", layer);
+    ids->norm1_shift = lam_params_add(p, &shift, "layers.%d.dec_attn.layer_norm.bias", layer);
+    ids->w1 = lam_params_add(p, &(lam_spec){2, {F, D}, linear, std, 0},
+                             "layers.%d.pos_ff.CoreNet.0.weight", layer);
+    ids->b1 = lam_params_add(p, &(lam_spec){1, {F}, LAM_INIT_ZERO, 0, 0},
+                             "layers.%d.pos_ff.CoreNet.0.bias", layer);
+    ids->w2 = lam_params_add(p, &(lam_spec){2, {D, F}, linear, std, 0},
+                             "layers.%d.pos_ff.CoreNet.3.weight", layer);
+    ids->b2 = lam_params_add(p, &shift, "layers.%d.pos_ff.CoreNet.3.bias", layer);
+    ids->norm2_gain = lam_params_add(p, &gain, "layers.%d.pos_ff.layer_norm.weight", layer);
+    ids->norm2_shift = lam_params_add(p, &shift, "layers.%d.pos_ff.layer_norm.bias", layer);
+}

@@ -1,0 +1,43 @@
+/* linear.h -- y = x W^T and its gradients, on rows that lie in blocks.
+ *
+ * A segment keeps memory rows and current rows of a stream side by side, so most maps touch "rows
+ * a .. b of every stream".  When such rows happen to be one contiguous stretch, or one row per
+ * stream, this becomes a single product; otherwise one product per stream. */
+#ifndef LAM_NN_LINEAR_H
+#define LAM_NN_LINEAR_H
+
+#include "ops/ops.h"
+
+/* Row r of block b at element b * step + r * ld. */
+typedef struct lam_rows {
+    void *p;
+    size_t step, ld;
+} lam_rows;
+
+/* Which rows, and the sizes of W [out][in] (stored rows ldw apart). */
+typedef struct lam_linear {
+    lam_dev *dev;
+    int blocks, rows; /* rows per block */
+    int in, out;
+    size_t ldw;
+} lam_linear;
+
+typedef struct lam_epilogue {
+    const void *bias; /* WIDE [out], or NULL */
+    int relu;
+    lam_drop drop;
+} lam_epilogue;
+
+/* y = x W^T, then the epilogue (NULL: none). */
+void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, const void *weight,
+                    const lam_epilogue *epilogue);
+/* dx = dy W + beta dx. */
+void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, const void *weight,
+                      double beta);
+/* dW += dy^T x. */
+void lam_linear_bwd_w(const lam_linear *l, void *dweight, lam_rows dy, lam_rows x);
+
+/* Rows from..end of a [blocks][cap][ld] buffer. */
+lam_rows lam_rows_from(const lam_dev *dev, void *p, int cap, size_t ld, int from);
+
+#endif

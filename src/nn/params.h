@@ -1,0 +1,93 @@
+/* params.h -- the table of parameters: names, shapes, how they begin, and where they live.
+ *
+ * All parameters are stretches of one flat vector; so are their gradients and the optimiser's moments.
+ * Names and shapes are those of the authors' PyTorch modules, so that files carry over.  A device
+ * may want wider rows than a model has: each dimension says how it is padded, and files and
+ * counts never see the padding (it is zero and stays zero). */
+#ifndef LAM_NN_PARAMS_H
+#define LAM_NN_PARAMS_H
+
+#include "core/rng.h"
+#include "core/status.h"
+#include "core/tensor.h"
+#include "ops/ops.h"
+
+enum { LAM_NAME_MAX = 96, LAM_PARAM_DIMS = 4 };
+
+/* A dimension of groups * size elements, stored as groups * ld (ld >= size). */
+typedef struct lam_dim {
+    int groups, size, ld;
+} lam_dim;
+
+typedef enum lam_init {
+    LAM_INIT_ZERO,
+    LAM_INIT_LINEAR, /* N(0, scale), or U(+-init_range) where the config says uniform */
+    LAM_INIT_NORMAL, /* N(0, scale) */
+    LAM_INIT_GAIN,   /* N(1, scale) */
+    LAM_INIT_UNIFORM /* U(+-scale) */
+} lam_init;
+
+typedef struct lam_param {
+    char name[LAM_NAME_MAX];
+    int rank;
+    lam_dim dim[LAM_PARAM_DIMS];
+    lam_init init;
+    double scale;
+    int joined;            /* begins right where the previous one ends */
+    size_t offset, stored; /* place in the flat vectors, padding included */
+    int used;              /* received a gradient in this step */
+    long steps;            /* updates so far: Adam's own counter for this tensor */
+} lam_param;
+
+typedef struct lam_params {
+    int n, cap;
+    lam_param *list;
+    size_t total; /* elements of the flat vectors */
+    int failed;   /* an add ran out of memory or named a thing twice: checked by place() */
+    lam_dev *dev; /* kept */
+    void *master; /* WIDE [total] */
+    void *weight; /* ACT [total]; the same memory as master where the types are equal */
+    void *grad;   /* WIDE [total], NULL until training needs it */
+} lam_params;
+
+/* Declares a parameter and returns its number.  name is printf-formatted. */
+typedef struct lam_spec {
+    int rank;
+    lam_dim dim[LAM_PARAM_DIMS];
+    lam_init init;
+    double scale;
+    int joined;
+} lam_spec;
+int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Gives the declared parameters memory on the device, zeroed; gradients only on request. */
+lam_status lam_params_place(lam_params *p, lam_dev *dev);
+lam_status lam_params_place_grad(lam_params *p);
+void lam_params_free(lam_params *p);
+
+/* Draws every parameter afresh: parameter i uses stream i of the generator, so that adding one does
+ * not change the others. */
+typedef struct lam_init_rule {
+    uint64_t seed;
+    int uniform;
+    double range; /* of LAM_INIT_LINEAR when uniform */
+} lam_init_rule;
+lam_status lam_params_init(lam_params *p, const lam_init_rule *rule);
+
+/* Addresses: matrices as GEMM operands, vectors and masters in full precision, gradients. */
+void *lam_weight(const lam_params *p, int i);
+void *lam_vector(const lam_params *p, int i);
+/* The gradient of parameter i, marked as used in this step. */
+void *lam_grad(const lam_params *p, int i);
+
+size_t lam_param_count(const lam_param *param); /* true elements, without padding */
+lam_shape lam_param_shape(const lam_param *param);
+int lam_params_find(const lam_params *p, const char *name); /* -1: none */
+
+/* Copies parameter i between unpadded host memory and a flat device vector (master, grad, a moment);
+ * setting the master refreshes the weight copy too. */
+lam_status lam_params_get(const lam_params *p, const void *flat, int i, double *host);
+lam_status lam_params_set(lam_params *p, void *flat, int i, const double *host);
+
+#endif

@@ -1,0 +1,38 @@
+/* optimizer.h -- one update of all parameters: global-norm clip, then Adam, SGD or Adagrad.
+ *
+ * Nothing is read back from the device: norm and clip factor stay there; lam_optimizer_norm waits. */
+#ifndef LAM_TRAIN_OPTIMIZER_H
+#define LAM_TRAIN_OPTIMIZER_H
+
+#include "model/model.h"
+
+typedef struct lam_optimizer_options {
+    lam_update_kind kind;
+    double beta1, beta2, eps; /* SGD: beta1 is the momentum */
+    double clip;              /* 0: none */
+    double decay;             /* decoupled weight decay of matrices, 0: none */
+} lam_optimizer_options;
+
+/* Adam 0.9/0.999, eps 1e-8, clip 0.25, no decay: the paper's. */
+lam_optimizer_options lam_optimizer_defaults(void);
+
+typedef struct lam_optimizer {
+    lam_optimizer_options opt;
+    lam_model *model; /* kept */
+    void *m, *v;      /* WIDE moments, flat like the parameters; NULL where the rule has none */
+    void *norm;       /* WIDE [1]: gradient norm of the last step, before clipping */
+    lam_part *parts;  /* [n params] */
+} lam_optimizer;
+
+lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
+                                const lam_optimizer_options *options);
+void lam_optimizer_free(lam_optimizer *o); /* NULL is fine */
+
+/* Clears the gradients and the marks of which parameters received one. */
+void lam_optimizer_zero(lam_optimizer *o);
+/* Updates every parameter that received a gradient since zero(), at learning rate lr. */
+void lam_optimizer_step(lam_optimizer *o, double lr);
+/* The last step's gradient norm.  Waits. */
+lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);
+
+#endif

@@ -1,0 +1,30 @@
+/* schedule.h -- the learning rate as a function of the step. */
+#ifndef LAM_TRAIN_SCHEDULE_H
+#define LAM_TRAIN_SCHEDULE_H
+
+#include "core/status.h"
+
+typedef enum lam_schedule_kind {
+    LAM_SCHEDULE_COSINE,
+    LAM_SCHEDULE_LINEAR,
+    LAM_SCHEDULE_INV_SQRT,
+    LAM_SCHEDULE_CONSTANT
+} lam_schedule_kind;
+
+typedef struct lam_schedule {
+    lam_schedule_kind kind;
+    double lr;     /* the highest */
+    double lr_min; /* where cosine and linear end (eta_min) */
+    long warmup;   /* steps of linear rise from lr / warmup to lr */
+    long steps;    /* length of cosine and linear */
+} lam_schedule;
+
+/* The rate of update t = 0, 1, ...  Cosine is the closed form of the specification at the global step; after
+ * `steps` cosine and linear stay at lr_min.  The warm-up begins small from the first update on; the
+ * authors' scripts make that one update at the full rate. */
+double lam_schedule_lr(const lam_schedule *s, long t);
+
+const char *lam_schedule_name(lam_schedule_kind kind); /* "cosine", "linear", "inv_sqrt", ... */
+lam_status lam_schedule_find(lam_schedule_kind *out, const char *name);
+
+#endif

@@ -1,0 +1,361 @@
+/* verify.c -- see verify.h. */
+#include "train/verify.h"
+
+#include "io/safetensors.h"
+#include "model/stack.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct trace {
+    lam_safetensors *st;
+    const char *path;
+    lam_config cfg;
+    double lr;
+    int B, segments, train_steps;
+    int32_t *tokens; /* [B][stride], of the run being replayed */
+    int stride;
+    lam_dev *dev;
+    lam_model *model;
+    lam_stack *stack;
+    lam_optimizer *optimizer;
+    double *mine; /* scratch, room for the largest tensor */
+    double *theirs;
+    int32_t *in, *out; /* [B][N] */
+    lam_verdict *verdict;
+} trace;
+
+const char *lam_quantity_name(lam_quantity q)
+{
+    static const char *const names[] = {"nll",        "grad",       "grad_norm",  "state",
+                                        "train_loss", "train_norm", "train_param"};
+    return names[q];
+}
+
+void lam_verify_limits(lam_verdict *v, const lam_dev *dev)
+{
+    const double limit = dev->act == LAM_F64                   ? 1e-10
+                         : strcmp(dev->ops->name, "cuda") == 0 ? 1e-3
+                                                               : 1e-4;
+    for (int q = 0; q < LAM_QUANTITIES; q++)
+        v->limit[q] = limit;
+    if (dev->act != LAM_F64)
+        v->limit[LAM_VERIFY_TRAIN_PARAM] = 1e-2; /* Adam amplifies rounding */
+}
+
+/* Records the error of n numbers against theirs (NULL: zeros) under `name`. */
+static void judge(trace *t, lam_quantity q, const char *name, const double *mine,
+                  const double *theirs, size_t n)
+{
+    double top = 0.0, error = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        const double want = theirs ? theirs[i] : 0.0, off = fabs(mine[i] - want);
+        top = fmax(top, fabs(want));
+        error = off <= error ? error : isnan(off) ? INFINITY : off;
+    }
+    if (!isfinite(top))
+        error = INFINITY;
+    error /= isfinite(top) ? fmax(top, 1e-6) : 1.0;
+    lam_verdict *v = t->verdict;
+    v->tensors[q]++;
+    if (error >= v->worst[q]) {
+        v->worst[q] = error;
+        snprintf(v->where[q], sizeof v->where[q], "%s", name);
+    }
+    if (!(error <= v->limit[q]))
+        v->failed = 1;
+}
+
+/* Judges n numbers against the file's tensor `name`; absent is an error unless `or_zero`. */
+static lam_status compare(trace *t, lam_quantity q, const char *name, const double *mine, size_t n,
+                          int or_zero)
+{
+    const lam_st_tensor *want = lam_st_find(t->st, name);
+    if (!want && or_zero) {
+        judge(t, q, name, mine, NULL, n);
+        return LAM_OK;
+    }
+    if (want && want->dtype != LAM_F64 && want->dtype != LAM_F32)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F64 or F32", t->path, name,
+                        lam_dtype_name(want->dtype));
+    LAM_TRY(lam_st_read(t->st, name, t->theirs, LAM_F64, n));
+    judge(t, q, name, mine, t->theirs, n);
+    return LAM_OK;
+}
+
+static lam_status meta_int(const trace *t, const char *key, int fallback, int *out)
+{
+    const char *text = lam_st_meta(t->st, key);
+    char *end = NULL;
+    const long value = text ? strtol(text, &end, 10) : fallback;
+    if (!text && fallback < 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: not a trace: metadata %s is missing", t->path, key);
+    if (value < 0 || value > 1 << 20 || (text && (end == text || *end != '\0')))
+        return lam_fail(LAM_ERR_FORMAT, "%s: metadata %s is '%s', must be 0 to %d", t->path, key,
+                        text ? text : "", 1 << 20);
+    *out = (int)value;
+    return LAM_OK;
+}
+
+static lam_status read_header(trace *t)
+{
+    const char *config = lam_st_meta(t->st, "config");
+    if (!config)
+        return lam_fail(LAM_ERR_FORMAT, "%s: not a trace: metadata config is missing", t->path);
+    LAM_TRY(lam_config_parse(&t->cfg, config, t->path));
+    t->cfg.dropout = t->cfg.dropatt = 0.0;
+    json_t *root = json_loads(config, 0, NULL);
+    t->lr = json_number_value(json_object_get(root, "lr"));
+    json_decref(root);
+    LAM_TRY(meta_int(t, "B", -1, &t->B));
+    LAM_TRY(meta_int(t, "segments", -1, &t->segments));
+    LAM_TRY(meta_int(t, "train_steps", 0, &t->train_steps));
+    if (t->B < 1)
+        return lam_fail(LAM_ERR_FORMAT, "%s: metadata B must be at least 1", t->path);
+    return LAM_OK;
+}
+
+/* Loads [B][N * segments + 1] token ids and checks them. */
+static lam_status read_tokens(trace *t, const char *name, int segments)
+{
+    const size_t n = (size_t)t->B * ((size_t)t->cfg.tgt_len * (size_t)segments + 1);
+    const lam_st_tensor *tensor = lam_st_find(t->st, name);
+    if (!tensor || (tensor->dtype != LAM_I32 && tensor->dtype != LAM_I64))
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing or not I32", t->path, name);
+    if (lam_shape_count(&tensor->shape) != n)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s has %zu elements, must have %zu", t->path,
+                        name, lam_shape_count(&tensor->shape), n);
+    free(t->tokens);
+    t->tokens = malloc(n * sizeof *t->tokens);
+    if (!t->tokens)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu tokens", t->path, n);
+    t->stride = t->cfg.tgt_len * segments + 1;
+    LAM_TRY(lam_st_read(t->st, name, t->tokens, LAM_I32, n));
+    for (size_t i = 0; i < n; i++)
+        if (t->tokens[i] < 0 || t->tokens[i] >= t->cfg.n_token)
+            return lam_fail(LAM_ERR_FORMAT, "%s: %s[%zu] is %d, the vocabulary has %d types",
+                            t->path, name, i, t->tokens[i], t->cfg.n_token);
+    return LAM_OK;
+}
+
+static lam_status load_params(trace *t)
+{
+    lam_params *p = &t->model->params;
+    int expected = 0;
+    for (int i = 0; i < lam_st_count(t->st); i++)
+        expected += strncmp(lam_st_at(t->st, i)->name, "param.", 6) == 0;
+    if (expected != p->n)
+        return lam_fail(LAM_ERR_FORMAT, "%s: holds %d parameters, this configuration has %d",
+                        t->path, expected, p->n);
+    for (int i = 0; i < p->n; i++) {
+        char name[LAM_NAME_MAX + 8];
+        snprintf(name, sizeof name, "param.%s", p->list[i].name);
+        const lam_st_tensor *tensor = lam_st_find(t->st, name);
+        const lam_shape shape = lam_param_shape(&p->list[i]);
+        char have[96], want[96];
+        if (tensor && !lam_shape_equal(&tensor->shape, &shape))
+            return lam_fail(LAM_ERR_FORMAT, "%s: %s is %s, must be %s", t->path, name,
+                            lam_shape_text(&tensor->shape, have, sizeof have),
+                            lam_shape_text(&shape, want, sizeof want));
+        LAM_TRY(lam_st_read(t->st, name, t->mine, LAM_F64, lam_param_count(&p->list[i])));
+        LAM_TRY(lam_params_set(p, p->master, i, t->mine));
+        p->list[i].steps = 0;
+    }
+    return LAM_OK;
+}
+
+/* Largest tensor we will ever compare: parameters, state and losses. */
+static size_t largest_tensor(const trace *t)
+{
+    size_t n = (size_t)t->B * (size_t)(t->cfg.mem_len + t->cfg.tgt_len) *
+               (size_t)(t->model->dims.D + t->model->dims.HK);
+    for (int i = 0; i < t->model->params.n; i++) {
+        const size_t count = t->model->params.list[i].stored;
+        n = count > n ? count : n;
+    }
+    return n;
+}
+
+static lam_status build(trace *t, lam_dev *dev)
+{
+    t->dev = dev;
+    LAM_TRY(lam_model_create(&t->model, &t->cfg, dev));
+    LAM_TRY(lam_stack_create(
+        &t->stack, t->model,
+        &(lam_stack_options){
+            .B = t->B, .N = t->cfg.tgt_len, .M = t->cfg.mem_len, .train = 1, .full = 1}));
+    const lam_optimizer_options adam = lam_optimizer_defaults();
+    LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &adam));
+    const size_t n = largest_tensor(t), now = (size_t)t->B * (size_t)t->cfg.tgt_len;
+    t->mine = calloc(n, sizeof *t->mine);
+    t->theirs = calloc(n, sizeof *t->theirs);
+    t->in = calloc(now, sizeof *t->in);
+    t->out = calloc(now, sizeof *t->out);
+    if (!t->mine || !t->theirs || !t->in || !t->out)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
+    return LAM_OK;
+}
+
+/* Forward, loss of the mean, backward; gradients start from zero. */
+static void run_segment(trace *t, int segment)
+{
+    const int N = t->cfg.tgt_len;
+    for (int b = 0; b < t->B; b++)
+        for (int i = 0; i < N; i++) {
+            const int32_t *at = t->tokens + (size_t)b * (size_t)t->stride + segment * N + i;
+            t->in[b * N + i] = at[0];
+            t->out[b * N + i] = at[1];
+        }
+    lam_optimizer_zero(t->optimizer);
+    lam_stack_begin(t->stack, N, (lam_noise){0});
+    lam_stack_forward(t->stack, t->in, N);
+    lam_stack_loss(t->stack, t->out, 1.0 / ((double)t->B * N));
+    lam_stack_backward(t->stack);
+    lam_stack_commit(t->stack);
+}
+
+static lam_status check_grads(trace *t, int segment)
+{
+    lam_params *p = &t->model->params;
+    double squares = 0.0;
+    char name[LAM_NAME_MAX + 32];
+    for (int i = 0; i < p->n; i++) {
+        const size_t n = lam_param_count(&p->list[i]);
+        LAM_TRY(lam_params_get(p, p->grad, i, t->mine));
+        for (size_t k = 0; k < n; k++)
+            squares += t->mine[k] * t->mine[k];
+        snprintf(name, sizeof name, "seg%d.grad.%s", segment, p->list[i].name);
+        LAM_TRY(compare(t, LAM_VERIFY_GRAD, name, t->mine, n, 1));
+    }
+    snprintf(name, sizeof name, "seg%d.grad_norm", segment);
+    const double norm = sqrt(squares);
+    return lam_st_find(t->st, name) ? compare(t, LAM_VERIFY_GRAD_NORM, name, &norm, 1, 0) : LAM_OK;
+}
+
+/* Slot rows [B][M][width] to time-major [m][B][true width]; contexts lose their heads' padding. */
+static lam_status slot_time_major(trace *t, const lam_mem *mem, const lam_slot *slot, size_t *n)
+{
+    const lam_dtype dtype = slot->type == LAM_WIDE ? t->dev->wide : t->dev->act;
+    const size_t size = lam_dtype_size(dtype), width = (size_t)slot->width;
+    const size_t all = (size_t)mem->B * (size_t)mem->M * width;
+    const int heads = slot->source == LAM_FROM_C ? t->cfg.n_head : 1;
+    const int true_width = slot->source == LAM_FROM_X   ? t->cfg.d_model
+                           : slot->source == LAM_FROM_C ? t->cfg.d_head
+                                                        : t->cfg.n_head;
+    const size_t stored = width / (size_t)heads;
+    char *raw = malloc(all * size + 1);
+    if (!raw)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
+    const lam_status status = t->dev->ops->download(t->dev, raw, slot->rows, all * size);
+    size_t at = 0;
+    for (int i = 0; i < mem->m; i++)
+        for (int b = 0; b < mem->B; b++)
+            for (int h = 0; h < heads; h++) {
+                const size_t row = ((size_t)b * (size_t)mem->M + (size_t)i) * width;
+                lam_convert(t->mine + at, LAM_F64, raw + (row + (size_t)h * stored) * size, dtype,
+                            (size_t)true_width);
+                at += (size_t)true_width;
+            }
+    free(raw);
+    *n = at;
+    return status;
+}
+
+static lam_status check_state(trace *t, int segment)
+{
+    const lam_mem *mem = lam_stack_mem(t->stack);
+    for (int i = 0; i < mem->n_slots; i++) {
+        char name[64];
+        size_t n = 0;
+        LAM_TRY(slot_time_major(t, mem, &mem->slots[i], &n));
+        snprintf(name, sizeof name, "seg%d.mem%d", segment, i);
+        LAM_TRY(compare(t, LAM_VERIFY_STATE, name, t->mine, n, 0));
+    }
+    return LAM_OK;
+}
+
+static lam_status check_segments(trace *t)
+{
+    LAM_TRY(read_tokens(t, "tokens", t->segments));
+    lam_stack_reset(t->stack);
+    for (int s = 0; s < t->segments; s++) {
+        char name[64];
+        run_segment(t, s);
+        LAM_TRY(lam_stack_nll(t->stack, t->mine));
+        snprintf(name, sizeof name, "seg%d.nll", s);
+        LAM_TRY(
+            compare(t, LAM_VERIFY_NLL, name, t->mine, (size_t)t->B * (size_t)t->cfg.tgt_len, 0));
+        LAM_TRY(check_grads(t, s));
+        LAM_TRY(check_state(t, s));
+    }
+    return LAM_OK;
+}
+
+/* Replays the recorded training run from the same parameters. */
+static lam_status check_training(trace *t)
+{
+    const size_t now = (size_t)t->B * (size_t)t->cfg.tgt_len, steps = (size_t)t->train_steps;
+    const lam_schedule schedule = {LAM_SCHEDULE_COSINE, t->lr, 0.0, 0, t->train_steps};
+    lam_params *p = &t->model->params;
+    double *loss = calloc(2 * steps + 1, sizeof *loss), *norm = loss ? loss + steps : NULL;
+    lam_status status = loss ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
+    if (status == LAM_OK)
+        status = read_tokens(t, "train.tokens", t->train_steps);
+    if (status == LAM_OK)
+        status = load_params(t);
+    lam_stack_reset(t->stack);
+    for (size_t s = 0; s < steps && status == LAM_OK; s++) {
+        run_segment(t, (int)s);
+        lam_optimizer_step(t->optimizer, lam_schedule_lr(&schedule, (long)s));
+        status = lam_stack_nll(t->stack, t->mine);
+        for (size_t i = 0; i < now; i++)
+            loss[s] += t->mine[i] / (double)now;
+        if (status == LAM_OK)
+            status = lam_optimizer_norm(t->optimizer, &norm[s]);
+    }
+    if (status == LAM_OK)
+        status = compare(t, LAM_VERIFY_TRAIN_LOSS, "train.loss", loss, steps, 0);
+    if (status == LAM_OK)
+        status = compare(t, LAM_VERIFY_TRAIN_NORM, "train.grad_norm", norm, steps, 0);
+    for (int i = 0; i < p->n && status == LAM_OK; i++) {
+        char name[LAM_NAME_MAX + 16];
+        snprintf(name, sizeof name, "train.param.%s", p->list[i].name);
+        status = lam_params_get(p, p->master, i, t->mine);
+        if (status == LAM_OK)
+            status =
+                compare(t, LAM_VERIFY_TRAIN_PARAM, name, t->mine, lam_param_count(&p->list[i]), 0);
+    }
+    free(loss);
+    return status;
+}
+
+lam_status lam_verify_file(lam_verdict *v, const char *path, lam_dev *dev)
+{
+    trace t = {.path = path, .verdict = v};
+    lam_status status = lam_st_open(&t.st, path);
+    if (status == LAM_OK)
+        status = read_header(&t);
+    if (status == LAM_OK)
+        status = build(&t, dev);
+    if (status == LAM_OK)
+        status = load_params(&t);
+    if (status == LAM_OK)
+        status = check_segments(&t);
+    if (status == LAM_OK && t.train_steps > 0)
+        status = check_training(&t);
+    lam_optimizer_free(t.optimizer);
+    lam_stack_free(t.stack);
+    lam_model_free(t.model);
+    lam_st_close(t.st);
+    free(t.tokens);
+    free(t.mine);
+    free(t.theirs);
+    free(t.in);
+    free(t.out);
+    return status;
+}
