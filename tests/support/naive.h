@@ -1,0 +1,30 @@
+/* naive.h -- a float32 back-end of plain loops: the yardstick for rounding errors.
+ *
+ * Written apart from ops/ref on purpose: where the two disagree by more than rounding, one of them
+ * is wrong.  Every sum runs in the order of its index in float, as anyone would write it first.
+ * Tests only. */
+#ifndef LAM_SUPPORT_NAIVE_H
+#define LAM_SUPPORT_NAIVE_H
+
+#include "ops/ops.h"
+
+extern const lam_ops lam_ops_naive;
+
+/* The factor of a dropped or kept element. */
+float lam_naive_keep(const lam_drop *d, size_t index);
+/* x rounded up to a multiple of 8. */
+size_t lam_naive_up8(int x);
+
+void lam_naive_gemm(lam_dev *dev, const lam_gemm *a);
+void lam_naive_norm_fwd(lam_dev *dev, const lam_norm *a);
+void lam_naive_norm_bwd(lam_dev *dev, const lam_norm *a);
+void lam_naive_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
+void lam_naive_dropout(lam_dev *dev, const lam_dropout *a);
+void lam_naive_copy(lam_dev *dev, const lam_copy *a);
+void lam_naive_colsum(lam_dev *dev, const lam_colsum *a);
+void lam_naive_attn_fwd(lam_dev *dev, const lam_attn *a);
+void lam_naive_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_naive_interp_fwd(lam_dev *dev, const lam_interp *a);
+void lam_naive_interp_bwd(lam_dev *dev, const lam_interp *a);
+
+#endif

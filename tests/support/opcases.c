@@ -1,0 +1,102 @@
+/* opcases.c -- the list of families and the walk through it. */
+#include "support/opcases.h"
+
+#include "support/naive.h"
+#include "support/opcase.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+extern const lam_ops lam_ops_ref;
+
+typedef struct family {
+    const char *name;
+    void (*run)(lam_case_run *run);
+} family;
+
+static const family families[] = {
+    {"device", lam_cases_device},
+    {"gemm", lam_cases_gemm},
+    {"norm_fwd", lam_cases_norm_fwd},
+    {"norm_bwd", lam_cases_norm_bwd},
+    {"relu_bwd", lam_cases_relu_bwd},
+    {"dropout", lam_cases_dropout},
+    {"copy", lam_cases_copy},
+    {"colsum", lam_cases_colsum},
+    {"attn_fwd", lam_cases_attn_fwd},
+    {"attn_bwd", lam_cases_attn_bwd},
+    {"interp_fwd", lam_cases_interp_fwd},
+    {"interp_bwd", lam_cases_interp_bwd},
+    {"embed_fwd", lam_cases_embed_fwd},
+    {"embed_bwd", lam_cases_embed_bwd},
+    {"xent", lam_cases_xent},
+    {"gather", lam_cases_gather},
+    {"scatter", lam_cases_scatter},
+    {"gnorm", lam_cases_gnorm},
+    {"update", lam_cases_update},
+};
+
+static int run_family(lam_case_run *run, const family *f)
+{
+    run->cases = run->failures = 0;
+    run->worst = 0.0;
+    run->worst_case[0] = '\0';
+    f->run(run);
+    if (run->report)
+        fprintf(run->report, "%-10s %4d cases, %d failed, worst error %.2f of the limit%s%s\n",
+                f->name, run->cases, run->failures, run->worst, run->worst > 0.0 ? ": " : "",
+                run->worst_case);
+    return run->failures;
+}
+
+static int open_all(lam_case_run *run, const lam_dev_options *options)
+{
+    const lam_dev_options plain = {0};
+    return lam_ops_ref.open(&run->ref, &plain) == LAM_OK &&
+           lam_ops_naive.open(&run->naive, &plain) == LAM_OK &&
+           run->ops->open(&run->dev, options) == LAM_OK;
+}
+
+static void close_all(lam_case_run *run)
+{
+    if (run->dev)
+        run->ops->close(run->dev);
+    if (run->naive)
+        lam_ops_naive.close(run->naive);
+    if (run->ref)
+        lam_ops_ref.close(run->ref);
+}
+
+int lam_opcases_run_on(const lam_ops *ops, const lam_dev_options *options, const char *only,
+                       FILE *report)
+{
+    const char *seed = getenv("LAM_OPCASES_SEED");
+    lam_case_run run = {.ops = ops, .seed = seed ? strtoull(seed, NULL, 10) : 1, .report = report};
+    int failures = 0, known = 0;
+
+    if (!open_all(&run, options)) {
+        if (report)
+            fprintf(report, "%s: %s\n", ops->name, lam_error());
+        close_all(&run);
+        return 1;
+    }
+    if (report)
+        fprintf(report, "%s (%s), seed %llu\n", ops->name, ops->summary,
+                (unsigned long long)run.seed);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        run.next = (uint64_t)i << 32; /* a family has the same cases alone or among the others */
+        if (only && strcmp(only, families[i].name) != 0)
+            continue;
+        known = 1;
+        failures += run_family(&run, &families[i]);
+    }
+    if (!known && report)
+        fprintf(report, "%s: there is no family of that name\n", only);
+    close_all(&run);
+    return known ? failures : 1;
+}
+
+int lam_opcases_run(const lam_ops *ops, const char *only, FILE *report)
+{
+    return lam_opcases_run_on(ops, &(lam_dev_options){0}, only, report);
+}
