@@ -1,0 +1,291 @@
+/* cuda/cuda_int.cuh -- what the files of the cuda back-end share: the device, its scratch, the names
+ * of the ops, and the few device functions every kernel needs.
+ *
+ * ACT is bf16, or float when the device was opened with full_prec; kernels are templates over it and
+ * compute in float.  WIDE is float.  Buffers are padded to LAM_CUDA_PAD elements, so that rows begin
+ * on 16-byte borders and tensor cores see whole tiles.
+ *
+ * All work goes to one stream; no operation waits for the device, allocates, or uses float atomics:
+ * partial sums have a fixed order, so one seed gives one result.  A failure is remembered with the
+ * name of the operation (the first one wins) and reported by sync() or download().  Nothing outside
+ * ops/cuda includes this. */
+#ifndef LAM_OPS_CUDA_CUDA_INT_CUH
+#define LAM_OPS_CUDA_CUDA_INT_CUH
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cublasLt.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "core/rng.h"
+#include "ops/ops.h"
+}
+
+typedef __nv_bfloat16 lam_bf16;
+
+enum { LAM_WARP = 32, LAM_CUDA_PAD = 16 };
+
+/* ---- host ------------------------------------------------------------------------------------ */
+
+struct lam_cuda_plans; /* cuda/gemm.cu: the algorithms found so far, by shape */
+
+struct lam_cuda_dev {
+    lam_dev base;
+    int bf16; /* ACT is bf16, else float */
+    int sms;  /* multiprocessors of the card */
+    cudaStream_t stream;
+
+    void *scratch; /* contents valid within one operation only; owned */
+    size_t scratch_bytes;
+
+    cublasLtHandle_t blas;
+    void *workspace; /* cuBLASLt's; owned */
+    size_t workspace_bytes;
+    lam_cuda_plans *plans; /* owned */
+
+    int failed; /* sticky: set with the text below by the first failure */
+    char failure[160];
+    char summary[96]; /* the card and the precision, for the log */
+};
+
+static inline lam_cuda_dev *lam_cuda(lam_dev *dev)
+{
+    return (lam_cuda_dev *)dev;
+}
+
+/* The scratch of the running operation, which reserve() promised to be large enough; 256-aligned. */
+static inline void *lam_cuda_scratch(const lam_cuda_dev *dev, size_t bytes)
+{
+    assert(bytes <= dev->scratch_bytes);
+    (void)bytes;
+    return dev->scratch;
+}
+
+/* Remembers the failure unless there was one before. */
+void lam_cuda_note(lam_cuda_dev *dev, const char *op, cudaError_t error);
+void lam_cuda_note_blas(lam_cuda_dev *dev, const char *op, cublasStatus_t status);
+
+/* To be called after every launch: picks up its error, if any. */
+static inline void lam_cuda_check_launch(lam_cuda_dev *dev, const char *op)
+{
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        lam_cuda_note(dev, op, error);
+}
+
+static inline int lam_cuda_ceil(int n, int step)
+{
+    return (n + step - 1) / step;
+}
+
+/* Bytes of scratch each family needs for the largest shapes; reserve() takes the maximum. */
+size_t lam_cuda_attn_scratch(const lam_work *largest);
+size_t lam_cuda_rowwise_scratch(const lam_cuda_dev *dev, const lam_work *largest);
+size_t lam_cuda_vocab_scratch(const lam_work *largest);
+size_t lam_cuda_optim_scratch(void);
+
+/* cuBLASLt's handle, workspace and cache of algorithms. */
+lam_status lam_cuda_gemm_open(lam_cuda_dev *dev);
+void lam_cuda_gemm_close(lam_cuda_dev *dev);
+
+extern "C" {
+extern const lam_ops lam_ops_cuda;
+
+void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a);
+void lam_cuda_norm_fwd(lam_dev *dev, const lam_norm *a);
+void lam_cuda_norm_bwd(lam_dev *dev, const lam_norm *a);
+void lam_cuda_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
+void lam_cuda_dropout(lam_dev *dev, const lam_dropout *a);
+void lam_cuda_copy(lam_dev *dev, const lam_copy *a);
+void lam_cuda_colsum(lam_dev *dev, const lam_colsum *a);
+void lam_cuda_attn_fwd(lam_dev *dev, const lam_attn *a);
+void lam_cuda_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a);
+void lam_cuda_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a);
+void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a);
+void lam_cuda_xent(lam_dev *dev, const lam_xent *a);
+void lam_cuda_gather(lam_dev *dev, const lam_pick *a);
+void lam_cuda_scatter(lam_dev *dev, const lam_pick *a);
+void lam_cuda_gnorm(lam_dev *dev, const lam_gnorm *a);
+void lam_cuda_update(lam_dev *dev, const lam_update *a);
+}
+
+/* ---- elements -------------------------------------------------------------------------------- */
+
+static __device__ __forceinline__ float lam_float(float x)
+{
+    return x;
+}
+
+static __device__ __forceinline__ float lam_float(lam_bf16 x)
+{
+    return __bfloat162float(x);
+}
+
+template <typename T>
+static __device__ __forceinline__ T lam_act(float x); /* rounds to nearest even */
+
+template <>
+__device__ __forceinline__ float lam_act<float>(float x)
+{
+    return x;
+}
+
+template <>
+__device__ __forceinline__ lam_bf16 lam_act<lam_bf16>(float x)
+{
+    return __float2bfloat16_rn(x);
+}
+
+/* Eight neighbours at a time: one 16-byte access of bf16, two of float, one Philox block.  The
+ * address must be a multiple of 16 bytes. */
+struct lam_f8 {
+    float v[8];
+};
+
+static __device__ __forceinline__ lam_f8 lam_load8(const float *p)
+{
+    const float4 a = ((const float4 *)p)[0], b = ((const float4 *)p)[1];
+    return {{a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}};
+}
+
+static __device__ __forceinline__ lam_f8 lam_load8(const lam_bf16 *p)
+{
+    const uint4 raw = *(const uint4 *)p; /* a bf16 is the upper half of a float */
+    const uint32_t w[4] = {raw.x, raw.y, raw.z, raw.w};
+    lam_f8 out;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        out.v[2 * i] = __uint_as_float(w[i] << 16);
+        out.v[2 * i + 1] = __uint_as_float(w[i] & 0xffff0000u);
+    }
+    return out;
+}
+
+static __device__ __forceinline__ void lam_store8(float *p, const lam_f8 &x)
+{
+    ((float4 *)p)[0] = make_float4(x.v[0], x.v[1], x.v[2], x.v[3]);
+    ((float4 *)p)[1] = make_float4(x.v[4], x.v[5], x.v[6], x.v[7]);
+}
+
+static __device__ __forceinline__ void lam_store8(lam_bf16 *p, const lam_f8 &x)
+{
+    uint32_t w[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(x.v[2 * i], x.v[2 * i + 1]);
+        w[i] = *(const uint32_t *)&pair;
+    }
+    *(uint4 *)p = make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+/* ---- sums over a warp and a block ------------------------------------------------------------ */
+
+/* Every lane receives the result; all 32 lanes must take part. */
+static __device__ __forceinline__ float lam_warp_sum(float x)
+{
+#pragma unroll
+    for (int step = LAM_WARP / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+static __device__ __forceinline__ double lam_warp_sum(double x)
+{
+#pragma unroll
+    for (int step = LAM_WARP / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+static __device__ __forceinline__ float lam_warp_max(float x)
+{
+#pragma unroll
+    for (int step = LAM_WARP / 2; step > 0; step /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+/* Sum over a one-dimensional block of whole warps; every thread receives it.  `room` is shared
+ * memory for 32 elements; it may be used again after the next barrier. */
+template <typename T>
+static __device__ __forceinline__ T lam_block_sum(T x, T *room)
+{
+    const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
+    const int warps = (int)blockDim.x / LAM_WARP;
+    x = lam_warp_sum(x);
+    if (lane == 0)
+        room[warp] = x;
+    __syncthreads();
+    return lam_warp_sum(lane < warps ? room[lane] : (T)0);
+}
+
+/* ---- dropout --------------------------------------------------------------------------------- */
+
+/* One use of dropout as kernels see it; core/rng.h says which bits. */
+struct lam_cuda_mask {
+    uint64_t seed;
+    uint32_t step, site;
+    uint32_t threshold; /* 0: off */
+    float scale;        /* of what is kept */
+};
+
+static inline lam_cuda_mask lam_cuda_mask_of(const lam_drop *d)
+{
+    return {d->seed, d->step, d->site, d->p == 0.0 ? 0 : lam_drop_threshold(d->p),
+            d->p == 0.0 ? 1.0f : (float)lam_drop_scale(d->p)};
+}
+
+/* Philox4x32-10, the bits of lam_philox() in core/rng.c. */
+static __device__ __forceinline__ uint4 lam_cuda_philox(uint64_t key, uint64_t counter_lo,
+                                                        uint64_t counter_hi)
+{
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t x0 = (uint32_t)counter_lo, x1 = (uint32_t)(counter_lo >> 32);
+    uint32_t x2 = (uint32_t)counter_hi, x3 = (uint32_t)(counter_hi >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+        const uint32_t hi0 = __umulhi(0xD2511F53u, x0), lo0 = 0xD2511F53u * x0;
+        const uint32_t hi1 = __umulhi(0xCD9E8D57u, x2), lo1 = 0xCD9E8D57u * x2;
+        x0 = hi1 ^ x1 ^ k0;
+        x1 = lo1;
+        x2 = hi0 ^ x3 ^ k1;
+        x3 = lo0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return make_uint4(x0, x1, x2, x3);
+}
+
+/* The 16 random bits each of the eight elements of block `block` (element index / 8):
+ * element i has word i / 2, half i % 2. */
+static __device__ __forceinline__ uint4 lam_mask_bits(const lam_cuda_mask &m, uint64_t block)
+{
+    return lam_cuda_philox(m.seed, block, (uint64_t)m.step << 32 | m.site);
+}
+
+/* 1 where element i (0..7, a constant after unrolling) of the block is kept. */
+static __device__ __forceinline__ bool lam_mask_keep(const lam_cuda_mask &m, const uint4 &bits,
+                                                     int i)
+{
+    const uint32_t w = i < 2 ? bits.x : i < 4 ? bits.y : i < 6 ? bits.z : bits.w;
+    return (i % 2 ? w >> 16 : w & 0xffffu) >= m.threshold;
+}
+
+/* x = drop(x) for the eight elements of one block. */
+static __device__ __forceinline__ void lam_mask8(lam_f8 &x, const lam_cuda_mask &m, uint64_t block)
+{
+    if (m.threshold == 0)
+        return;
+    const uint4 bits = lam_mask_bits(m, block);
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        x.v[i] = lam_mask_keep(m, bits, i) ? x.v[i] * m.scale : 0.0f;
+}
+
+#endif
