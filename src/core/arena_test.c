@@ -1,12 +1,10 @@
 /* arena_test.c -- what was measured is what is taken. */
 #include "core/arena.h"
 
-#include "core/rng.h"
 #include "support/suite.h"
 
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,11 +17,10 @@ static void lay_out(lam_arena *arena, char *parts[], const size_t sizes[], int n
 
 START_TEST(measuring_equals_taking)
 {
-    enum { PARTS = 200, SEED = 5 };
+    enum { PARTS = 200 };
     size_t sizes[PARTS];
     char *parts[PARTS];
-    lam_rng rng = {.key = SEED};
-    printf("seed %d\n", SEED);
+    lam_rng rng = test_rng(5);
     for (int i = 0; i < PARTS; i++)
         sizes[i] = (size_t)lam_rng_below(&rng, i % 2 ? 1000 : 3);
 

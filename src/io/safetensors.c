@@ -7,8 +7,8 @@
 #include "io/safetensors.h"
 
 #include "core/file.h"
+#include "io/json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,14 +174,10 @@ static lam_status read_header(lam_safetensors *st, const unsigned char *data, si
                         "%s: header of %llu bytes in a file of %zu (at most %d are allowed)",
                         st->path, (unsigned long long)length, size, MAX_HEADER);
 
-    json_error_t error;
     const char *const text = (const char *)data + PREFIX;
-    st->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-    if (!st->header && json_error_code(&error) == json_error_out_of_memory)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for the header", st->path);
-    if (!st->header || !json_is_object(st->header))
-        return lam_fail(LAM_ERR_FORMAT, "%s: header is not a JSON object: %s", st->path,
-                        st->header ? "another type" : error.text);
+    LAM_TRY(lam_json_parse(&st->header, st->path, text, (size_t)length));
+    if (!json_is_object(st->header))
+        return lam_fail(LAM_ERR_FORMAT, "%s: header is not a JSON object", st->path);
     st->metadata = json_object_get(st->header, "__metadata__");
     LAM_TRY(check_metadata(st->metadata, st->path));
     const section in = {st->path, data + PREFIX + length, size - PREFIX - (size_t)length};

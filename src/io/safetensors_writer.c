@@ -5,9 +5,9 @@
 #include "io/safetensors.h"
 
 #include "core/file.h"
+#include "io/json.h"
 
 #include <assert.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,11 +103,12 @@ lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype
 lam_status lam_st_writer_begin(lam_st_writer *w)
 {
     assert(!w->file);
-    lam_status status = LAM_OK;
-    char *const text = json_dumps(w->header, JSON_COMPACT);
-    if (!text)
+    char *text;
+    size_t length;
+    lam_status status = lam_json_text(&text, &length, w->header, JSON_COMPACT);
+    if (status != LAM_OK)
         return no_memory(w);
-    const size_t length = strlen(text), padded = (length + 7) / 8 * 8; /* the data begins aligned */
+    const size_t padded = (length + 7) / 8 * 8; /* the data begins aligned */
     unsigned char prefix[PREFIX];
     for (int i = 0; i < PREFIX; i++)
         prefix[i] = (unsigned char)((uint64_t)padded >> 8 * i);

@@ -61,7 +61,8 @@ int test_alloc_fail(long nth)
     return again;
 }
 
-int test_alloc_failed(void)
+int test_alloc_stop(void)
 {
+    countdown = 0;
     return failed;
 }

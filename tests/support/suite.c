@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int test_run(const char *name, TCase *tests)
 {
@@ -17,6 +18,12 @@ int test_run(const char *name, TCase *tests)
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed != 0;
+}
+
+lam_rng test_rng(uint64_t seed)
+{
+    fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    return (lam_rng){.key = seed};
 }
 
 static char folder[PATH_MAX];
@@ -38,9 +45,13 @@ void test_temp_remove(void)
 
 const char *test_temp_path(const char *name)
 {
-    static char paths[8][PATH_MAX];
-    static unsigned next;
-    char *const path = paths[next++ % 8];
-    ck_assert_int_eq(lam_path_join(path, sizeof paths[0], folder, name), LAM_OK);
-    return path;
+    enum { MAX = 64 };
+    static char paths[MAX][PATH_MAX];
+    char path[PATH_MAX];
+    ck_assert_int_eq(lam_path_join(path, sizeof path, folder, name), LAM_OK);
+    int i = 0;
+    while (i < MAX && paths[i][0] && strcmp(paths[i], path) != 0)
+        i++;
+    ck_assert_int_lt(i, MAX);
+    return strcpy(paths[i], path);
 }

@@ -11,16 +11,21 @@
 #ifndef TEST_SUITE_H
 #define TEST_SUITE_H
 
+#include "core/rng.h"
+
 #include <check.h>
 
 /* Runs the tests and returns the exit status of the program.  CK_RUN_CASE, CK_VERBOSITY and
  * CK_FORK=no work as in Check's manual. */
 int test_run(const char *suite, TCase *tests);
 
+/* Random numbers for a test; the seed goes to stderr, which also shows when the test fails. */
+lam_rng test_rng(uint64_t seed);
+
 /* A folder for one test program: pass both to tcase_add_unchecked_fixture(). */
 void test_temp_make(void);
 void test_temp_remove(void);
-/* "FOLDER/name" in a buffer of this call's own; eight are in use at a time. */
+/* "FOLDER/name", valid until the program ends; at most 64 different names. */
 const char *test_temp_path(const char *name);
 
 #endif

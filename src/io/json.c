@@ -1,0 +1,36 @@
+/* json.c -- loading and dumping JSON with honest errors. */
+#include "io/json.h"
+
+#include <stdlib.h>
+
+lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size)
+{
+    json_error_t error;
+    *out = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (*out)
+        return LAM_OK;
+    if (error.text[0] == '\0') /* what jansson leaves when an allocation failed */
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes of JSON", label, size);
+    return lam_fail(LAM_ERR_FORMAT, "%s: not JSON: line %d, column %d: %s", label, error.line,
+                    error.column, error.text);
+}
+
+lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags)
+{
+    *out = NULL;
+    if (size)
+        *size = 0;
+    /* Counted first, then written into a buffer that cannot be too small: unlike json_dumps(), no
+     * allocation happens where its failure would go unnoticed. */
+    const size_t length = json_dumpb(json, NULL, 0, flags);
+    char *const text = length ? malloc(length + 1) : NULL;
+    if (!text || json_dumpb(json, text, length, flags) != length) {
+        free(text);
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %zu bytes of JSON", length);
+    }
+    text[length] = '\0';
+    *out = text;
+    if (size)
+        *size = length;
+    return LAM_OK;
+}

@@ -1,0 +1,23 @@
+/* json.h -- jansson behind our kind of errors.
+ *
+ * Two things of jansson 2.14 are mended here: json_dumps() can lose text without a word when memory
+ * runs out, and a failed load hardly says whether memory or the text was the reason.  One is not to
+ * be mended from outside: if a token's buffer cannot grow while reading, jansson drops a byte of it
+ * and goes on. */
+#ifndef LAM_IO_JSON_H
+#define LAM_IO_JSON_H
+
+#include "core/status.h"
+
+#include <jansson.h>
+#include <stddef.h>
+
+/* Any JSON value from text that need not end with NUL; *out is owned by the caller (json_decref).
+ * Duplicate keys, bad UTF-8, NUL in strings and text after the value are refused; `label` opens the
+ * message. */
+lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size);
+
+/* The value as NUL-terminated text (free), with jansson's flags; *size may be NULL. */
+lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags);
+
+#endif

@@ -1,0 +1,106 @@
+/* json_test.c -- JSON comes back as it went, and a lack of memory never passes for success. */
+#include "io/json.h"
+
+#include "support/alloc.h"
+#include "support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Nested, with names and strings longer than what jansson allocates at first. */
+static const char sample[] =
+    "{\"a\":{\"first\":\"\xc3\xa9\",\"list\":[1,2.5,-9223372036854775808,true,null]},"
+    "\"a name that is longer than sixteen bytes\":\"a text that is longer than thirty-two bytes\","
+    "\"z\":{}}";
+
+START_TEST(text_comes_back_byte_for_byte)
+{
+    json_t *json;
+    char *text;
+    size_t size;
+    ck_assert_int_eq(lam_json_parse(&json, "sample", sample, strlen(sample)), LAM_OK);
+    ck_assert_int_eq(lam_json_text(&text, &size, json, JSON_COMPACT), LAM_OK);
+    ck_assert_str_eq(text, sample);
+    ck_assert_uint_eq(size, strlen(sample));
+    free(text);
+    ck_assert_int_eq(lam_json_text(&text, NULL, json, JSON_INDENT(2)), LAM_OK);
+    ck_assert_ptr_nonnull(strchr(text, '\n'));
+    free(text);
+    json_decref(json);
+}
+END_TEST
+
+START_TEST(a_mistake_is_located)
+{
+    const char text[] = "{\n  \"a\": 1,\n  \"b\": ?\n}";
+    json_t *json = (json_t *)1;
+    ck_assert_int_eq(lam_json_parse(&json, "conf.json", text, strlen(text)), LAM_ERR_FORMAT);
+    ck_assert_ptr_null(json);
+    ck_assert_msg(strncmp(lam_error(), "conf.json: not JSON: line 3, column 8", 37) == 0, "%s",
+                  lam_error());
+}
+END_TEST
+
+START_TEST(what_is_not_strict_json_is_refused)
+{
+    const char *const wrong[] = {
+        "",      "{",   "{} {}", "{\"a\":1,\"a\":2}",     "\"\xff\"", "\"\\u0000\"", "[1,]",
+        "{a:1}", "NaN", "1e999", "[99999999999999999999]"};
+    json_t *json;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(lam_json_parse(&json, "x", wrong[i], strlen(wrong[i])) == LAM_ERR_FORMAT,
+                      "accepted: %s", wrong[i]);
+}
+END_TEST
+
+START_TEST(text_is_whole_or_a_memory_error)
+{
+    json_t *json;
+    char *text;
+    long failures = 0;
+    ck_assert_int_eq(lam_json_parse(&json, "sample", sample, strlen(sample)), LAM_OK);
+    for (long n = 1; test_alloc_fail(n); n++) {
+        const lam_status status = lam_json_text(&text, NULL, json, JSON_COMPACT);
+        const int failed = test_alloc_stop();
+        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        if (failed)
+            ck_assert_ptr_null(text);
+        else
+            ck_assert_str_eq(text, sample);
+        free(text);
+        failures += failed;
+    }
+    ck_assert_int_ge(failures, 3);
+    json_decref(json);
+}
+END_TEST
+
+/* jansson calls some failed allocations a syntax error; that is a failure all the same.  Tokens are
+ * short here, for the reason given in json.h. */
+START_TEST(parsing_without_memory_fails)
+{
+    const char text[] = "{\"a\":{\"b\":\"c\",\"list\":[1,2.5,-1000000,true,null]},\"z\":{}}";
+    json_t *json;
+    long failures = 0;
+    for (long n = 1; test_alloc_fail(n); n++) {
+        const lam_status status = lam_json_parse(&json, "short", text, strlen(text));
+        const int failed = test_alloc_stop();
+        ck_assert(failed ? status == LAM_ERR_MEMORY || status == LAM_ERR_FORMAT : status == LAM_OK);
+        ck_assert_int_eq(json == NULL, failed);
+        failures += status == LAM_ERR_MEMORY;
+        json_decref(json);
+    }
+    ck_assert_int_ge(failures, 10);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, text_comes_back_byte_for_byte);
+    tcase_add_test(tests, a_mistake_is_located);
+    tcase_add_test(tests, what_is_not_strict_json_is_refused);
+    tcase_add_test(tests, text_is_whole_or_a_memory_error);
+    tcase_add_test(tests, parsing_without_memory_fails);
+    return test_run("io/json", tests);
+}
