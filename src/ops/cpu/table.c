@@ -52,11 +52,11 @@ static lam_status cpu_alloc(lam_dev *dev, void **out, size_t bytes)
     (void)dev;
     *out = NULL;
     const size_t align = bytes >= huge_page ? huge_page : LAM_ALIGN;
-    const size_t whole = (bytes / LAM_ALIGN + 1) * LAM_ALIGN; /* never 0 */
-    if (whole < bytes || posix_memalign(out, align, whole) != 0) {
-        *out = NULL;
+    const size_t whole = (bytes / align + 1) * align; /* never 0 */
+    if (whole >= bytes)
+        *out = aligned_alloc(align, whole);
+    if (!*out)
         return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for %zu bytes", bytes);
-    }
     if (bytes >= huge_page)
         (void)madvise(*out, whole, MADV_HUGEPAGE); /* a wish; without it the pages are small */
     memset(*out, 0, whole);
