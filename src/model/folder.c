@@ -1,0 +1,269 @@
+/* folder.c -- see folder.h.
+ *
+ * Parameters are float32 on disk, whatever the device computes in; float16, bfloat16 and float64 files
+ * load too. */
+#include "model/folder.h"
+
+#include "core/file.h"
+#include "io/safetensors.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONFIG = 1 << 20, MAX_VOCAB = 1 << 30 };
+
+static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOCAB[] = "vocab.json";
+
+/* ---- reading ---- */
+
+static lam_status holds_config(int *yes, const char *dir)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_path_join(path, sizeof path, dir, CONFIG));
+    *yes = lam_path_exists(path);
+    return LAM_OK;
+}
+
+lam_status lam_folder_find(char *out, size_t size, const char *dir)
+{
+    /* The last two: what a crash between two renames leaves (core/file.h). */
+    static const char *const parts[] = {"", "best", "last", "best.old", "last.old"};
+    int yes = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (i == 0 && (size_t)snprintf(out, size, "%s", dir) >= size)
+            return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", dir, size);
+        if (i > 0)
+            LAM_TRY(lam_path_join(out, size, dir, parts[i]));
+        LAM_TRY(holds_config(&yes, out));
+        if (yes)
+            return LAM_OK;
+    }
+    out[0] = '\0';
+    if (!lam_path_exists(dir))
+        return lam_fail(LAM_ERR_IO, "%s: there is no such folder", dir);
+    return lam_fail(LAM_ERR_FORMAT, "%s: not a model folder: it has no %s, best or last", dir,
+                    CONFIG);
+}
+
+static lam_status read_config(lam_config *cfg, const char *dir)
+{
+    char path[PATH_MAX], *text = NULL;
+    size_t size = 0;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, CONFIG));
+    LAM_TRY(lam_file_load(&text, &size, path, MAX_CONFIG));
+    const lam_status status = lam_config_parse(cfg, text, path);
+    free(text);
+    /* A file that says what cannot be built is a bad file, not a bad option. */
+    return status == LAM_ERR_ARG ? LAM_ERR_FORMAT : status;
+}
+
+lam_status lam_folder_config(lam_config *cfg, const char *dir)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_folder_find(path, sizeof path, dir));
+    return read_config(cfg, path);
+}
+
+lam_status lam_folder_vocab(char **text, const char *dir)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    size_t size = 0;
+    *text = NULL;
+    LAM_TRY(lam_folder_find(folder, sizeof folder, dir));
+    LAM_TRY(lam_path_join(path, sizeof path, folder, VOCAB));
+    return lam_file_load(text, &size, path, MAX_VOCAB);
+}
+
+static int is_float(lam_dtype dtype)
+{
+    return dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16 || dtype == LAM_F64;
+}
+
+static lam_status check_tensor(const lam_safetensors *st, const lam_param *param)
+{
+    char have[128], want[128];
+    const lam_st_tensor *const tensor = lam_st_find(st, param->name);
+    const lam_shape shape = lam_param_shape(param);
+    if (!tensor)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", lam_st_path(st), param->name);
+    if (!is_float(tensor->dtype))
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F32, F16, BF16 or F64",
+                        lam_st_path(st), param->name, lam_dtype_name(tensor->dtype));
+    if (!lam_shape_equal(&tensor->shape, &shape))
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, the configuration makes it %s",
+                        lam_st_path(st), param->name,
+                        lam_shape_text(&tensor->shape, have, sizeof have),
+                        lam_shape_text(&shape, want, sizeof want));
+    return LAM_OK;
+}
+
+/* All names before any data: a file of another model changes nothing. */
+static lam_status check_tensors(const lam_safetensors *st, const lam_params *params)
+{
+    for (int i = 0; i < params->n; i++)
+        LAM_TRY(check_tensor(st, &params->list[i]));
+    for (int i = 0; i < lam_st_count(st); i++)
+        if (lam_params_find(params, lam_st_at(st, i)->name) < 0)
+            return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is not part of this configuration",
+                            lam_st_path(st), lam_st_at(st, i)->name);
+    return LAM_OK;
+}
+
+static lam_status read_tensor(lam_params *params, int i, const lam_safetensors *st)
+{
+    const lam_param *const param = &params->list[i];
+    const size_t n = lam_param_count(param);
+    double *const host = malloc(n * sizeof *host + 1);
+    if (!host)
+        return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to load it", param->name);
+    lam_status status = lam_st_read(st, param->name, host, LAM_F64, n);
+    if (status == LAM_OK)
+        status = lam_params_set(params, params->master, i, host);
+    free(host);
+    return status;
+}
+
+static lam_status read_weights(lam_model *model, const char *dir)
+{
+    char path[PATH_MAX];
+    lam_safetensors *st;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));
+    LAM_TRY(lam_st_open(&st, path));
+    lam_status status = check_tensors(st, &model->params);
+    for (int i = 0; i < model->params.n && status == LAM_OK; i++)
+        status = read_tensor(&model->params, i, st);
+    lam_st_close(st);
+    return status;
+}
+
+lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev)
+{
+    char path[PATH_MAX];
+    lam_config cfg;
+    lam_model *model;
+    *out = NULL;
+    LAM_TRY(lam_folder_find(path, sizeof path, dir));
+    LAM_TRY(read_config(&cfg, path));
+    LAM_TRY(lam_model_create(&model, &cfg, dev));
+    const lam_status status = read_weights(model, path);
+    if (status == LAM_OK)
+        *out = model;
+    else
+        lam_model_free(model);
+    return status;
+}
+
+/* Two configurations are equal if they read the same on paper. */
+static lam_status check_config(const lam_model *model, const char *dir)
+{
+    lam_config cfg;
+    char *mine = NULL, *theirs = NULL;
+    LAM_TRY(read_config(&cfg, dir));
+    lam_status status = lam_config_print(&mine, &model->cfg);
+    if (status == LAM_OK)
+        status = lam_config_print(&theirs, &cfg);
+    if (status == LAM_OK && strcmp(mine, theirs) != 0) {
+        size_t line = 0; /* the start of the first line that differs */
+        for (size_t i = 0; mine[i] == theirs[i]; i++)
+            line = mine[i] == '\n' ? i + 1 : line;
+        line += strspn(mine + line, " ");
+        status = lam_fail(LAM_ERR_FORMAT, "%s: another configuration: it has %.*s, not %.*s", dir,
+                          (int)strcspn(theirs + line, ",\n"), theirs + line,
+                          (int)strcspn(mine + line, ",\n"), mine + line);
+    }
+    free(mine);
+    free(theirs);
+    return status;
+}
+
+lam_status lam_folder_restore(lam_model *model, const char *dir)
+{
+    LAM_TRY(check_config(model, dir));
+    return read_weights(model, dir);
+}
+
+/* ---- writing ---- */
+
+static lam_status write_config(const char *dir, const lam_config *cfg)
+{
+    char path[PATH_MAX], *text;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, CONFIG));
+    LAM_TRY(lam_config_print(&text, cfg));
+    const size_t size = strlen(text);
+    text[size] = '\n'; /* in the place of its NUL: lam_file_save takes a size */
+    const lam_status status = lam_file_save(path, text, size + 1);
+    free(text);
+    return status;
+}
+
+/* One tensor at a time: the file may be larger than free memory. */
+static lam_status write_tensor(lam_st_writer *w, const lam_params *params, int i)
+{
+    const size_t n = lam_param_count(&params->list[i]);
+    double *const host = malloc(n * sizeof *host + 1);
+    float *const narrow = malloc(n * sizeof *narrow + 1);
+    lam_status status =
+        host && narrow ? lam_params_get(params, params->master, i, host)
+                       : lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory", params->list[i].name);
+    if (status == LAM_OK) {
+        lam_convert(narrow, LAM_F32, host, LAM_F64, n);
+        status = lam_st_writer_data(w, narrow, n * sizeof *narrow);
+    }
+    free(host);
+    free(narrow);
+    return status;
+}
+
+static lam_status write_weights(const char *dir, const lam_params *params)
+{
+    char path[PATH_MAX];
+    lam_st_writer *w;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));
+    LAM_TRY(lam_st_writer_create(&w, path));
+    lam_status status = lam_st_writer_meta(w, "format", "pt");
+    for (int i = 0; i < params->n && status == LAM_OK; i++) {
+        const lam_shape shape = lam_param_shape(&params->list[i]);
+        status = lam_st_writer_add(w, params->list[i].name, LAM_F32, &shape);
+    }
+    if (status == LAM_OK)
+        status = lam_st_writer_begin(w);
+    for (int i = 0; i < params->n && status == LAM_OK; i++)
+        status = write_tensor(w, params, i);
+    if (status == LAM_OK)
+        return lam_st_writer_finish(w);
+    lam_st_writer_abort(w);
+    return status;
+}
+
+lam_status lam_folder_write(const char *dir, lam_model *model, const char *vocab)
+{
+    char path[PATH_MAX];
+    LAM_TRY(write_config(dir, &model->cfg));
+    if (vocab) {
+        LAM_TRY(lam_path_join(path, sizeof path, dir, VOCAB));
+        LAM_TRY(lam_file_save(path, vocab, strlen(vocab)));
+    }
+    return write_weights(dir, &model->params);
+}
+
+lam_status lam_folder_save(const char *dir, lam_model *model, const char *vocab)
+{
+    char temporary[PATH_MAX];
+    size_t length = strlen(dir);
+    while (length > 1 && dir[length - 1] == '/')
+        length--;
+    if ((size_t)snprintf(temporary, sizeof temporary, "%.*s.new", (int)length, dir) >=
+        sizeof temporary)
+        return lam_fail(LAM_ERR_ARG, "%s: path longer than %d bytes", dir, PATH_MAX);
+    LAM_TRY(lam_dir_recover(dir));
+    LAM_TRY(lam_dir_remove(temporary)); /* what a crash left */
+    LAM_TRY(lam_dir_make(temporary));
+    lam_status status = lam_folder_write(temporary, model, vocab);
+    if (status == LAM_OK)
+        status = lam_dir_replace(dir, temporary);
+    if (status != LAM_OK)
+        (void)lam_dir_remove(temporary);
+    return status;
+}

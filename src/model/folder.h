@@ -1,0 +1,31 @@
+/* folder.h -- a model on disk: config.json, model.safetensors, vocab.json (docs/formats.md).
+ *
+ * What is read is checked against the configuration, tensor by tensor: a missing one, a wrong shape or
+ * one too many is LAM_ERR_FORMAT and names it.  vocab.json is text to this file; data/vocab.h knows what
+ * it means. */
+#ifndef LAM_MODEL_FOLDER_H
+#define LAM_MODEL_FOLDER_H
+
+#include "model/model.h"
+
+/* The folder that holds the model: `dir` itself, or, where `dir` is a run of `lamemo train`, its
+ * best checkpoint, else its last one.  out has `size` bytes. */
+lam_status lam_folder_find(char *out, size_t size, const char *dir);
+
+/* Opens the model in `dir` (looked up as above) on `dev`, which is kept. */
+lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev);
+/* Only its configuration. */
+lam_status lam_folder_config(lam_config *cfg, const char *dir);
+/* The text of its vocab.json, owned by the caller (free).  LAM_ERR_IO if it has none. */
+lam_status lam_folder_vocab(char **text, const char *dir);
+
+/* Reads the parameters of a folder (exactly this one) into a model of the same configuration. */
+lam_status lam_folder_restore(lam_model *model, const char *dir);
+
+/* Writes the model as `dir`, in the place of what was there: whole or not at all.  `vocab` is the
+ * text of vocab.json; NULL: none. */
+lam_status lam_folder_save(const char *dir, lam_model *model, const char *vocab);
+/* Puts the files of a model into an existing folder that is about to be renamed. */
+lam_status lam_folder_write(const char *dir, lam_model *model, const char *vocab);
+
+#endif

@@ -1,0 +1,210 @@
+/* folder_test.c -- what is saved comes back, and what does not fit is refused by name. */
+#include "model/folder.h"
+
+#include "core/file.h"
+#include "io/safetensors.h"
+#include "support/fault.h"
+#include "support/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static lam_dev *dev;
+
+static void open_device(void)
+{
+    const lam_ops *ops;
+    ck_assert_int_eq(lam_ops_find(&ops, "ref"), LAM_OK);
+    ck_assert_int_eq(ops->open(&dev, &(lam_dev_options){0}), LAM_OK);
+}
+
+static void close_device(void)
+{
+    dev->ops->close(dev);
+}
+
+static lam_model *make(int n_layer, const char *memory, uint64_t seed)
+{
+    lam_config cfg;
+    lam_model *model;
+    ck_assert_int_eq(lam_config_preset(&cfg, "tiny", memory), LAM_OK);
+    cfg.n_layer = n_layer;
+    cfg.d_model = 16;
+    cfg.d_embed = 0;
+    cfg.n_head = 2;
+    cfg.d_head = 8;
+    cfg.d_inner = 24;
+    cfg.n_token = 11;
+    cfg.tgt_len = cfg.mem_len = 4;
+    ck_assert_int_eq(lam_config_finish(&cfg), LAM_OK);
+    ck_assert_int_eq(lam_model_create(&model, &cfg, dev), LAM_OK);
+    ck_assert_int_eq(lam_model_init(model, seed), LAM_OK);
+    return model;
+}
+
+static int equal(const lam_model *a, const lam_model *b)
+{
+    int same = a->params.n == b->params.n;
+    for (int i = 0; i < a->params.n && same; i++) {
+        const size_t n = lam_param_count(&a->params.list[i]);
+        double *x = malloc(2 * n * sizeof *x), *y = x + n;
+        ck_assert_int_eq(lam_params_get(&a->params, a->params.master, i, x), LAM_OK);
+        ck_assert_int_eq(lam_params_get(&b->params, b->params.master, i, y), LAM_OK);
+        same = memcmp(x, y, n * sizeof *x) == 0;
+        free(x);
+    }
+    return same;
+}
+
+START_TEST(a_saved_model_comes_back)
+{
+    const char *dir = test_temp_path("model");
+    lam_model *a = make(2, "lamemo", 1), *b;
+    char *vocab;
+    ck_assert_int_eq(lam_folder_save(dir, a, "{\"x\": 1}"), LAM_OK);
+    ck_assert_msg(lam_folder_load(&b, dir, dev) == LAM_OK, "%s", lam_error());
+    ck_assert_int_eq(memcmp(&a->cfg, &b->cfg, sizeof a->cfg), 0);
+    ck_assert(equal(a, b));
+    ck_assert_int_eq(lam_folder_vocab(&vocab, dir), LAM_OK);
+    ck_assert_str_eq(vocab, "{\"x\": 1}");
+    free(vocab);
+    lam_model_free(a);
+    lam_model_free(b);
+}
+END_TEST
+
+START_TEST(a_run_folder_stands_for_its_best_then_its_last_model)
+{
+    char path[4096];
+    const char *run = test_temp_path("run");
+    lam_model *a = make(1, "xl", 1);
+    ck_assert_int_eq(lam_folder_find(path, sizeof path, run), LAM_ERR_IO);
+    ck_assert_int_eq(lam_dir_make(run), LAM_OK);
+    ck_assert_int_eq(lam_folder_find(path, sizeof path, run), LAM_ERR_FORMAT);
+    ck_assert_int_eq(lam_folder_save(test_temp_path("run/last/"), a, NULL), LAM_OK);
+    ck_assert_int_eq(lam_folder_find(path, sizeof path, run), LAM_OK);
+    ck_assert_str_eq(path, test_temp_path("run/last"));
+    ck_assert_int_eq(lam_folder_save(test_temp_path("run/best"), a, NULL), LAM_OK);
+    ck_assert_int_eq(lam_folder_find(path, sizeof path, run), LAM_OK);
+    ck_assert_str_eq(path, test_temp_path("run/best"));
+    lam_model_free(a);
+}
+END_TEST
+
+/* Writes model.safetensors of `model` with a change: parameter `skip` left out, `bend` with another
+ * shape, one more tensor, or of another type. */
+typedef struct change {
+    int skip, bend, more;
+    lam_dtype dtype;
+} change;
+
+static void write_changed(const char *dir, const lam_model *model, change c)
+{
+    char path[4096];
+    lam_st_writer *w;
+    ck_assert_int_eq(lam_path_join(path, sizeof path, dir, "model.safetensors"), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_create(&w, path), LAM_OK);
+    size_t bytes = 0;
+    for (int i = 0; i < model->params.n + c.more; i++) {
+        const int extra = i == model->params.n;
+        lam_shape shape = lam_param_shape(&model->params.list[extra ? 0 : i]);
+        if (i == c.skip)
+            continue;
+        if (i == c.bend)
+            shape.dim[shape.rank - 1]++;
+        const char *name = extra ? "extra.weight" : model->params.list[i].name;
+        ck_assert_int_eq(lam_st_writer_add(w, name, c.dtype, &shape), LAM_OK);
+        bytes += lam_shape_count(&shape) * lam_dtype_size(c.dtype);
+    }
+    char *zeros = calloc(1, bytes);
+    ck_assert_int_eq(lam_st_writer_begin(w), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_data(w, zeros, bytes), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_finish(w), LAM_OK);
+    free(zeros);
+}
+
+static void check_refused(const char *dir, const char *why)
+{
+    lam_model *b;
+    ck_assert_int_eq(lam_folder_load(&b, dir, dev), LAM_ERR_FORMAT);
+    ck_assert_ptr_null(b);
+    ck_assert_msg(strstr(lam_error(), why) != NULL, "'%s' is not in '%s'", why, lam_error());
+}
+
+START_TEST(a_tensor_missing_bent_or_extra_is_named)
+{
+    const char *dir = test_temp_path("changed");
+    lam_model *a = make(1, "lamemo", 3), *b;
+    char why[256];
+    ck_assert_int_eq(lam_folder_save(dir, a, NULL), LAM_OK);
+    for (int i = 0; i < a->params.n; i++) {
+        const char *name = a->params.list[i].name;
+        write_changed(dir, a, (change){.skip = i, .bend = -1, .dtype = LAM_F32});
+        snprintf(why, sizeof why, "tensor %s is missing", name);
+        check_refused(dir, why);
+        write_changed(dir, a, (change){.skip = -1, .bend = i, .dtype = LAM_F32});
+        snprintf(why, sizeof why, "tensor %s is [", name);
+        check_refused(dir, why);
+    }
+    write_changed(dir, a, (change){.skip = -1, .bend = -1, .more = 1, .dtype = LAM_F32});
+    check_refused(dir, "tensor extra.weight is not part of this configuration");
+    write_changed(dir, a, (change){.skip = -1, .bend = -1, .dtype = LAM_I32});
+    check_refused(dir, "is I32, must be F32");
+    write_changed(dir, a, (change){.skip = -1, .bend = -1, .dtype = LAM_BF16});
+    ck_assert_int_eq(lam_folder_load(&b, dir, dev), LAM_OK);
+    lam_model_free(b);
+    lam_model_free(a);
+}
+END_TEST
+
+START_TEST(another_configuration_is_refused_and_named)
+{
+    const char *dir = test_temp_path("other");
+    lam_model *a = make(2, "lamemo", 1), *b = make(3, "lamemo", 1);
+    ck_assert_int_eq(lam_folder_save(dir, a, NULL), LAM_OK);
+    ck_assert_int_eq(lam_folder_restore(b, dir), LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "it has \"n_layer\": 2, not \"n_layer\": 3") != NULL, "%s",
+                  lam_error());
+    ck_assert_int_eq(lam_folder_restore(a, dir), LAM_OK);
+    lam_model_free(a);
+    lam_model_free(b);
+}
+END_TEST
+
+START_TEST(a_failed_save_leaves_the_old_model)
+{
+    const char *dir = test_temp_path("kept");
+    for (int no_exchange = 0; no_exchange < 2; no_exchange++) {
+        test_fault_no_exchange(no_exchange);
+        for (int n = 1; test_fault_at(n, ENOSPC); n++) {
+            lam_model *a = make(1, "lamemo", 1), *b = make(1, "lamemo", 2), *c;
+            lam_file_fault = NULL;
+            ck_assert_int_eq(lam_folder_save(dir, a, NULL), LAM_OK);
+            test_fault_no_exchange(no_exchange); /* the hook again */
+            const lam_status status = lam_folder_save(dir, b, NULL);
+            ck_assert_int_eq(status != LAM_OK, test_fault_happened());
+            ck_assert_msg(lam_folder_load(&c, dir, dev) == LAM_OK, "call %d: %s", n, lam_error());
+            /* The last fsync fails after the new folder is in place: then it is b, and whole. */
+            ck_assert(equal(c, b) || (status != LAM_OK && equal(c, a)));
+            lam_model_free(a);
+            lam_model_free(b);
+            lam_model_free(c);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_checked_fixture(tests, open_device, close_device);
+    tcase_add_test(tests, a_saved_model_comes_back);
+    tcase_add_test(tests, a_run_folder_stands_for_its_best_then_its_last_model);
+    tcase_add_test(tests, a_tensor_missing_bent_or_extra_is_named);
+    tcase_add_test(tests, another_configuration_is_refused_and_named);
+    tcase_add_test(tests, a_failed_save_leaves_the_old_model);
+    return test_run("model/folder", tests);
+}
