@@ -3,12 +3,16 @@
 add_library(lamemo_gemm INTERFACE)
 set(LAMEMO_GEMM_FOUND "")
 
+# oneDNN without its own CMake package: that one insists on OpenCL's headers, which we do not use.
 if(LAMEMO_GEMM MATCHES "^(auto|onednn)$")
-    find_package(dnnl CONFIG QUIET)
-    if(TARGET DNNL::dnnl)
-        target_link_libraries(lamemo_gemm INTERFACE DNNL::dnnl)
+    find_path(DNNL_INCLUDE_DIR dnnl.h)
+    find_library(DNNL_LIBRARY dnnl)
+    mark_as_advanced(DNNL_INCLUDE_DIR DNNL_LIBRARY)
+    if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+        target_include_directories(lamemo_gemm SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+        target_link_libraries(lamemo_gemm INTERFACE ${DNNL_LIBRARY})
         target_compile_definitions(lamemo_gemm INTERFACE LAM_HAVE_ONEDNN)
-        set(LAMEMO_GEMM_FOUND "oneDNN ${dnnl_VERSION}")
+        set(LAMEMO_GEMM_FOUND oneDNN)
     endif()
 endif()
 

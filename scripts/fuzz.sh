@@ -8,8 +8,10 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift $(($# > 0))
 
-cmake --preset fuzz > /dev/null
-cmake --build --preset fuzz -j "${JOBS:-$(nproc)}" > /dev/null
+mkdir -p build/fuzz
+log=build/fuzz/build.log
+{ cmake --preset fuzz && cmake --build --preset fuzz -j "${JOBS:-$(nproc)}"; } > "$log" 2>&1 ||
+    { tail -50 "$log"; exit 1; }
 [ $# -gt 0 ] || set -- $(cd build/fuzz/bin 2> /dev/null && ls -- *_fuzz)
 
 for target in "$@"; do
