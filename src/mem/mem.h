@@ -57,11 +57,11 @@ struct lam_segment {
     void *dlse_new, *dc_new; /* like lse_new, c_new */
 };
 
-typedef enum lam_source { LAM_FROM_X, LAM_FROM_C, LAM_FROM_LSE } lam_source;
+typedef enum lam_slot_source { LAM_FROM_X, LAM_FROM_C, LAM_FROM_LSE } lam_slot_source;
 
 /* One piece of state: the newest rows of a layer's buffer, [B][M][width]. */
 typedef struct lam_slot {
-    lam_source source;
+    lam_slot_source source;
     int layer;
     lam_class type;
     int width;  /* stored */
