@@ -1,0 +1,371 @@
+/* stack_test.c -- what must hold for every memory without any golden data. */
+#include "model/stack.h"
+
+#include "support/suite.h"
+#include "support/toy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { B = 2, SEGMENTS = 4, MOST = 64 };
+
+/* Every mechanism and encoding, with the memory below, at and above the segment length. */
+typedef struct kind {
+    const char *memory;
+    int attn_type, N, M, pre_lnorm, same_length, clamp_len;
+    lam_alpha alpha;
+} kind;
+
+static const kind kinds[] = {
+    {"none", 0, 5, 0, 0, 0, 0, 0},
+    {"none", 1, 5, 0, 0, 0, 0, 0},
+    {"xl", 0, 5, 5, 0, 0, 0, 0},
+    {"xl", 0, 5, 3, 0, 1, 0, 0},
+    {"xl", 0, 4, 9, 1, 0, 6, 0},
+    {"xl", 1, 5, 7, 0, 0, 0, 0},
+    {"xl", 0, 1, 4, 0, 0, 0, 0},
+    {"lamemo", 3, 5, 5, 0, 0, 0, 0},
+    {"lamemo", 3, 5, 3, 0, 0, 0, 0},
+    {"lamemo", 3, 4, 11, 0, 1, 5, 0},
+    {"lamemo", 3, 5, 5, 1, 0, 0, 0},
+    {"lamemo", 31, 5, 6, 0, 0, 0, 0},
+    {"lamemo", 32, 3, 7, 0, 0, 4, 0},
+    {"lamemo", 33, 5, 5, 0, 0, 0, 0},
+    {"lamemo", 33, 4, 9, 1, 0, 0, 0},
+    {"lamemo", 3, 1, 4, 0, 0, 0, 0},
+    {"lamemo", 3, 5, 5, 0, 0, 0, LAM_ALPHA_ZERO},
+    {"lamemo", 3, 5, 8, 0, 0, 0, LAM_ALPHA_ONE},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static lam_config config_of(const kind *k)
+{
+    lam_config cfg = toy_config(k->memory, k->attn_type, k->N, k->M);
+    cfg.pre_lnorm = k->pre_lnorm;
+    cfg.same_length = k->same_length;
+    cfg.clamp_len = k->clamp_len;
+    cfg.alpha = k->alpha;
+    cfg.n_layer = 3;
+    return cfg;
+}
+
+static toy open_kind(const char *device, const kind *k, int streams, int train)
+{
+    const lam_config cfg = config_of(k);
+    return toy_open(device, &cfg,
+                    &(lam_stack_options){.B = streams, .N = k->N, .M = k->M, .train = train}, 1);
+}
+
+/* nll [segments][B][N] of a stream cut into equal segments, from empty memory. */
+static void run_stream(toy *t, const int32_t *in, const int32_t *out, int segments, double *nll)
+{
+    int32_t x[MOST * B], y[MOST * B];
+    const int total = segments * t->N;
+    lam_stack_reset(t->stack);
+    for (int s = 0; s < segments; s++) {
+        toy_cut(x, in, t->B, total, s * t->N, t->N);
+        toy_cut(y, out, t->B, total, s * t->N, t->N);
+        toy_segment(t, x, y, t->N, nll + s * t->B * t->N, 1);
+    }
+}
+
+START_TEST(a_token_changes_nothing_before_it)
+{
+    const kind *k = &kinds[_i];
+    const char *const devices[] = {"ref", "cpu"};
+    for (int d = 0; d < 2; d++) {
+        toy t = open_kind(devices[d], k, B, 0);
+        const int total = SEGMENTS * k->N;
+        int32_t in[B * MOST], out[B * MOST], changed[B * MOST];
+        double before[B * MOST], after[B * MOST];
+        toy_tokens(in, (size_t)(B * total), 13, 1);
+        toy_tokens(out, (size_t)(B * total), 13, 2);
+        run_stream(&t, in, out, SEGMENTS, before);
+        for (int at = 0; at < total; at++) {
+            memcpy(changed, in, sizeof in);
+            changed[at] = (changed[at] + 1) % 13; /* stream 0 */
+            run_stream(&t, changed, out, SEGMENTS, after);
+            int later = 0;
+            for (int s = 0; s < SEGMENTS; s++)
+                for (int i = 0; i < k->N; i++) {
+                    const int j = s * B * k->N + i;
+                    if (s * k->N + i < at)
+                        ck_assert_msg(before[j] == after[j], "%s: token %d changed position %d",
+                                      devices[d], at, s * k->N + i);
+                    else
+                        later += before[j] != after[j];
+                    /* the other stream must not notice at all */
+                    ck_assert_msg(before[j + k->N] == after[j + k->N], "token %d crossed streams",
+                                  at);
+                }
+            ck_assert_int_gt(later, 0);
+        }
+        toy_close(&t);
+    }
+}
+END_TEST
+
+/* Reads the m refreshed memory contexts of a layer. */
+static void lead_rows(toy *t, int layer, double *rows, size_t n)
+{
+    const lam_segment *s = lam_stack_segment(t->stack);
+    ck_assert_uint_eq(lam_class_size(t->dev, LAM_ACT), sizeof(double));
+    ck_assert(t->dev->ops->download(t->dev, rows, s->layer[layer].c, n * sizeof *rows) == LAM_OK);
+}
+
+START_TEST(only_the_first_token_of_a_segment_changes_the_memory)
+{
+    const kind k = {"lamemo", 3, 5, 7, 0, 0, 0, 0};
+    toy t = open_kind("ref", &k, 1, 0);
+    int32_t in[MOST], out[MOST];
+    double nll[MOST], base[MOST], rows[MOST];
+    toy_tokens(in, 3 * 5, 13, 3);
+    toy_tokens(out, 3 * 5, 13, 4);
+    lam_stack_reset(t.stack);
+    toy_segment(&t, in, out, 5, nll, 1);
+    toy_segment(&t, in + 5, out, 5, nll, 1);
+    for (int layer = 0; layer < 2; layer++) {
+        const size_t n = 7 * 8;
+        toy_segment(&t, in + 10, out, 5, nll, 0);
+        lead_rows(&t, layer, base, n);
+        for (int at = 0; at < 5; at++) {
+            int32_t changed[5];
+            memcpy(changed, in + 10, sizeof changed);
+            changed[at] = (changed[at] + 1) % 13;
+            toy_segment(&t, changed, out, 5, nll, 0);
+            lead_rows(&t, layer, rows, n);
+            const int same = memcmp(rows, base, n * sizeof *rows) == 0;
+            ck_assert_msg(same == (at > 0), "layer %d, token %d", layer, at);
+        }
+    }
+    toy_close(&t);
+}
+END_TEST
+
+/* Feeds a stream in random chunks within its segments; the last segment stays unfinished. */
+static void run_chunked(toy *t, const int32_t *in, const int32_t *out, int total, lam_rng *rng,
+                        double *nll)
+{
+    int32_t x[MOST * B], y[MOST * B];
+    double part[MOST * B];
+    lam_stack_reset(t->stack);
+    for (int at = 0; at < total;) {
+        const int end = at + t->N;
+        lam_stack_begin(t->stack, t->N, (lam_noise){0});
+        while (at < end && at < total) {
+            const int most = (end < total ? end : total) - at;
+            const int n = 1 + (int)lam_rng_below(rng, (uint64_t)most);
+            toy_cut(x, in, t->B, total, at, n);
+            toy_cut(y, out, t->B, total, at, n);
+            lam_stack_forward(t->stack, x, n);
+            lam_stack_loss(t->stack, y, 0.0);
+            ck_assert(lam_stack_nll(t->stack, part) == LAM_OK);
+            for (int b = 0; b < t->B; b++)
+                memcpy(nll + b * total + at, part + b * n, (size_t)n * sizeof *nll);
+            at += n;
+        }
+        lam_stack_commit(t->stack);
+    }
+}
+
+START_TEST(decoding_in_chunks_equals_the_parallel_forward)
+{
+    const kind *k = &kinds[_i];
+    toy t = open_kind("ref", k, B, 0);
+    const int total = SEGMENTS * k->N - (k->N > 2 ? 2 : 0); /* an unfinished last segment */
+    int32_t in[B * MOST], out[B * MOST], x[B * MOST], y[B * MOST];
+    double want[B * MOST], part[B * MOST], got[B * MOST];
+    lam_rng rng = {.key = 77};
+    printf("seed 77\n");
+    toy_tokens(in, (size_t)(B * total), 13, 5);
+    toy_tokens(out, (size_t)(B * total), 13, 6);
+    lam_stack_reset(t.stack);
+    for (int at = 0; at < total; at += k->N) {
+        const int n = total - at < k->N ? total - at : k->N;
+        toy_cut(x, in, B, total, at, n);
+        toy_cut(y, out, B, total, at, n);
+        toy_segment(&t, x, y, n, part, 1);
+        for (int b = 0; b < B; b++)
+            memcpy(want + b * total + at, part + b * n, (size_t)n * sizeof *want);
+    }
+    for (int round = 0; round < 5; round++) {
+        run_chunked(&t, in, out, total, &rng, got);
+        for (int i = 0; i < B * total; i++)
+            ck_assert_double_eq_tol(got[i], want[i], 1e-12);
+    }
+    toy_close(&t);
+}
+END_TEST
+
+START_TEST(a_segment_without_commit_repeats_itself)
+{
+    const kind *k = &kinds[_i];
+    toy t = open_kind("ref", k, B, 0);
+    int32_t in[2 * B * MOST], out[2 * B * MOST];
+    double nll[B * MOST], again[B * MOST];
+    const size_t n = (size_t)(B * k->N);
+    toy_tokens(in, 2 * n, 13, 7);
+    toy_tokens(out, 2 * n, 13, 8);
+    toy_segment(&t, in, out, k->N, nll, 1);
+    toy_segment(&t, in + n, out + n, k->N, nll, 0);
+    toy_segment(&t, in + n, out + n, k->N, again, 0);
+    ck_assert_mem_eq(nll, again, n * sizeof *nll);
+    toy_close(&t);
+}
+END_TEST
+
+START_TEST(a_stream_does_not_depend_on_its_place_in_the_batch)
+{
+    const kind *k = &kinds[_i];
+    toy many = open_kind("ref", k, 3, 0), one = open_kind("ref", k, 1, 0);
+    int32_t in[3 * MOST], out[3 * MOST];
+    double all[3 * MOST], alone[MOST];
+    const int n = k->N;
+    for (int s = 0; s < SEGMENTS; s++) {
+        toy_tokens(in, (size_t)(3 * n), 13, (uint64_t)(20 + s));
+        toy_tokens(out, (size_t)(3 * n), 13, (uint64_t)(40 + s));
+        toy_segment(&many, in, out, n, all, 1);
+        toy_segment(&one, in + 2 * n, out + 2 * n, n, alone, 1);
+        for (int i = 0; i < n; i++)
+            ck_assert_double_eq_tol(alone[i], all[2 * n + i], 1e-13);
+    }
+    toy_close(&many);
+    toy_close(&one);
+}
+END_TEST
+
+/* Two models over the same segments must give the same losses. */
+static void same_losses(toy *a, toy *b, int segments, double tolerance)
+{
+    int32_t in[B * MOST], out[B * MOST];
+    double x[B * MOST], y[B * MOST];
+    for (int s = 0; s < segments; s++) {
+        toy_tokens(in, (size_t)(B * a->N), 13, (uint64_t)(50 + s));
+        toy_tokens(out, (size_t)(B * a->N), 13, (uint64_t)(70 + s));
+        toy_segment(a, in, out, a->N, x, 1);
+        toy_segment(b, in, out, a->N, y, 1);
+        for (int i = 0; i < B * a->N; i++)
+            ck_assert_msg(fabs(x[i] - y[i]) <= tolerance, "segment %d, row %d: %.17g and %.17g", s,
+                          i, x[i], y[i]);
+    }
+}
+
+START_TEST(xl_without_memory_is_none)
+{
+    const kind xl = {"xl", 0, 5, 0, 0, 0, 0, 0}, none = {"none", 0, 5, 0, 0, 0, 0, 0};
+    toy a = open_kind("ref", &xl, B, 0), b = open_kind("ref", &none, B, 0);
+    same_losses(&a, &b, 4, 0.0);
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+START_TEST(lamemo_with_alpha_one_is_transformer_xl)
+{
+    for (int pre = 0; pre < 2; pre++) {
+        const kind la = {"lamemo", 3, 5, 8, pre, 0, 0, LAM_ALPHA_ONE};
+        const kind xl = {"xl", 0, 5, 8, pre, 0, 0, 0};
+        toy a = open_kind("ref", &la, B, 0), b = open_kind("ref", &xl, B, 0);
+        toy_copy_params(&b, &a);
+        same_losses(&a, &b, 6, 1e-12);
+        toy_close(&a);
+        toy_close(&b);
+    }
+}
+END_TEST
+
+START_TEST(a_memory_of_all_history_is_the_unsplit_text)
+{
+    enum { N = 4, ALL = 16 };
+    const kind split = {"xl", 0, N, ALL, 0, 0, 0, 0}, whole = {"none", 0, ALL, 0, 0, 0, 0, 0};
+    toy a = open_kind("ref", &split, B, 0), b = open_kind("ref", &whole, B, 0);
+    int32_t in[B * ALL], out[B * ALL], x[B * N], y[B * N];
+    double want[B * ALL], got[B * N];
+    toy_tokens(in, B * ALL, 13, 9);
+    toy_tokens(out, B * ALL, 13, 10);
+    toy_segment(&b, in, out, ALL, want, 0);
+    for (int at = 0; at < ALL; at += N) {
+        toy_cut(x, in, B, ALL, at, N);
+        toy_cut(y, out, B, ALL, at, N);
+        toy_segment(&a, x, y, N, got, 1);
+        for (int i = 0; i < B * N; i++)
+            ck_assert_double_eq_tol(got[i], want[i / N * ALL + at + i % N], 1e-12);
+    }
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+START_TEST(padded_widths_change_nothing)
+{
+    const kind *k = &kinds[_i];
+    const lam_config cfg = config_of(k);
+    const lam_stack_options opt = {.B = B, .N = k->N, .M = k->M, .train = 1};
+    toy a = toy_open("ref", &cfg, &opt, 1), b = toy_open("ref", &cfg, &opt, 16);
+    ck_assert_int_gt(b.model->dims.D, a.model->dims.D);
+    same_losses(&a, &b, 3, 1e-13);
+    ck_assert_uint_eq(lam_model_count(a.model), lam_model_count(b.model));
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+/* Layers of an evaluation stack take turns in one set of buffers; training keeps all. */
+START_TEST(a_training_stack_evaluates_like_an_evaluation_stack)
+{
+    toy a = open_kind("ref", &kinds[_i], B, 0), b = open_kind("ref", &kinds[_i], B, 1);
+    same_losses(&a, &b, 4, 0.0);
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+START_TEST(cpu_agrees_with_ref)
+{
+    toy a = open_kind("ref", &kinds[_i], B, 0), b = open_kind("cpu", &kinds[_i], B, 0);
+    same_losses(&a, &b, 4, 1e-4);
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+START_TEST(impossible_stacks_are_refused)
+{
+    const kind k = {"lamemo", 3, 5, 5, 0, 0, 0, 0}, learned = {"xl", 1, 5, 5, 0, 0, 0, 0};
+    toy a = open_kind("ref", &k, 1, 0), b = open_kind("ref", &learned, 1, 0);
+    lam_stack *st = NULL;
+    const lam_stack_options bad[] = {{0, 5, 5, 0, 0},
+                                     {1, 0, 5, 0, 0},
+                                     {1, 5, -1, 0, 0},
+                                     {1, 5, 0, 0, 0},
+                                     {1 << 20, 1 << 10, 1, 0, 0}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ck_assert_int_ne(lam_stack_create(&st, a.model, &bad[i]), LAM_OK);
+        ck_assert_ptr_null(st);
+    }
+    const lam_stack_options longer = {1, 5, 6, 0, 0};
+    ck_assert_int_eq(lam_stack_create(&st, b.model, &longer), LAM_ERR_UNSUPPORTED);
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_loop_test(tests, a_token_changes_nothing_before_it, 0, KINDS);
+    tcase_add_test(tests, only_the_first_token_of_a_segment_changes_the_memory);
+    tcase_add_loop_test(tests, decoding_in_chunks_equals_the_parallel_forward, 0, KINDS);
+    tcase_add_loop_test(tests, a_segment_without_commit_repeats_itself, 0, KINDS);
+    tcase_add_loop_test(tests, a_stream_does_not_depend_on_its_place_in_the_batch, 0, KINDS);
+    tcase_add_test(tests, xl_without_memory_is_none);
+    tcase_add_test(tests, lamemo_with_alpha_one_is_transformer_xl);
+    tcase_add_test(tests, a_memory_of_all_history_is_the_unsplit_text);
+    tcase_add_loop_test(tests, padded_widths_change_nothing, 0, KINDS);
+    tcase_add_loop_test(tests, a_training_stack_evaluates_like_an_evaluation_stack, 0, KINDS);
+    tcase_add_loop_test(tests, cpu_agrees_with_ref, 0, KINDS);
+    tcase_add_test(tests, impossible_stacks_are_refused);
+    return test_run("model/stack", tests);
+}

@@ -1,0 +1,119 @@
+/* config_test.c -- presets, JSON and refusals. */
+#include "nn/config.h"
+
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+START_TEST(every_preset_survives_json)
+{
+    const char *const memories[] = {"none", "xl", "lamemo"};
+    for (const char *const *name = lam_preset_names(); *name; name++)
+        for (int i = 0; i < 3; i++) {
+            lam_config a, b;
+            char *json = NULL;
+            ck_assert_msg(lam_config_preset(&a, *name, memories[i]) == LAM_OK, "%s", lam_error());
+            a.alpha = LAM_ALPHA_ZERO;
+            a.window = LAM_WINDOW_CURRENT;
+            a.interp_eps = 0.1;
+            ck_assert(lam_config_print(&json, &a) == LAM_OK);
+            ck_assert_msg(lam_config_parse(&b, json, "text") == LAM_OK, "%s", lam_error());
+            ck_assert_mem_eq(&a, &b, sizeof a);
+            free(json);
+        }
+}
+END_TEST
+
+START_TEST(the_authors_spelling_is_enough)
+{
+    lam_config cfg;
+    const char *sizes = "\"n_token\": 19, \"n_layer\": 3, \"n_head\": 2, \"d_model\": 16, "
+                        "\"d_head\": 8, \"d_inner\": 24, \"tgt_len\": 5";
+    char json[512];
+    const struct {
+        const char *more, *memory;
+    } rows[] = {{"\"mem_len\": 5, \"attn_type\": 0", "xl"},
+                {"\"mem_len\": 0, \"attn_type\": 0", "none"},
+                {"\"mem_len\": 5, \"attn_type\": 33", "lamemo"}};
+    for (int i = 0; i < 3; i++) {
+        snprintf(json, sizeof json, "{%s, %s, \"lr\": 0.1, \"unknown\": [1]}", sizes, rows[i].more);
+        ck_assert_msg(lam_config_parse(&cfg, json, "trace") == LAM_OK, "%s", lam_error());
+        ck_assert_str_eq(cfg.memory, rows[i].memory);
+        ck_assert_int_eq(cfg.d_embed, 16);
+    }
+}
+END_TEST
+
+static void refused(const char *json, const char *what)
+{
+    lam_config cfg;
+    ck_assert_msg(lam_config_parse(&cfg, json, "file.json") != LAM_OK, "accepted: %s", json);
+    ck_assert_msg(strstr(lam_error(), what) != NULL, "'%s' does not name %s", lam_error(), what);
+}
+
+START_TEST(wrong_configurations_are_named)
+{
+    refused("[]", "file.json");
+    refused("{", "file.json");
+    refused("{\"n_token\": \"a\"}", "n_token");
+    refused("{\"n_token\": 99999999999}", "n_token");
+    refused("{\"cutoffs\": 3}", "cutoffs");
+    refused("{\"cutoffs\": [0]}", "cutoffs");
+    refused("{\"cutoffs\": [1,2,3,4,5,6,7,8,9]}", "cutoffs");
+    refused("{\"alpha\": \"half\"}", "alpha");
+    refused("{\"memory\": \"a name that is too long\"}", "memory");
+    refused("{}", "n_token");
+    const char *base =
+        "\"n_layer\": 1, \"n_head\": 1, \"d_head\": 2, \"d_inner\": 4, \"tgt_len\": 2";
+    const struct {
+        const char *more, *what;
+    } rows[] = {
+        {"\"n_token\": 4, \"d_model\": 3", "d_model"},
+        {"\"n_token\": 4, \"d_model\": 4, \"dropout\": 1.0", "dropout"},
+        {"\"n_token\": 4, \"d_model\": 4, \"cutoffs\": [2, 2]", "cutoff"},
+        {"\"n_token\": 4, \"d_model\": 4, \"cutoffs\": [4]", "cutoff"},
+        {"\"n_token\": 4, \"d_model\": 4, \"cutoffs\": [2], \"div_val\": 9", "div_val"},
+        {"\"n_token\": 4, \"d_model\": 4, \"attn_type\": 3", "mem_len"},
+        {"\"n_token\": 4, \"d_model\": 4, \"attn_type\": 7", "attn_type"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"xl\", \"attn_type\": 3", "attn_type"},
+        {"\"n_token\": 4, \"d_model\": 4, \"mem_len\": -1", "mem_len"},
+        {"\"n_token\": 4, \"d_model\": 4, \"interp_eps\": -1", "interp_eps"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char json[512];
+        snprintf(json, sizeof json, "{%s, %s}", base, rows[i].more);
+        refused(json, rows[i].what);
+    }
+    lam_config cfg;
+    ck_assert(lam_config_preset(&cfg, "huge", "xl") == LAM_ERR_ARG);
+}
+END_TEST
+
+START_TEST(clusters_divide_the_vocabulary)
+{
+    lam_config cfg;
+    ck_assert(lam_config_preset(&cfg, "wt103-adaptive", "xl") == LAM_OK);
+    int next = 0;
+    for (int i = 0; i <= cfg.n_cutoffs; i++) {
+        const lam_cluster c = lam_config_cluster(&cfg, i);
+        ck_assert_int_eq(c.first, next);
+        ck_assert_int_eq(c.width, 410);
+        next += c.count;
+    }
+    ck_assert_int_eq(next, 267735);
+    cfg.div_val = 4;
+    ck_assert_int_eq(lam_config_cluster(&cfg, 2).width, 410 / 4 / 4);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, every_preset_survives_json);
+    tcase_add_test(tests, the_authors_spelling_is_enough);
+    tcase_add_test(tests, wrong_configurations_are_named);
+    tcase_add_test(tests, clusters_divide_the_vocabulary);
+    return test_run("nn/config", tests);
+}

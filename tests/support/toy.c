@@ -1,0 +1,125 @@
+/* toy.c -- see toy.h. */
+#include "support/toy.h"
+
+#include "core/rng.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+lam_config toy_config(const char *memory, int attn_type, int N, int M)
+{
+    lam_config cfg;
+    lam_config_defaults(&cfg);
+    strcpy(cfg.memory, memory);
+    cfg.attn_type = attn_type;
+    cfg.n_token = 13;
+    cfg.n_layer = 2;
+    cfg.n_head = 2;
+    cfg.d_head = 4;
+    cfg.d_model = 8;
+    cfg.d_inner = 12;
+    cfg.tgt_len = N;
+    cfg.mem_len = M;
+    cfg.dropout = 0.0;
+    return cfg;
+}
+
+toy toy_open(const char *device, const lam_config *cfg, const lam_stack_options *options, int pad)
+{
+    toy t = {.B = options->B, .N = options->N};
+    const lam_ops *ops = NULL;
+    lam_config finished = *cfg;
+    must(lam_config_finish(&finished));
+    must(lam_ops_find(&ops, device));
+    must(ops->open(&t.dev, &(lam_dev_options){.threads = 2}));
+    t.dev->pad = pad;
+    must(lam_model_create(&t.model, &finished, t.dev));
+    toy_fill(&t);
+    must(lam_stack_create(&t.stack, t.model, options));
+    return t;
+}
+
+void toy_close(toy *t)
+{
+    lam_stack_free(t->stack);
+    lam_model_free(t->model);
+    t->dev->ops->close(t->dev);
+}
+
+static uint64_t name_key(const char *name)
+{
+    uint64_t key = 14695981039346656037u;
+    for (; *name; name++)
+        key = (key ^ (unsigned char)*name) * 1099511628211u;
+    return key;
+}
+
+void toy_fill(toy *t)
+{
+    lam_params *p = &t->model->params;
+    for (int i = 0; i < p->n; i++) {
+        const size_t n = lam_param_count(&p->list[i]);
+        double *host = malloc(n * sizeof *host);
+        ck_assert_ptr_nonnull(host);
+        lam_rng rng = {.key = name_key(p->list[i].name)};
+        const double mean = p->list[i].init == LAM_INIT_GAIN ? 1.0 : 0.0;
+        for (size_t k = 0; k < n; k++)
+            host[k] = (float)(mean + 0.3 * lam_rng_normal(&rng));
+        must(lam_params_set(p, p->master, i, host));
+        free(host);
+    }
+}
+
+void toy_copy_params(toy *to, const toy *from)
+{
+    const lam_params *p = &from->model->params;
+    lam_params *q = &to->model->params;
+    for (int i = 0; i < p->n; i++) {
+        char name[LAM_NAME_MAX];
+        const size_t n = lam_param_count(&p->list[i]);
+        double *host = malloc(n * 3 * sizeof *host);
+        ck_assert_ptr_nonnull(host);
+        must(lam_params_get(p, p->master, i, host));
+        strcpy(name, p->list[i].name);
+        char *net = strstr(name, "dec_attn.q_net");
+        if (net && lam_params_find(q, name) < 0) { /* q_net, then kv_net: together qkv_net */
+            must(lam_params_get(p, p->master, i + 1, host + n));
+            strcpy(net, "dec_attn.qkv_net.weight");
+        }
+        const int j = lam_params_find(q, name);
+        if (j >= 0)
+            must(lam_params_set(q, q->master, j, host));
+        free(host);
+    }
+}
+
+void toy_tokens(int32_t *tokens, size_t n, int V, uint64_t seed)
+{
+    lam_rng rng = {.key = seed};
+    for (size_t i = 0; i < n; i++)
+        tokens[i] = (int32_t)lam_rng_below(&rng, (uint64_t)V);
+}
+
+void toy_segment(toy *t, const int32_t *in, const int32_t *out, int n, double *nll, int commit)
+{
+    lam_stack_begin(t->stack, n, (lam_noise){0});
+    lam_stack_forward(t->stack, in, n);
+    lam_stack_loss(t->stack, out, 0.0);
+    must(lam_stack_nll(t->stack, nll));
+    if (commit)
+        lam_stack_commit(t->stack);
+}
+
+void toy_cut(int32_t *packed, const int32_t *all, int B, int total, int at, int n)
+{
+    for (int b = 0; b < B; b++)
+        memcpy(packed + (size_t)b * (size_t)n, all + (size_t)b * (size_t)total + at,
+               (size_t)n * sizeof *packed);
+}
