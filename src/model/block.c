@@ -29,7 +29,7 @@ static lam_drop drop_at(const lam_stack *st, lam_site site, int layer)
 static lam_view rows_view(const lam_stack *st, void *p, int from)
 {
     const size_t D = (size_t)st->model->dims.D;
-    return (lam_view){lam_at(st->model->dev, LAM_ACT, p, (size_t)from * D), (size_t)st->seg.T * D};
+    return (lam_view){lam_at(st->dev, LAM_ACT, p, (size_t)from * D), (size_t)st->seg.T * D};
 }
 
 /* What one call of a block works on. */
@@ -52,10 +52,10 @@ static work work_of(lam_stack *st, int layer)
     w.rows = s->ctx + s->first + s->n - w.from;
     w.D = (size_t)d.D;
     w.F = (size_t)d.F;
-    w.out = (lam_linear){st->model->dev, s->B, w.rows, d.HK, d.D, (size_t)d.HK};
-    w.w1 = (lam_linear){st->model->dev, 1, s->B * w.rows, d.D, d.F, w.D};
-    w.w2 = (lam_linear){st->model->dev, 1, s->B * w.rows, d.F, d.D, w.F};
-    w.c = lam_rows_from(st->model->dev, s->layer[layer].c, s->T, (size_t)d.HK, w.from);
+    w.out = (lam_linear){st->dev, s->B, w.rows, d.HK, d.D, (size_t)d.HK};
+    w.w1 = (lam_linear){st->dev, 1, s->B * w.rows, d.D, d.F, w.D};
+    w.w2 = (lam_linear){st->dev, 1, s->B * w.rows, d.F, d.D, w.F};
+    w.c = lam_rows_from(st->dev, s->layer[layer].c, s->T, (size_t)d.HK, w.from);
     return w;
 }
 
@@ -128,7 +128,7 @@ static lam_norm norm0_of(lam_stack *st, const work *w, int layer)
 
 void lam_block_fwd(lam_stack *st, int layer)
 {
-    lam_dev *dev = st->model->dev;
+    lam_dev *dev = st->dev;
     const work w = work_of(st, layer);
     if (st->model->cfg.pre_lnorm) {
         const lam_norm norm0 = norm0_of(st, &w, layer);
@@ -154,7 +154,7 @@ void lam_block_fwd(lam_stack *st, int layer)
 /* FFN backward: st->wide2 holds the gradient of its output before dropout and bias; adds beta-wise to dy1. */
 static void ffn_bwd(lam_stack *st, const work *w, int layer, double beta)
 {
-    lam_dev *dev = st->model->dev;
+    lam_dev *dev = st->dev;
     const lam_rows df = packed(st->wide2, w->rows, w->D);
     const lam_rows inner = packed(w->acts->inner, w->rows, w->F);
     const lam_rows dinner = packed(st->dinner, w->rows, w->F);
@@ -180,10 +180,10 @@ static void clear_front(lam_stack *st, void *dx, int rows)
 {
     const size_t D = (size_t)st->model->dims.D;
     if (rows > 0)
-        st->model->dev->ops->copy(st->model->dev, &(lam_copy){.blocks = st->seg.B,
-                                                              .count = (size_t)rows * D,
-                                                              .type = LAM_ACT,
-                                                              .out = {dx, (size_t)st->seg.T * D}});
+        st->dev->ops->copy(st->dev, &(lam_copy){.blocks = st->seg.B,
+                                                .count = (size_t)rows * D,
+                                                .type = LAM_ACT,
+                                                .out = {dx, (size_t)st->seg.T * D}});
 }
 
 static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
@@ -194,9 +194,9 @@ static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
 
     lam_linear_bwd_w(&w->out, lam_grad(w->p, w->ids->o_net), packed(st->wide1, w->rows, w->D),
                      w->c);
-    lam_linear_bwd_x(
-        &w->out, lam_rows_from(st->model->dev, s->dc, s->T, (size_t)st->model->dims.HK, w->from),
-        packed(st->wide1, w->rows, w->D), lam_weight(w->p, w->ids->o_net), 0.0);
+    lam_linear_bwd_x(&w->out,
+                     lam_rows_from(st->dev, s->dc, s->T, (size_t)st->model->dims.HK, w->from),
+                     packed(st->wide1, w->rows, w->D), lam_weight(w->p, w->ids->o_net), 0.0);
     void *const dxn = s->dxn;
     if (pre)
         clear_front(st, dxn, s->T);
@@ -209,7 +209,7 @@ static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
 
 void lam_block_bwd(lam_stack *st, int layer)
 {
-    lam_dev *dev = st->model->dev;
+    lam_dev *dev = st->dev;
     const work w = work_of(st, layer);
     const int pre = st->model->cfg.pre_lnorm;
     void *dout = st->dx[(layer + 1) & 1], *dx = st->dx[layer & 1];

@@ -6,12 +6,12 @@
 
 static void *act(lam_stack *st, lam_arena *arena, size_t rows, int width)
 {
-    return lam_arena_take(arena, rows * (size_t)width * lam_class_size(st->model->dev, LAM_ACT));
+    return lam_arena_take(arena, rows * (size_t)width * lam_class_size(st->dev, LAM_ACT));
 }
 
 static void *wide(lam_stack *st, lam_arena *arena, size_t n)
 {
-    return lam_arena_take(arena, n * lam_class_size(st->model->dev, LAM_WIDE));
+    return lam_arena_take(arena, n * lam_class_size(st->dev, LAM_WIDE));
 }
 
 static void layout_block(lam_stack *st, lam_arena *arena, lam_block_acts *a)

@@ -33,6 +33,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     const int rows = opt->B * opt->N;
     st->model = model;
     st->opt = *opt;
+    st->dev = opt->dev ? opt->dev : model->dev;
     st->rows = calloc(L + 1, sizeof *st->rows);
     st->acts = calloc(L, sizeof *st->acts);
     st->slots = calloc(2 * L + 1, sizeof *st->slots);
@@ -42,9 +43,9 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
-    st->mem = (lam_mem){
-        .ops = model->mem, .dev = model->dev, .B = opt->B, .M = opt->M, .slots = st->slots};
-    st->pos = (lam_positions){.dev = model->dev,
+    st->mem =
+        (lam_mem){.ops = model->mem, .dev = st->dev, .B = opt->B, .M = opt->M, .slots = st->slots};
+    st->pos = (lam_positions){.dev = st->dev,
                               .cfg = &model->cfg,
                               .params = &model->params,
                               .ids = &model->pos,
@@ -53,20 +54,20 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                               .N = opt->N,
                               .r_past = st->r,
                               .r_ahead = st->r + L};
-    st->embed = (lam_embedding){.dev = model->dev,
+    st->embed = (lam_embedding){.dev = st->dev,
                                 .cfg = &model->cfg,
                                 .params = &model->params,
                                 .ids = &model->embed,
                                 .dims = model->dims,
                                 .rows = rows};
-    st->head = (lam_head){.dev = model->dev,
+    st->head = (lam_head){.dev = st->dev,
                           .cfg = &model->cfg,
                           .params = &model->params,
                           .ids = &model->head,
                           .dims = model->dims,
                           .rows = rows,
                           .host = host};
-    st->seg = (lam_segment){.dev = model->dev,
+    st->seg = (lam_segment){.dev = st->dev,
                             .cfg = &model->cfg,
                             .dims = model->dims,
                             .params = &model->params,
@@ -100,7 +101,7 @@ lam_stack_sizes lam_stack_measure(lam_model *model, const lam_stack_options *opt
         const lam_work work = largest(&st);
         sizes.state = st.state_bytes;
         sizes.activations = arena.used - st.state_bytes;
-        sizes.scratch = model->dev->ops ? model->dev->ops->reserve_bytes(model->dev, &work) : 0;
+        sizes.scratch = st.dev->ops ? st.dev->ops->reserve_bytes(st.dev, &work) : 0;
     }
     unwire(&st);
     return sizes;
@@ -108,7 +109,7 @@ lam_stack_sizes lam_stack_measure(lam_model *model, const lam_stack_options *opt
 
 static lam_status place(lam_stack *st)
 {
-    lam_dev *dev = st->model->dev;
+    lam_dev *dev = st->dev;
     lam_arena measure = {0};
     lam_stack_layout(st, &measure);
     const lam_work work = largest(st);
@@ -164,7 +165,7 @@ void lam_stack_free(lam_stack *st)
     if (!st)
         return;
     if (st->arena.base)
-        st->model->dev->ops->release(st->model->dev, st->arena.base);
+        st->dev->ops->release(st->dev, st->arena.base);
     unwire(st);
     free(st);
 }
@@ -197,7 +198,7 @@ static lam_view current(const lam_stack *st, void *p)
 {
     const lam_segment *s = &st->seg;
     const size_t D = (size_t)st->model->dims.D;
-    return (lam_view){lam_at(st->model->dev, LAM_ACT, p, (size_t)(s->ctx + s->first) * D),
+    return (lam_view){lam_at(st->dev, LAM_ACT, p, (size_t)(s->ctx + s->first) * D),
                       (size_t)s->T * D};
 }
 
@@ -212,13 +213,13 @@ static void drop_rows(lam_stack *st, lam_site site, lam_view in, lam_view out)
                      .in = in,
                      .out = out};
     a.drop.site = site;
-    st->model->dev->ops->dropout(st->model->dev, &a);
+    st->dev->ops->dropout(st->dev, &a);
 }
 
 void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
 {
     lam_segment *s = &st->seg;
-    lam_dev *dev = st->model->dev;
+    lam_dev *dev = st->dev;
     const int rows = s->B * n, L = st->model->cfg.n_layer;
     const size_t step = (size_t)n * (size_t)st->model->dims.D;
     s->first += s->n; /* what earlier calls of this segment computed */
@@ -257,7 +258,7 @@ void lam_stack_commit(lam_stack *st)
 
 lam_status lam_stack_nll(lam_stack *st, double *nll)
 {
-    lam_dev *dev = st->model->dev;
+    lam_dev *dev = st->dev;
     const size_t n = (size_t)st->seg.B * (size_t)st->seg.n;
     void *raw = malloc(n * sizeof(double));
     if (!raw)

@@ -12,9 +12,11 @@
 #include "model/model.h"
 
 typedef struct lam_stack_options {
-    int B, N, M; /* streams, longest segment, memory length (cfg->mem_len is not read) */
-    int train;   /* keep activations of all layers and room for gradients */
-    int full;    /* compute state that nothing reads (traces, analysis) */
+    int B, N, M;  /* streams, longest segment, memory length (cfg->mem_len is not read) */
+    int train;    /* keep activations of all layers and room for gradients */
+    int full;     /* compute state that nothing reads (traces, analysis) */
+    lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on
+                     a device context of its own of the same back-end. */
 } lam_stack_options;
 
 typedef struct lam_stack lam_stack;

@@ -15,6 +15,7 @@ typedef struct lam_block_acts {
 
 struct lam_stack {
     lam_model *model;
+    lam_dev *dev; /* where it runs: the model's device, or another context on the same memory */
     lam_stack_options opt;
     lam_arena arena;
     size_t state_bytes;

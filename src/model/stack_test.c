@@ -331,21 +331,58 @@ START_TEST(cpu_agrees_with_ref)
 }
 END_TEST
 
+/* The scores of the last row, normalised, must be the losses of every possible target. */
+START_TEST(scores_are_the_losses_of_every_target)
+{
+    for (int variant = 0; variant < 3; variant++) {
+        lam_config cfg = toy_config("lamemo", 3, 4, 4);
+        cfg.n_cutoffs = variant > 0 ? 2 : 0;
+        cfg.cutoffs[0] = 5;
+        cfg.cutoffs[1] = 9;
+        cfg.div_val = variant > 1 ? 2 : 1;
+        toy t = toy_open("ref", &cfg, &(lam_stack_options){.B = B, .N = 4, .M = 4}, 16);
+        int32_t in[B * 4], out[B * 4];
+        double nll[B * 4], scores[B * 13];
+        toy_tokens(in, B * 4, 13, 1);
+        toy_segment(&t, in, in, 4, nll, 1);
+        for (int n = 1; n <= 4; n += 3) { /* one row per stream, and several */
+            lam_stack_begin(t.stack, 4, (lam_noise){0});
+            lam_stack_forward(t.stack, in, n);
+            ck_assert(lam_stack_scores(t.stack, scores) == LAM_OK);
+            for (int b = 0; b < B; b++) {
+                double sum = 0.0;
+                for (int v = 0; v < 13; v++)
+                    sum += exp(scores[b * 13 + v]);
+                for (int v = 0; v < 13; v++) {
+                    for (int i = 0; i < B * n; i++)
+                        out[i] = v;
+                    lam_stack_loss(t.stack, out, 0.0);
+                    ck_assert(lam_stack_nll(t.stack, nll) == LAM_OK);
+                    ck_assert_double_eq_tol(nll[b * n + n - 1], log(sum) - scores[b * 13 + v],
+                                            1e-12);
+                }
+            }
+        }
+        toy_close(&t);
+    }
+}
+END_TEST
+
 START_TEST(impossible_stacks_are_refused)
 {
     const kind k = {"lamemo", 3, 5, 5, 0, 0, 0, 0}, learned = {"xl", 1, 5, 5, 0, 0, 0, 0};
     toy a = open_kind("ref", &k, 1, 0), b = open_kind("ref", &learned, 1, 0);
     lam_stack *st = NULL;
-    const lam_stack_options bad[] = {{0, 5, 5, 0, 0},
-                                     {1, 0, 5, 0, 0},
-                                     {1, 5, -1, 0, 0},
-                                     {1, 5, 0, 0, 0},
-                                     {1 << 20, 1 << 10, 1, 0, 0}};
+    const lam_stack_options bad[] = {{0, 5, 5, 0, 0, NULL},
+                                     {1, 0, 5, 0, 0, NULL},
+                                     {1, 5, -1, 0, 0, NULL},
+                                     {1, 5, 0, 0, 0, NULL},
+                                     {1 << 20, 1 << 10, 1, 0, 0, NULL}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_ne(lam_stack_create(&st, a.model, &bad[i]), LAM_OK);
         ck_assert_ptr_null(st);
     }
-    const lam_stack_options longer = {1, 5, 6, 0, 0};
+    const lam_stack_options longer = {1, 5, 6, 0, 0, NULL};
     ck_assert_int_eq(lam_stack_create(&st, b.model, &longer), LAM_ERR_UNSUPPORTED);
     toy_close(&a);
     toy_close(&b);
@@ -366,6 +403,7 @@ int main(void)
     tcase_add_loop_test(tests, padded_widths_change_nothing, 0, KINDS);
     tcase_add_loop_test(tests, a_training_stack_evaluates_like_an_evaluation_stack, 0, KINDS);
     tcase_add_loop_test(tests, cpu_agrees_with_ref, 0, KINDS);
+    tcase_add_test(tests, scores_are_the_losses_of_every_target);
     tcase_add_test(tests, impossible_stacks_are_refused);
     return test_run("model/stack", tests);
 }
