@@ -114,8 +114,10 @@ lam_layout lam_case_layout(lam_case *c, int blocks, int rows, int width)
     return at;
 }
 
-void lam_case_padding(double *p, const lam_layout *at, double value)
+void lam_case_padding(lam_case *c, const lam_layout *at, double value)
 {
+    double *p = c->buffer[c->n_buffers - 1].first;
+    c->buffer[c->n_buffers - 1].padded = *at;
     for (size_t b = 0; b < at->blocks; b++)
         for (size_t r = 0; r < at->rows; r++)
             for (size_t i = at->width; i < at->ld; i++)

@@ -49,8 +49,9 @@ typedef struct lam_case_buffer {
     lam_class type;
     int flags;
     size_t count;
-    double *first; /* what it holds before; owned */
-    double *want;  /* what ref left; owned */
+    double *first;     /* what it holds before; owned */
+    double *want;      /* what ref left; owned */
+    lam_layout padded; /* blocks = 0: has no padding */
 } lam_case_buffer;
 
 typedef struct lam_case_slot {
@@ -120,8 +121,9 @@ lam_drop lam_case_drop(lam_case *c, double p);
 size_t lam_case_pad(const lam_case *c, size_t x);
 /* A layout with random room after rows and after blocks. */
 lam_layout lam_case_layout(lam_case *c, int blocks, int rows, int width);
-/* Fills columns width .. ld-1 of all rows with `value`. */
-void lam_case_padding(double *p, const lam_layout *at, double value);
+/* Makes columns width .. ld-1 of the newest buffer, laid out as `at`, padding: they hold `value` now
+ * and must be as ref leaves them, exactly. */
+void lam_case_padding(lam_case *c, const lam_layout *at, double value);
 
 /* The tile edges, for lists that want every one. */
 extern const int lam_case_edges[];

@@ -43,7 +43,7 @@ static double *view(lam_case *c, lam_view *v, const char *name, int flags, lam_l
         at.step += at.ld * (size_t)lam_case_pick(c, 3) + (size_t)c->run->dev->pad;
     v->step = at.step;
     double *p = lam_case_rows(c, &v->p, name, LAM_ACT, flags, &at, out ? LAM_NAN : LAM_RANDOM);
-    lam_case_padding(p, &at, out ? (double)NAN : 0.0);
+    lam_case_padding(c, &at, out ? (double)NAN : 0.0);
     return p;
 }
 
@@ -53,7 +53,7 @@ static double *flat(lam_case *c, void *slot, const char *name, int flags, lam_la
     const int out = flags & LAM_WRITTEN;
     at = (lam_layout){1, at.blocks * at.rows, at.width, at.ld, at.blocks * at.rows * at.ld};
     double *p = lam_case_rows(c, slot, name, LAM_ACT, flags, &at, out ? LAM_NAN : LAM_RANDOM);
-    lam_case_padding(p, &at, out ? (double)NAN : 0.0);
+    lam_case_padding(c, &at, out ? (double)NAN : 0.0);
     return p;
 }
 
@@ -226,9 +226,8 @@ static void relu_bwd_one(lam_case_run *run, int rows, int width)
         h[i] = h[i] > 0.0 ? h[i] : 0.0;
     lam_layout grad = at;
     grad.step = at.rows * at.ld;
-    double *dh =
-        lam_case_rows(&c, &a.dh, "dh", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &grad, LAM_RANDOM);
-    lam_case_padding(dh, &grad, 0.0);
+    lam_case_rows(&c, &a.dh, "dh", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &grad, LAM_RANDOM);
+    lam_case_padding(&c, &grad, 0.0);
     vector(&c, &a.dbias, "dbias", LAM_WRITTEN, at.width);
     c.work.rows = rows > 0 ? rows : 1;
     c.work.width = a.ld;

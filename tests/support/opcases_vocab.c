@@ -49,17 +49,16 @@ static void embed_one(lam_case_run *run, int rows, int width, int backward)
     for (int r = 0; r < rows; r++)
         ids[r] = often && lam_case_pick(&c, 2) ? a.first : lam_case_pick(&c, a.first + a.count + 5);
     const lam_layout table = table_of(a.count, width, ld), out = table_of(rows, width, ld);
-    double *p;
     if (backward) {
-        p = lam_case_rows(&c, &a.dout, "dout", LAM_ACT, LAM_READ, &out, LAM_RANDOM);
-        lam_case_padding(p, &out, 0.0);
-        p = lam_case_rows(&c, &a.dtable, "dtable", LAM_WIDE, LAM_WRITTEN, &table, LAM_RANDOM);
-        lam_case_padding(p, &table, 0.0);
+        lam_case_rows(&c, &a.dout, "dout", LAM_ACT, LAM_READ, &out, LAM_RANDOM);
+        lam_case_padding(&c, &out, 0.0);
+        lam_case_rows(&c, &a.dtable, "dtable", LAM_WIDE, LAM_WRITTEN, &table, LAM_RANDOM);
+        lam_case_padding(&c, &table, 0.0);
     } else {
-        p = lam_case_rows(&c, &a.table, "table", LAM_ACT, LAM_READ, &table, LAM_RANDOM);
-        lam_case_padding(p, &table, 0.0);
-        p = lam_case_rows(&c, &a.out, "out", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &out, LAM_NAN);
-        lam_case_padding(p, &out, 0.0);
+        lam_case_rows(&c, &a.table, "table", LAM_ACT, LAM_READ, &table, LAM_RANDOM);
+        lam_case_padding(&c, &table, 0.0);
+        lam_case_rows(&c, &a.out, "out", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &out, LAM_NAN);
+        lam_case_padding(&c, &out, 0.0);
     }
     c.work.rows = rows > 0 ? rows : 1;
     c.work.width = a.ld;

@@ -209,6 +209,11 @@ static void fail(lam_case *c, const char *buffer, const char *why, size_t at, do
                 why, at, got, want);
 }
 
+static int is_padding(const lam_layout *at, size_t i)
+{
+    return at->blocks > 0 && i % at->step < at->rows * at->ld && i % at->step % at->ld >= at->width;
+}
+
 /* What must hold exactly: untouched elements, inputs, infinities, zeros of masks. */
 static int compare_exact(lam_case *c, const lam_case_buffer *b, const double *got)
 {
@@ -226,6 +231,8 @@ static int compare_exact(lam_case *c, const lam_case_buffer *b, const double *go
             why = "the infinities differ";
         else if (b->flags & LAM_SAME_ZEROS && (x == 0.0) != (want == 0.0))
             why = "the zeros differ";
+        else if (is_padding(&b->padded, i) && x != want)
+            why = "padding must be exact";
         else if (all && !isnan(want) && x != want)
             why = b->flags & LAM_WRITTEN ? "must be exact" : "changed an input";
         if (why) {

@@ -1,0 +1,245 @@
+/* opcases_test.c -- the judge judged: the cases pass where they should and find what is broken.
+ *
+ * Every broken table is the naive one with a single mistake of the kind that back-ends make. */
+#include "support/naive.h"
+#include "support/opcases.h"
+#include "support/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const lam_ops lam_ops_ref;
+
+START_TEST(ref_agrees_with_itself)
+{
+    ck_assert_int_eq(lam_opcases_run(&lam_ops_ref, NULL, stdout), 0);
+}
+END_TEST
+
+START_TEST(the_naive_loops_agree_with_ref)
+{
+    ck_assert_int_eq(lam_opcases_run(&lam_ops_naive, NULL, stdout), 0);
+}
+END_TEST
+
+START_TEST(an_unknown_family_is_a_failure)
+{
+    ck_assert_int_eq(lam_opcases_run(&lam_ops_naive, "gem", NULL), 1);
+}
+END_TEST
+
+static void gemm_without_bias(lam_dev *dev, const lam_gemm *a)
+{
+    lam_gemm b = *a;
+    b.bias = NULL;
+    lam_naive_gemm(dev, &b);
+}
+
+static void gemm_that_reads_c(lam_dev *dev, const lam_gemm *a)
+{
+    for (int i = 0; a->beta == 0.0 && a->m > 0 && i < a->n; i++)
+        ((float *)a->c)[i] *= 0.0f;
+    lam_gemm b = *a;
+    b.beta = 1.0;
+    lam_naive_gemm(dev, a->m == 1 && a->batch == 1 ? &b : a);
+}
+
+static void gemm_of_another_site(lam_dev *dev, const lam_gemm *a)
+{
+    lam_gemm b = *a;
+    b.drop.site++;
+    lam_naive_gemm(dev, &b);
+}
+
+static void norm_fwd_with_another_eps(lam_dev *dev, const lam_norm *a)
+{
+    lam_norm b = *a;
+    b.eps = 2e-5;
+    lam_naive_norm_fwd(dev, &b);
+}
+
+static void norm_bwd_without_dsum(lam_dev *dev, const lam_norm *a)
+{
+    lam_norm b = *a;
+    b.dsum.p = NULL;
+    lam_naive_norm_bwd(dev, &b);
+}
+
+static void norm_bwd_with_dirty_padding(lam_dev *dev, const lam_norm *a)
+{
+    lam_naive_norm_bwd(dev, a);
+    if (a->dx.p && a->ld > a->width && a->rows > 0)
+        ((float *)a->dx.p)[a->width] = 1e-30f;
+}
+
+static void dropout_of_another_step(lam_dev *dev, const lam_dropout *a)
+{
+    lam_dropout b = *a;
+    b.drop.step ^= 1;
+    lam_naive_dropout(dev, &b);
+}
+
+static void copy_one_too_many(lam_dev *dev, const lam_copy *a)
+{
+    lam_copy b = *a;
+    b.count += a->count > 0 && a->out.step > a->count;
+    lam_naive_copy(dev, &b);
+}
+
+static void attn_fwd_without_reach(lam_dev *dev, const lam_attn *a)
+{
+    lam_attn b = *a;
+    b.reach = a->r || a->rbias ? a->reach : 0; /* farther rows of r may not exist */
+    lam_naive_attn_fwd(dev, &b);
+}
+
+static void attn_fwd_slightly_off_scale(lam_dev *dev, const lam_attn *a)
+{
+    lam_attn b = *a;
+    b.scale *= 1.00001;
+    lam_naive_attn_fwd(dev, &b);
+}
+
+static void attn_fwd_with_finite_nothing(lam_dev *dev, const lam_attn *a)
+{
+    lam_naive_attn_fwd(dev, a);
+    float *lse = a->lse.p;
+    *lse = isinf(*lse) ? -1e30f : *lse;
+}
+
+static void attn_fwd_with_another_mask(lam_dev *dev, const lam_attn *a)
+{
+    lam_attn b = *a;
+    b.drop.seed++;
+    lam_naive_attn_fwd(dev, &b);
+}
+
+static void attn_bwd_without_dlse(lam_dev *dev, const lam_attn *a)
+{
+    lam_attn b = *a;
+    b.dlse.p = NULL;
+    lam_naive_attn_bwd(dev, &b);
+}
+
+static void attn_bwd_that_always_overwrites(lam_dev *dev, const lam_attn *a)
+{
+    lam_attn b = *a;
+    b.kv_add = 0;
+    lam_naive_attn_bwd(dev, &b);
+}
+
+static void interp_fwd_without_eps(lam_dev *dev, const lam_interp *a)
+{
+    lam_interp b = *a;
+    b.eps = 0.0;
+    lam_naive_interp_fwd(dev, &b);
+}
+
+static void interp_bwd_that_spoils_an_input(lam_dev *dev, const lam_interp *a)
+{
+    lam_naive_interp_bwd(dev, a);
+    if (a->rows > 0)
+        ((float *)a->lse_old.p)[0] += 1.0f;
+}
+
+static void xent_that_always_stores(lam_dev *dev, const lam_xent *a)
+{
+    lam_xent b = *a;
+    b.add = 0;
+    lam_ops_naive.xent(dev, &b);
+}
+
+static void update_despite_infinity(lam_dev *dev, const lam_update *a)
+{
+    float one = 1.0f;
+    lam_update b = *a;
+    b.norm = isfinite(*(const float *)a->norm) ? a->norm : &one;
+    lam_ops_naive.update(dev, &b);
+}
+
+static void colsum_differs_from_run_to_run(lam_dev *dev, const lam_colsum *a)
+{
+    static int runs;
+    lam_naive_colsum(dev, a);
+    if (a->width > 0 && runs++ % 2)
+        ((float *)a->out)[0] = nextafterf(((float *)a->out)[0], 1e30f);
+}
+
+/* Puts the slot of `family` into a copy of the naive table. */
+#define BREAK(family, mistake)                                                                     \
+    {                                                                                              \
+#family,                                                                                   \
+        {                                                                                          \
+            .family = mistake                                                                      \
+        }                                                                                          \
+    }
+static const struct broken {
+    const char *family;
+    lam_ops slot; /* only the broken one is filled */
+} broken[] = {
+    BREAK(gemm, gemm_without_bias),
+    BREAK(gemm, gemm_that_reads_c),
+    BREAK(gemm, gemm_of_another_site),
+    BREAK(norm_fwd, norm_fwd_with_another_eps),
+    BREAK(norm_bwd, norm_bwd_without_dsum),
+    BREAK(norm_bwd, norm_bwd_with_dirty_padding),
+    BREAK(dropout, dropout_of_another_step),
+    BREAK(copy, copy_one_too_many),
+    BREAK(colsum, colsum_differs_from_run_to_run),
+    BREAK(attn_fwd, attn_fwd_without_reach),
+    BREAK(attn_fwd, attn_fwd_slightly_off_scale),
+    BREAK(attn_fwd, attn_fwd_with_finite_nothing),
+    BREAK(attn_fwd, attn_fwd_with_another_mask),
+    BREAK(attn_bwd, attn_bwd_without_dlse),
+    BREAK(attn_bwd, attn_bwd_that_always_overwrites),
+    BREAK(interp_fwd, interp_fwd_without_eps),
+    BREAK(interp_bwd, interp_bwd_that_spoils_an_input),
+    BREAK(xent, xent_that_always_stores),
+    BREAK(update, update_despite_infinity),
+};
+enum { BROKEN = sizeof broken / sizeof *broken };
+
+static lam_ops table; /* the table under test; its device points to it */
+
+static lam_status open_broken(lam_dev **out, const lam_dev_options *options)
+{
+    const lam_status st = lam_ops_naive.open(out, options);
+    if (st == LAM_OK)
+        (*out)->ops = &table;
+    return st;
+}
+
+START_TEST(a_broken_operation_is_found)
+{
+    const lam_ops *slot = &broken[_i].slot;
+    table = lam_ops_naive;
+    table.open = open_broken;
+#define TAKE(name) table.name = slot->name ? slot->name : table.name
+    TAKE(gemm);
+    TAKE(norm_fwd);
+    TAKE(norm_bwd);
+    TAKE(dropout);
+    TAKE(copy);
+    TAKE(colsum);
+    TAKE(attn_fwd);
+    TAKE(attn_bwd);
+    TAKE(interp_fwd);
+    TAKE(interp_bwd);
+    TAKE(xent);
+    TAKE(update);
+#undef TAKE
+    const int failures = lam_opcases_run(&table, broken[_i].family, NULL);
+    ck_assert_msg(failures > 0, "mistake %d in %s was not found", _i, broken[_i].family);
+    printf("mistake %d in %s: %d cases fail\n", _i, broken[_i].family, failures);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, ref_agrees_with_itself);
+    tcase_add_test(tests, the_naive_loops_agree_with_ref);
+    tcase_add_test(tests, an_unknown_family_is_a_failure);
+    tcase_add_loop_test(tests, a_broken_operation_is_found, 0, BROKEN);
+    return test_run("opcases", tests);
+}
