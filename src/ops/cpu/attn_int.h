@@ -1,0 +1,111 @@
+/* attn_int.h -- what the files of attention share beyond blocks and packing: plan and softmax.
+ *
+ *   attn.c       the two entry points: which way to go, how many threads, how much scratch
+ *   attn_row.c   forward for one or two queries: decoding, bound by memory
+ *   attn_fwd.c   forward by blocks
+ *   attn_bwd.c   backward by blocks
+ *   attn_block.c, attn_pack.c, attn_tile.h, attn_shuffle.h   what these stand on */
+#ifndef LAM_OPS_CPU_ATTN_INT_H
+#define LAM_OPS_CPU_ATTN_INT_H
+
+#include "core/arena.h"
+#include "ops/cpu/attn_pack.h"
+#include "ops/cpu/cpu.h"
+#include "ops/cpu/philox.h"
+
+enum { LAM_ROW_QUERIES = 2 }; /* up to here packing keys costs more than it saves */
+
+/* How many of the device's threads are worth waking for `tasks` tasks of products * K multiply-adds
+ * a visible pair in all. */
+int lam_attn_threads(const lam_cpu_dev *dev, const lam_attn *a, int products, int tasks);
+/* The shapes of a call, as reserve() was told them. */
+lam_work lam_attn_work(const lam_attn *a);
+
+/* Each way: bytes of scratch for shapes up to these, and the work itself. */
+size_t lam_attn_row_bytes(const lam_work *largest, int threads);
+size_t lam_attn_fwd_bytes(const lam_work *largest, int threads);
+size_t lam_attn_bwd_bytes(const lam_work *largest, int threads);
+void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a);
+void lam_attn_block_fwd(lam_cpu_dev *dev, const lam_attn *a);
+void lam_attn_block_bwd(lam_cpu_dev *dev, const lam_attn *a);
+
+/* What both block ways hold of the call, packed for one head (and, kt, one stream). */
+typedef struct lam_packed {
+    const float *qu, *qv, *kt, *rt, *rbias;
+} lam_packed;
+
+/* The scores of a chunk, unmasked: S = Qu K^T + band(Qv R^T + rbias), the scale being in the q. */
+static inline void lam_block_scores(const lam_block *b, float *s, const lam_attn *a,
+                                    const lam_packed *x)
+{
+    if (a->rbias)
+        lam_block_fill_pos(b, s, x->rbias);
+    if (a->r)
+        lam_block_score_pos(b, s, x->qv, x->rt, a->rbias ? LAM_TILE_ADD : LAM_TILE_SET);
+    lam_block_score_key(b, s, x->qu, x->kt, a->r || a->rbias ? LAM_TILE_ADD : LAM_TILE_SET);
+}
+
+static inline float *lam_take_floats(lam_arena *arena, size_t n)
+{
+    return lam_arena_take(arena, n * sizeof(float));
+}
+
+/* Row (b, h, i) of the lse or dlse view. */
+static inline float *lam_attn_stat(const lam_attn *a, lam_view view, int b, int h, int i)
+{
+    return (float *)view.p + (size_t)b * view.step + (size_t)i * (size_t)a->H + (size_t)h;
+}
+
+/* The Philox block of element 0 of row (b, h, i) of P. */
+static inline uint64_t lam_attn_mask_row(const lam_attn *a, int b, int h, int i)
+{
+    const size_t row = ((size_t)b * (size_t)a->H + (size_t)h) * (size_t)a->queries + (size_t)i;
+    return lam_mask_block(row, (size_t)a->keys);
+}
+
+/* -infinity in the lanes of the outer vectors of s that lie outside `seen`; s[0] is column 0, which
+ * falls on a vector, and `seen` is not empty. */
+LAM_INLINE void lam_row_fence(float *s, lam_span seen)
+{
+    for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.lo; j++)
+        s[j] = -INFINITY;
+    for (int j = seen.hi; j < lam_ceil(seen.hi, LAM_VEC); j++)
+        s[j] = -INFINITY;
+}
+
+/* The largest of a fenced row. */
+LAM_INLINE float lam_row_max(const float *s, lam_span seen)
+{
+    lam_f16v top = lam_splat(-INFINITY);
+    for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.hi; j += LAM_VEC)
+        top = lam_max(lam_load(s + j), top);
+    return lam_max16(top);
+}
+
+/* s = exp(s - top) in a fenced row; returns the sum. */
+LAM_INLINE float lam_row_exp(float *s, lam_span seen, float top)
+{
+    lam_f16v sum = lam_splat(0.0f);
+    for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.hi; j += LAM_VEC) {
+        const lam_f16v p = lam_exp16(lam_load(s + j) - lam_splat(top));
+        sum += p;
+        lam_store(s + j, p);
+    }
+    return lam_sum16(sum);
+}
+
+/* s = drop(s) in a row whose element 0 begins Philox block `block`; column 0 is a multiple of 64. */
+LAM_INLINE void lam_row_drop(float *s, lam_span seen, const lam_mask *m, uint64_t block)
+{
+    for (int j = lam_floor(seen.lo, 64); j < seen.hi; j += 64) {
+        const uint64_t bits = lam_mask_bits(m, block + (uint64_t)j / 8);
+        for (int part = 0; part < 4; part++) {
+            float *x = s + j + LAM_VEC * part;
+            const int at = j + LAM_VEC * part;
+            if (at + LAM_VEC > seen.lo && at < seen.hi)
+                lam_store(x, lam_keep16(lam_load(x) * lam_splat(m->scale), bits >> LAM_VEC * part));
+        }
+    }
+}
+
+#endif

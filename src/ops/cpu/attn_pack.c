@@ -1,0 +1,113 @@
+/* attn_pack.c -- copying and transposing a head's rows. */
+#include "ops/cpu/attn_pack.h"
+
+#include "ops/cpu/attn_shuffle.h"
+
+static const float *row_at(const lam_source *src, int n)
+{
+    return src->base + n * src->step;
+}
+
+static void copy_row(float *out, const float *in, int K)
+{
+    int c = 0;
+    for (; c + LAM_VEC <= K; c += LAM_VEC)
+        lam_store(out + c, lam_load(in + c));
+    if (c < K)
+        lam_store(out + c, lam_load_n(in + c, (size_t)(K - c)));
+}
+
+void lam_pack_rows(float *rows, const lam_source *src)
+{
+    const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
+    for (int n = src->part.lo; n < src->part.hi; n++)
+        copy_row(rows + (size_t)n * width, row_at(src, n), src->K);
+}
+
+/* Sixteen rows, of which some may lie outside the source and read as zero. */
+static void pack_strip(float *strip, const lam_source *src, int first)
+{
+    for (int c = 0; c < src->K; c += LAM_VEC) {
+        const int left = src->K - c < LAM_VEC ? src->K - c : LAM_VEC;
+        lam_f16v x[LAM_VEC];
+        for (int i = 0; i < LAM_VEC; i++) {
+            const int n = first + i;
+            const int inside = n >= src->part.lo && n < src->part.hi;
+            x[i] = lam_load_n(inside ? row_at(src, n) + c : src->base, inside ? (size_t)left : 0);
+        }
+        lam_transpose16(x);
+        for (int i = 0; i < left; i++)
+            lam_store(strip + (c + i) * LAM_VEC, x[i]);
+    }
+}
+
+void lam_pack_strips(float *strips, const lam_source *src)
+{
+    for (int n = lam_floor(src->part.lo, LAM_VEC); n < src->part.hi; n += LAM_VEC)
+        pack_strip(strips + (size_t)n * (size_t)src->K, src, n);
+}
+
+void lam_pack_query(float *out, const float *in, const float *bias, int K, float scale)
+{
+    for (int c = 0; c < K; c += LAM_VEC) {
+        const size_t n = K - c < LAM_VEC ? (size_t)(K - c) : LAM_VEC;
+        lam_f16v x = lam_load_n(in + c, n);
+        if (bias)
+            x += lam_load_n(bias + c, n);
+        lam_store(out + c, x * lam_splat(scale));
+    }
+}
+
+void lam_pack_queries(float *out, const lam_source *src, const float *bias, float scale)
+{
+    const int rows = src->part.hi - src->part.lo;
+    const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
+    for (int i = 0; i < rows; i++)
+        lam_pack_query(out + (size_t)i * width, row_at(src, src->part.lo + i), bias, src->K, scale);
+    memset(out + (size_t)rows * width, 0,
+           ((size_t)lam_ceil(rows, LAM_TILE) - (size_t)rows) * width * sizeof *out);
+}
+
+lam_source lam_source_head(const lam_attn *a, lam_view view, size_t ld, int b, int h)
+{
+    return (lam_source){.base = lam_attn_head(a, view, b, h), .step = (ptrdiff_t)ld, .K = a->K};
+}
+
+lam_source lam_source_pos(const lam_attn *a, int h)
+{
+    const float *base = (const float *)a->r + (size_t)h * (size_t)a->K;
+    if (a->r_sign > 0)
+        return (lam_source){.base = base, .step = (ptrdiff_t)a->ldr, .K = a->K};
+    return (lam_source){
+        .base = base + (size_t)(a->r_rows - 1) * a->ldr, .step = -(ptrdiff_t)a->ldr, .K = a->K};
+}
+
+lam_span lam_attn_all_keys(const lam_attn *a)
+{
+    lam_span all = {0, 0};
+    for (int i = 0; i < a->queries; i++)
+        all = lam_span_join(all, lam_attn_sees(a, i));
+    return all;
+}
+
+lam_span lam_attn_all_pos(const lam_attn *a)
+{
+    lam_span all = {0, 0};
+    if (!a->r && !a->rbias)
+        return all;
+    for (int i = 0; i < a->queries; i++) {
+        const lam_span key = lam_attn_sees(a, i);
+        const int to_p = lam_attn_pzero(a) - i;
+        all = lam_span_join(all, (lam_span){key.lo + to_p, key.hi + to_p});
+    }
+    return all;
+}
+
+void lam_pack_rbias(float *out, const lam_attn *a, int h)
+{
+    const float *rbias = a->rbias, scale = (float)a->scale;
+    for (int p = 0; p < lam_ceil(a->r_rows, LAM_VEC); p++) {
+        const int row = a->r_sign > 0 ? p : a->r_rows - 1 - p;
+        out[p] = p < a->r_rows ? scale * rbias[(size_t)row * (size_t)a->H + (size_t)h] : 0.0f;
+    }
+}
