@@ -87,10 +87,10 @@ static void forward_line(const line *l, float *o, float *lse)
         if (!sees(l, j))
             continue;
         const float s = score(l, j), above = s > top ? s : top;
-        const float shrink = expf(top - above), e = expf(s - above);
+        const float shrink = expf(top - above), e = expf(s - above), kept = e * keep(l, j);
         sum = sum * shrink + e;
         for (int c = 0; c < K; c++)
-            o[c] = o[c] * shrink + e * keep(l, j) * l->value[(size_t)j * l->a->ldk + (size_t)c];
+            o[c] = o[c] * shrink + kept * l->value[(size_t)j * l->a->ldk + (size_t)c];
         top = above;
     }
     *lse = sum > 0.0f ? top + logf(sum) : -INFINITY;

@@ -8,8 +8,8 @@
  * may be zero by luck.  It is therefore taken several times, with the inputs moved by at most one
  * unit in the last place, and the worst counts: an operation may be `limit` times as wrong as a
  * plain loop on inputs that are right to the last bit.  One more rounding of the result is allowed
- * on top.  Elements that ref left alone must be untouched, infinities must agree, and two runs on
- * the device must give the same bits. */
+ * on top.  Elements that ref left alone must be untouched, infinities must agree, and a second run
+ * must give the same bits, also with one thread (matrix products excepted: a library makes them). */
 #ifndef LAM_SUPPORT_OPCASE_H
 #define LAM_SUPPORT_OPCASE_H
 
@@ -67,6 +67,7 @@ typedef void lam_case_call(const lam_ops *ops, lam_dev *dev, const void *op);
 typedef struct lam_case_run {
     const lam_ops *ops;
     lam_dev *dev, *ref, *naive;
+    lam_dev *single;     /* the device under test again, with one thread */
     uint64_t seed, next; /* every case has its own stream of random numbers */
     FILE *report;
     int cases, failures; /* of the current family */
@@ -80,8 +81,9 @@ typedef struct lam_case {
     lam_case_call *call;
     const void *op;
     double limit; /* 2 forward, 3 backward */
-    int mixed;    /* the device may round what it reads to ACT once more (sums of two inputs that go
-                     through matrix units): inputs are moved by half a unit of ACT, not of float */
+    int mixed;    /* the device may round sums of inputs to ACT once more, for its matrix units or
+                     to keep them: ACT inputs are moved by half a unit of ACT, not of float */
+    int library;  /* its bits may depend on the number of threads */
     lam_work work;
     char what[256];
     lam_case_buffer buffer[LAM_CASE_BUFFERS];

@@ -52,8 +52,11 @@ static int run_family(lam_case_run *run, const family *f)
 static int open_all(lam_case_run *run, const lam_dev_options *options)
 {
     const lam_dev_options plain = {0};
+    lam_dev_options single = *options;
+    single.threads = 1;
     return lam_ops_ref.open(&run->ref, &plain) == LAM_OK &&
            lam_ops_naive.open(&run->naive, &plain) == LAM_OK &&
+           run->ops->open(&run->single, &single) == LAM_OK &&
            run->ops->open(&run->dev, options) == LAM_OK;
 }
 
@@ -61,6 +64,8 @@ static void close_all(lam_case_run *run)
 {
     if (run->dev)
         run->ops->close(run->dev);
+    if (run->single)
+        run->ops->close(run->single);
     if (run->naive)
         lam_ops_naive.close(run->naive);
     if (run->ref)

@@ -77,6 +77,7 @@ static void gemm_one(lam_case_run *run, gemm_case s)
 {
     lam_gemm g = {.m = s.m, .n = s.n, .k = s.k, .batch = s.batch};
     lam_case c = lam_case_start(run, call_gemm, &g, 2.0);
+    c.library = 1;
     g.ta = lam_case_pick(&c, 2) ? LAM_FLIP : LAM_KEEP;
     g.tb = lam_case_pick(&c, 2) ? LAM_FLIP : LAM_KEEP;
     g.c_class = lam_case_pick(&c, 2) ? LAM_WIDE : LAM_ACT;
@@ -113,7 +114,7 @@ static void gemm_one(lam_case_run *run, gemm_case s)
 void lam_cases_gemm(lam_case_run *run)
 {
     static const gemm_case special[] = {
-        {0, 5, 3, 1},      {4, 5, 0, 1},     {4, 5, 0, 3},     {3, 4, 5, 0},    {1, 1, 1, 1},
+        {0, 5, 3, 1},      {4, 5, 0, 1},     {4, 5, 0, 3},     {3, 4, 1, 2},    {1, 1, 1, 1},
         {1, 1, 1, 7},      {1, 700, 300, 1}, {300, 1, 500, 1}, {2, 3, 2000, 1}, {2, 3, 2000, 2},
         {130, 257, 60, 1}, {64, 64, 64, 9},  {33, 100, 17, 4}, {5, 3, 4, 31},
     };

@@ -73,6 +73,7 @@ static lam_norm norm_start(lam_case *c, const norm_case *s, lam_layout *at)
     at->step = at->rows * at->ld;
     c->work.rows = s->blocks * s->rows > 0 ? s->blocks * s->rows : 1;
     c->work.width = (int)at->ld;
+    c->mixed = 1;
     lam_norm a = {
         .blocks = s->blocks, .rows = s->rows, .width = s->width, .ld = (int)at->ld, .eps = 1e-5};
     if (lam_case_pick(c, 2))
@@ -218,6 +219,7 @@ static void relu_bwd_one(lam_case_run *run, int rows, int width)
 {
     lam_relu_bwd a = {.rows = rows, .width = width};
     lam_case c = lam_case_start(run, call_relu_bwd, &a, 3.0);
+    c.mixed = 1;
     const lam_layout at = lam_case_layout(&c, 1, rows, width);
     a.ld = (int)at.ld;
     a.scale = lam_case_pick(&c, 2) ? 1.0 : lam_drop_scale(0.1);

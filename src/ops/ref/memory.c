@@ -9,9 +9,9 @@
 #include <math.h>
 
 typedef struct mix {
-    double alpha;
-    double slope; /* d(alpha) / d(log s<-) */
-    double lse;   /* log(s-> + s<-), without eps */
+    double alpha, rest; /* rest is 1 - alpha, without the cancellation */
+    double slope;       /* d(alpha) / d(log s<-) */
+    double lse;         /* log(s-> + s<-), without eps */
 } mix;
 
 /* alpha = s-> / (s-> + s<- + eps), Eq. 11, all divided by the larger s.  Where s<- is the larger,
@@ -20,12 +20,15 @@ static mix mix_of(double lse_old, double lse_new, double eps)
 {
     const double top = fmax(lse_old, lse_new);
     if (top == -INFINITY)
-        return (mix){0.0, 0.0, -INFINITY}; /* a slot that never attended to anything */
+        return (mix){0.0, 1.0, 0.0, -INFINITY}; /* a slot that never attended to anything */
 
     const double s_old = exp(lse_old - top), s_new = exp(lse_new - top);
     const double sum = s_old + s_new + eps;
     const double moved = s_new + (lse_new >= lse_old ? eps : 0.0);
-    return (mix){s_old / sum, -s_old * moved / (sum * sum), top + log(s_old + s_new)};
+    return (mix){.alpha = s_old / sum,
+                 .rest = (s_new + eps) / sum,
+                 .slope = -s_old / sum * (moved / sum),
+                 .lse = top + log(s_old + s_new)};
 }
 
 /* Head h of memory slot r of stream b: K columns of a context, or one statistic. */
@@ -49,7 +52,7 @@ static void forward_head(const lam_interp *a, size_t b, size_t r, size_t h)
         mix_of(*stat_at(a, a->lse_old, b, r, h), *stat_at(a, a->lse_new, b, r, h), a->eps);
 
     for (int c = 0; c < a->K; c++)
-        c_out[c] = w.alpha * c_old[c] + (1.0 - w.alpha) * c_new[c];
+        c_out[c] = w.alpha * c_old[c] + w.rest * c_new[c];
     *stat_at(a, a->alpha, b, r, h) = w.alpha;
     *stat_at(a, a->lse_out, b, r, h) = w.lse;
 }
@@ -69,7 +72,7 @@ static void backward_head(const lam_interp *a, size_t b, size_t r, size_t h)
     double dalpha = 0.0;
     for (int c = 0; c < a->K; c++) {
         dalpha += dc_out[c] * (c_old[c] - c_new[c]);
-        dc_new[c] = (1.0 - w.alpha) * dc_out[c];
+        dc_new[c] = w.rest * dc_out[c];
     }
     *stat_at(a, a->dlse_new, b, r, h) = w.slope * dalpha;
 }
