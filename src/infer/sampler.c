@@ -1,0 +1,182 @@
+/* sampler.c -- see sampler.h. */
+#include "infer/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct candidate {
+    double score; /* logit, later probability */
+    int32_t token;
+} candidate;
+
+struct lam_sampler {
+    lam_sampler_options opt;
+    lam_rng rng;
+    int n_token;
+    candidate *list; /* [n_token] */
+    double *scores;  /* [n_token], penalised */
+    int32_t *recent; /* [repeat_last], a ring */
+    long noted;
+};
+
+lam_sampler_options lam_sampler_defaults(void)
+{
+    return (lam_sampler_options){1.0, 0, 0.95, 0.0, 1.0, 64, 42};
+}
+
+static lam_status check(const lam_sampler_options *o)
+{
+    if (!(o->temperature >= 0.0) || !isfinite(o->temperature))
+        return lam_fail(LAM_ERR_ARG, "temperature %g: must be 0 or more", o->temperature);
+    if (o->top_k < 0)
+        return lam_fail(LAM_ERR_ARG, "top-k %d: must be 0 or more", o->top_k);
+    if (!(o->top_p > 0.0) || o->top_p > 1.0)
+        return lam_fail(LAM_ERR_ARG, "top-p %g: must be above 0 and at most 1", o->top_p);
+    if (!(o->min_p >= 0.0) || o->min_p > 1.0)
+        return lam_fail(LAM_ERR_ARG, "min-p %g: must be 0 to 1", o->min_p);
+    if (!(o->repeat_penalty > 0.0) || !isfinite(o->repeat_penalty))
+        return lam_fail(LAM_ERR_ARG, "repeat penalty %g: must be above 0", o->repeat_penalty);
+    if (o->repeat_last < 0 || o->repeat_last > 1 << 20)
+        return lam_fail(LAM_ERR_ARG, "repeat-last %d: must be 0 to %d", o->repeat_last, 1 << 20);
+    return LAM_OK;
+}
+
+lam_status lam_sampler_create(lam_sampler **out, const lam_sampler_options *options, int n_token,
+                              uint64_t stream)
+{
+    *out = NULL;
+    LAM_TRY(check(options));
+    lam_sampler *s = calloc(1, sizeof *s);
+    if (s) {
+        s->opt = *options;
+        s->rng = (lam_rng){.key = options->seed, .stream = stream};
+        s->n_token = n_token;
+        s->list = calloc((size_t)n_token, sizeof *s->list);
+        s->scores = calloc((size_t)n_token, sizeof *s->scores);
+        s->recent = calloc((size_t)options->repeat_last + 1, sizeof *s->recent);
+    }
+    if (!s || !s->list || !s->scores || !s->recent) {
+        lam_sampler_free(s);
+        return lam_fail(LAM_ERR_MEMORY, "sampler: no memory for %d types", n_token);
+    }
+    *out = s;
+    return LAM_OK;
+}
+
+void lam_sampler_free(lam_sampler *s)
+{
+    if (!s)
+        return;
+    free(s->list);
+    free(s->scores);
+    free(s->recent);
+    free(s);
+}
+
+void lam_sampler_note(lam_sampler *s, int32_t token)
+{
+    if (s->opt.repeat_last > 0)
+        s->recent[s->noted++ % s->opt.repeat_last] = token;
+}
+
+/* Each recent token once: a positive logit is divided, a negative one multiplied (Keskar et al. 2019). */
+static void penalise(const lam_sampler *s, double *scores, double top)
+{
+    const long last = s->opt.repeat_last;
+    const long n = s->noted < last ? s->noted : last;
+    if (s->opt.repeat_penalty == 1.0)
+        return;
+    for (long i = 0; i < n; i++) {
+        int seen = 0;
+        for (long j = 0; j < i && !seen; j++)
+            seen = s->recent[j] == s->recent[i];
+        /* Adaptive models give log-probabilities, which are never positive: measure from the top, so
+         * that both kinds of scores are treated alike. */
+        double *score = &scores[s->recent[i]];
+        if (!seen)
+            *score -= (s->opt.repeat_penalty - 1.0) * fabs(*score - top + log(s->n_token));
+    }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x->token > y->token) - (x->token < y->token); /* the same order everywhere */
+}
+
+/* Fills the list with the tokens that remain, most likely first, as probabilities; returns how many. */
+static int shortlist(lam_sampler *s, const double *scores, double top)
+{
+    const lam_sampler_options *o = &s->opt;
+    int n = 0;
+    double sum = 0.0;
+    for (int i = 0; i < s->n_token; i++) {
+        const double p = exp((scores[i] - top) / o->temperature);
+        if (p > 0.0)
+            s->list[n++] = (candidate){p, i};
+    }
+    if (o->top_k > 0 || o->top_p < 1.0 || o->min_p > 0.0)
+        qsort(s->list, (size_t)n, sizeof *s->list, by_score);
+    n = o->top_k > 0 && o->top_k < n ? o->top_k : n;
+    for (int i = 0; i < n; i++)
+        sum += s->list[i].score;
+    double seen = 0.0;
+    for (int i = 0; i < n && o->top_p < 1.0; i++) {
+        seen += s->list[i].score;
+        if (seen > o->top_p * sum)
+            n = i + 1;
+    }
+    for (int i = 1; i < n && o->min_p > 0.0; i++)
+        if (s->list[i].score < o->min_p * s->list[0].score)
+            n = i;
+    return n;
+}
+
+static double top_of(const double *scores, int n, int *at)
+{
+    *at = -1;
+    for (int i = 0; i < n; i++)
+        if (!isnan(scores[i]) && (*at < 0 || scores[i] > scores[*at]))
+            *at = i;
+    return *at < 0 ? -INFINITY : scores[*at];
+}
+
+static double log_sum_exp(const double *scores, int n, double top)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += exp(scores[i] - top);
+    return top + log(sum);
+}
+
+/* A token of the shortlist, each with its probability. */
+static int32_t choose(lam_sampler *s, int n)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        sum += s->list[i].score;
+    double left = lam_rng_uniform(&s->rng) * sum;
+    int i = 0;
+    while (i < n - 1 && (left -= s->list[i].score) >= 0.0)
+        i++;
+    return s->list[i].token;
+}
+
+lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token, double *logprob)
+{
+    int best = 0;
+    const double top = top_of(scores, s->n_token, &best);
+    if (!isfinite(top))
+        return lam_fail(LAM_ERR_NUMERIC, "sampling: the model's scores are not finite");
+    memcpy(s->scores, scores, (size_t)s->n_token * sizeof *scores);
+    penalise(s, s->scores, top);
+    const double highest = top_of(s->scores, s->n_token, &best);
+    *token = s->opt.temperature == 0.0 ? best : choose(s, shortlist(s, s->scores, highest));
+    if (logprob)
+        *logprob = scores[*token] - log_sum_exp(scores, s->n_token, top);
+    lam_sampler_note(s, *token);
+    return LAM_OK;
+}

@@ -1,0 +1,39 @@
+/* sampler.h -- from scores to the next token.
+ *
+ * Order, as in the authors' generator: repetition penalty, temperature, top-k, top-p, min-p, then a draw.
+ * top-p keeps the smallest set of most likely tokens whose probability exceeds p, the one that
+ * crosses p included; at least one token always stays. */
+#ifndef LAM_INFER_SAMPLER_H
+#define LAM_INFER_SAMPLER_H
+
+#include "core/rng.h"
+#include "core/status.h"
+
+typedef struct lam_sampler_options {
+    double temperature;    /* 0: always the most likely token */
+    int top_k;             /* 0: off */
+    double top_p;          /* 1: off */
+    double min_p;          /* least probability relative to the most likely token; 0: off */
+    double repeat_penalty; /* 1: off; recent tokens' positive logits are divided by it */
+    int repeat_last;       /* how many recent tokens count */
+    uint64_t seed;
+} lam_sampler_options;
+
+/* temperature 1, top-p 0.95, the rest off, seed 42: the authors' script. */
+lam_sampler_options lam_sampler_defaults(void);
+
+typedef struct lam_sampler lam_sampler;
+
+/* `stream` makes samplers of one seed independent of each other. */
+lam_status lam_sampler_create(lam_sampler **out, const lam_sampler_options *options, int n_token,
+                              uint64_t stream);
+void lam_sampler_free(lam_sampler *s); /* NULL is fine */
+
+/* Notes a token of the prompt for the repetition penalty. */
+void lam_sampler_note(lam_sampler *s, int32_t token);
+/* Draws from scores [n_token] and notes the result.  *logprob is the token's
+ * log-probability under the model itself, before any filter; may be NULL.  LAM_ERR_NUMERIC if no
+ * score is finite. */
+lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token, double *logprob);
+
+#endif

@@ -1,0 +1,60 @@
+/* session.h -- a live timeline over a loaded model: feed tokens, ask what comes next.
+ *
+ * Text is cut into segments of N tokens, counted from the start or from the last change of N.  Within a
+ * segment keys and values are cached, so a token costs one row; at its end the memory is
+ * committed, and the next segment's first token refreshes it.  Every result equals that of the
+ * segment-parallel forward with the same segments, however the text is cut into calls, the unfinished
+ * last segment included.  The state is bounded: how long the text is never matters.
+ *
+ * A session runs `streams` texts of equal length side by side.  One thread at a time per session; sessions of
+ * one model may run in parallel when each has a device context of its own. */
+#ifndef LAM_INFER_SESSION_H
+#define LAM_INFER_SESSION_H
+
+#include "model/stack.h"
+
+typedef struct lam_session lam_session;
+
+typedef struct lam_session_options {
+    int streams;  /* 0: 1 */
+    int longest;  /* longest segment it will ever use; 0: the model's tgt_len */
+    int mem_len;  /* 0: the model's */
+    lam_dev *dev; /* kept; NULL: the model's */
+} lam_session_options;
+
+/* `model` is kept.  The first segments have the length `longest`. */
+lam_status lam_session_create(lam_session **out, lam_model *model,
+                              const lam_session_options *options);
+void lam_session_free(lam_session *s); /* NULL is fine */
+
+/* Forgets everything that was fed. */
+void lam_session_reset(lam_session *s);
+
+/* Segments have `length` tokens from here on, 1 to `longest`; a segment that has begun ends here. */
+lam_status lam_session_segment(lam_session *s, int length);
+
+/* Feeds tokens [streams][n]; each must be in the vocabulary. */
+lam_status lam_session_feed(lam_session *s, const int32_t *tokens, int n);
+/* The same, and nll [streams][n]: the loss of targets [streams][n], one after each token. */
+lam_status lam_session_score(lam_session *s, const int32_t *tokens, const int32_t *targets, int n,
+                             double *nll);
+/* What follows the last token: [streams][n_token] log-probabilities up to a constant per row.
+ * LAM_ERR_ARG before the first token. */
+lam_status lam_session_logits(lam_session *s, double *scores);
+
+int64_t lam_session_length(const lam_session *s); /* tokens fed since reset */
+
+/* A point in time to come back to.  It holds the memory and the tokens of the unfinished segment, which
+ * are computed again on restore, in the same calls: what follows is the same to the last bit.
+ * A snapshot fits sessions of the same model, streams and memory length. */
+typedef struct lam_snapshot lam_snapshot;
+
+lam_status lam_session_snapshot(lam_session *s, lam_snapshot **out);
+lam_status lam_session_restore(lam_session *s, const lam_snapshot *snapshot);
+void lam_snapshot_free(lam_snapshot *snapshot); /* NULL is fine */
+
+/* The same in a file (safetensors), for another process with the same model. */
+lam_status lam_snapshot_save(const lam_snapshot *snapshot, const char *path);
+lam_status lam_snapshot_load(lam_snapshot **out, const char *path);
+
+#endif

@@ -1,0 +1,40 @@
+/* session_int.h -- what session.c and snapshot.c share. */
+#ifndef LAM_INFER_SESSION_INT_H
+#define LAM_INFER_SESSION_INT_H
+
+#include "infer/session.h"
+
+/* The unfinished segment: its tokens, and in which pieces they came. */
+typedef struct lam_open_segment {
+    int length; /* planned */
+    int done;   /* tokens fed into it; 0: not begun */
+    int n_calls;
+    int *calls;      /* [longest]: sizes of the pieces */
+    int32_t *tokens; /* [streams][longest] */
+} lam_open_segment;
+
+struct lam_session {
+    lam_model *model;
+    lam_stack *stack;
+    int streams, longest, mem_len;
+    int64_t length;
+    lam_open_segment now;
+    int32_t *packed, *packed_targets; /* [streams][longest]: one piece */
+    double *nll;                      /* [streams][longest] */
+};
+
+struct lam_snapshot {
+    int streams, longest, mem_len, n_layer, d_model;
+    int64_t length;
+    int m, prev;
+    lam_open_segment now; /* owns its arrays */
+    int n_slots;
+    size_t *bytes; /* of each slot */
+    void **slots;  /* host copies */
+    lam_dtype *dtypes;
+};
+
+/* Runs one piece of the unfinished segment, which must fit; records it. */
+void lam_session_piece(lam_session *s, const int32_t *packed, int n);
+
+#endif
