@@ -1,0 +1,34 @@
+/* macs.h -- counting multiply-accumulates: what a prediction costs, and what a training step does.
+ *
+ * One MAC is two floating-point operations.  lam_macs_token follows the paper's "#FLOPS" column of Table 1
+ * (which counts MACs): per predicted token, averaged over a segment with the memory full, every
+ * layer alike, the projection of positions left out (it is shared by the batch).  lam_macs_step counts
+ * what this program really multiplies in one training step, for comparing speed with hardware. */
+#ifndef LAM_MODEL_MACS_H
+#define LAM_MODEL_MACS_H
+
+#include "nn/config.h"
+
+typedef struct lam_macs {
+    double project;    /* q, k, v and o of the token itself */
+    double ffn;        /* feed-forward of the token itself */
+    double attention;  /* scores by content and position, and the weighted sum, of the token */
+    double memory;     /* work on memory rows: their projections, and FFN where they climb */
+    double look_ahead; /* attention of memory rows */
+    double softmax;    /* output layer; adaptive: the head alone */
+    double external;   /* compressed or continuous memories */
+    double total;
+} lam_macs;
+
+/* MACs per predicted token of a model of this shape with memory `memory`: "none", "xl", "compressive",
+ * "infinite" or "lamemo", at the config's tgt_len and mem_len.  The specification gives a formula
+ * for all five, whether or not the mechanism is built. */
+lam_macs lam_macs_token(const lam_config *cfg, const char *memory);
+
+/* MACs of the matrix products and attentions of one training step, forward and backward, of B streams with
+ * full memory.  Adaptive softmax: tails are left out. */
+double lam_macs_step(const lam_config *cfg, int B);
+/* The same for one forward segment without gradients. */
+double lam_macs_segment(const lam_config *cfg, int B);
+
+#endif
