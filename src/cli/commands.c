@@ -4,6 +4,7 @@
 #include "cli/help.h"
 
 const lam_command *const lam_commands[] = {
+    &lam_command_info,
     &lam_command_verify,
     &lam_command_help,
     NULL,

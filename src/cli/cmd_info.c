@@ -1,0 +1,253 @@
+/* cmd_info.c -- `lamemo info`: what a model is and what it will take, before anything is allocated. */
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/term.h"
+#include "model/folder.h"
+#include "model/macs.h"
+#include "model/stack.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct info_options {
+    const char *model, *preset, *memory;
+    int batch, tgt_len, mem_len;
+    lam_device_options device;
+    bool table, json;
+} info_options;
+
+static const lam_option options[] = {
+    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(info_options, model),
+     .help = "A model or run folder; instead of a preset."},
+    {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(info_options, preset), "enwik8-base",
+     .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
+    {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(info_options, memory), "lamemo",
+     .help = "Memory of the preset: none, xl or lamemo."},
+    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), "8", .min = 1,
+     .max = 1 << 20, .aliases = "batch", .help = "Streams in a batch, for the memory needed."},
+    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(info_options, tgt_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the model's", .help = "Segment length."},
+    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(info_options, mem_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the model's", .help = "Memory length."},
+    LAM_DEVICE_OPTIONS(info_options, device, "cpu"),
+    {"table", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, table),
+     .help = "Multiply-accumulates of all five memories beside the paper's Table 1."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, json), .help = "Print one JSON object."},
+    {0},
+};
+
+/* Parameters by what they are for. */
+typedef struct group {
+    const char *name, *prefix, *infix;
+    size_t count;
+} group;
+
+enum { GROUPS = 6 };
+
+static void count_groups(const lam_model *model, group groups[GROUPS])
+{
+    const group kinds[GROUPS] = {{"embedding", "word_emb.", "", 0},
+                                 {"softmax", "crit.", "", 0},
+                                 {"positions", "r_", "", 0},
+                                 {"norms", "layers.", "layer_norm", 0},
+                                 {"feed-forward", "layers.", "pos_ff", 0},
+                                 {"attention", "layers.", "", 0}};
+    memcpy(groups, kinds, sizeof kinds);
+    for (int i = 0; i < model->params.n; i++) {
+        const lam_param *p = &model->params.list[i];
+        int g = 0;
+        while (g < GROUPS - 1 && (strncmp(p->name, groups[g].prefix, strlen(groups[g].prefix)) ||
+                                  !strstr(p->name, groups[g].infix)))
+            g++;
+        groups[g].count += lam_param_count(p);
+    }
+}
+
+typedef struct bytes {
+    size_t weights, gradients, optimizer;
+    lam_stack_sizes train, eval;
+} bytes;
+
+static bytes measure(lam_model *model, const info_options *o)
+{
+    const lam_config *cfg = &model->cfg;
+    const size_t wide = lam_class_size(model->dev, LAM_WIDE),
+                 act = lam_class_size(model->dev, LAM_ACT);
+    const int copies = model->dev->act != model->dev->wide;
+    lam_stack_options opt = {.B = o->batch, .N = cfg->tgt_len, .M = cfg->mem_len};
+    bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
+               .gradients = model->params.total * wide,
+               .optimizer = 2 * model->params.total * wide};
+    b.eval = lam_stack_measure(model, &opt);
+    opt.train = 1;
+    b.train = lam_stack_measure(model, &opt);
+    return b;
+}
+
+static size_t stack_total(const lam_stack_sizes *s)
+{
+    return s->activations + s->state + s->scratch;
+}
+
+static void print_config(const lam_config *cfg)
+{
+    printf("memory %s (attn_type %d), %d layers, d_model %d, %d heads of %d, d_inner %d\n",
+           cfg->memory, cfg->attn_type, cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
+           cfg->d_inner);
+    printf("vocabulary %d", cfg->n_token);
+    if (cfg->d_embed != cfg->d_model)
+        printf(", d_embed %d", cfg->d_embed);
+    for (int i = 0; i < cfg->n_cutoffs; i++)
+        printf("%s%d", i == 0 ? ", cutoffs " : "/", cfg->cutoffs[i]);
+    printf("; tgt_len %d, mem_len %d; dropout %g, dropatt %g%s%s\n", cfg->tgt_len, cfg->mem_len,
+           cfg->dropout, cfg->dropatt, cfg->pre_lnorm ? ", pre-norm" : "",
+           cfg->same_length ? ", same length" : "");
+}
+
+static void print_size(const char *name, size_t n)
+{
+    char text[32];
+    printf("  %-26s %20s\n", name, lam_format_size(text, sizeof text, (double)n));
+}
+
+static void print_text(const lam_model *model, const group *groups, const bytes *b,
+                       const info_options *o)
+{
+    const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
+    const struct {
+        const char *name;
+        double n;
+    } parts[] = {{"projections", m.project},
+                 {"feed-forward", m.ffn},
+                 {"attention", m.attention},
+                 {"memory rows", m.memory},
+                 {"look-ahead attention", m.look_ahead},
+                 {"softmax", m.softmax}};
+    print_config(&model->cfg);
+    char text[32];
+    printf("\n%-28s %20s\n", "parameters",
+           lam_format_count(text, sizeof text, (int64_t)lam_model_count(model)));
+    for (int g = 0; g < GROUPS; g++)
+        printf("  %-26s %20s\n", groups[g].name,
+               lam_format_count(text, sizeof text, (int64_t)groups[g].count));
+    printf("\n%-30s %18.3f M\n", "multiply-accumulates per token", m.total / 1e6);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].n > 0.0)
+            printf("  %-26s %20.3f M\n", parts[i].name, parts[i].n / 1e6);
+    printf("  %-26s %20.3f G\n", "one training step", lam_macs_step(&model->cfg, o->batch) / 1e9);
+
+    printf("\nbytes on %s, batch %d\n", o->device.device, o->batch);
+    print_size("weights", b->weights);
+    print_size("gradients", b->gradients);
+    print_size("optimiser (Adam)", b->optimizer);
+    print_size("activations, training", b->train.activations);
+    print_size("memory state", b->train.state);
+    print_size("scratch", b->train.scratch);
+    print_size("training, all together",
+               b->weights + b->gradients + b->optimizer + stack_total(&b->train));
+    print_size("evaluation, all together", b->weights + stack_total(&b->eval));
+}
+
+static lam_status print_json(const lam_model *model, const group *groups, const bytes *b,
+                             const info_options *o)
+{
+    const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
+    char *config = NULL;
+    LAM_TRY(lam_config_print(&config, &model->cfg));
+    json_t *params = json_object();
+    for (int g = 0; g < GROUPS; g++)
+        json_object_set_new(params, groups[g].name, json_integer((json_int_t)groups[g].count));
+    json_t *root = json_pack(
+        "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, s:{s:I, s:I, s:I, s:I, s:I, "
+        "s:I, "
+        "s:I, s:I}}",
+        "config", json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
+        "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
+        "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "softmax",
+        m.softmax, "total", m.total, "macs_per_step", lam_macs_step(&model->cfg, o->batch), "bytes",
+        "weights", (json_int_t)b->weights, "gradients", (json_int_t)b->gradients, "optimizer",
+        (json_int_t)b->optimizer, "activations", (json_int_t)b->train.activations, "state",
+        (json_int_t)b->train.state, "scratch", (json_int_t)b->train.scratch, "train",
+        (json_int_t)(b->weights + b->gradients + b->optimizer + stack_total(&b->train)), "eval",
+        (json_int_t)(b->weights + stack_total(&b->eval)));
+    free(config);
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");
+    json_dumpf(root, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(root);
+    return LAM_OK;
+}
+
+/* The "#FLOPS" column of Table 1, for the shape at hand and as printed for wt103-base. */
+static void print_table(const lam_config *cfg, const char *preset)
+{
+    static const struct {
+        const char *memory, *name;
+        int paper;
+    } rows[] = {{"none", "Transformer+RPE", 148},
+                {"xl", "Transformer-XL", 157},
+                {"compressive", "Compressive Transformer", 169},
+                {"infinite", "infinity-former", 235},
+                {"lamemo", "LaMemo", 191}};
+    const bool published = strcmp(preset, "wt103-base") == 0;
+    printf("%-26s %12s%s\n", "MACs per token", "millions", published ? "        paper" : "");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        printf("%-26s %12.2f", rows[i].name, lam_macs_token(cfg, rows[i].memory).total / 1e6);
+        if (published)
+            printf(" %12d", rows[i].paper);
+        putchar('\n');
+    }
+}
+
+static lam_status run(const lam_args *args)
+{
+    const info_options *o = args->options;
+    lam_config cfg;
+    if (o->model)
+        LAM_TRY(lam_folder_config(&cfg, o->model));
+    else
+        LAM_TRY(lam_config_preset(&cfg, o->preset, o->memory));
+    if (o->tgt_len > 0)
+        cfg.tgt_len = o->tgt_len;
+    if (o->mem_len > 0)
+        cfg.mem_len = o->mem_len;
+    LAM_TRY(lam_config_finish(&cfg));
+    if (o->table) {
+        print_table(&cfg, o->model ? "" : o->preset);
+        return LAM_OK;
+    }
+    lam_dev *dev = NULL;
+    lam_model model = {0};
+    group groups[GROUPS];
+    LAM_TRY(lam_device_open(&dev, &o->device));
+    lam_status status = lam_model_declare(&model, &cfg, dev);
+    if (status == LAM_OK) {
+        const bytes b = measure(&model, o);
+        count_groups(&model, groups);
+        if (o->json)
+            status = print_json(&model, groups, &b, o);
+        else
+            print_text(&model, groups, &b, o);
+    }
+    lam_model_undeclare(&model);
+    dev->ops->close(dev);
+    return status;
+}
+
+const lam_command lam_command_info = {
+    .name = "info",
+    .summary = "show a model's parameters, cost and memory needs",
+    .description =
+        "Prints the configuration of a model or preset, its parameters by group, the "
+        "multiply-accumulates of one predicted token by part, and the bytes that training and "
+        "evaluation will take, without allocating them.",
+    .options = options,
+    .options_size = sizeof(info_options),
+    .examples = "lamemo info --preset small --memory lamemo\n"
+                "# the cost column of the paper's Table 1\n"
+                "lamemo info --preset wt103-base --table",
+    .run = run,
+};
