@@ -3,20 +3,19 @@
 
 #include <string.h>
 
-extern const lam_ops lam_ops_ref, lam_ops_cpu;
+extern const lam_ops lam_ops_ref, lam_ops_cpu, lam_ops_cuda;
+int lam_cuda_present(void); /* is there a GPU, and the back-end for it? */
 
 lam_status lam_ops_find(const lam_ops **out, const char *name)
 {
-    static const lam_ops *const all[] = {&lam_ops_ref, &lam_ops_cpu};
+    static const lam_ops *const all[] = {&lam_ops_ref, &lam_ops_cpu, &lam_ops_cuda};
     *out = NULL;
     if (strcmp(name, "auto") == 0)
-        name = "cpu";
+        name = lam_cuda_present() ? "cuda" : "cpu";
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(name, all[i]->name) == 0)
             *out = all[i];
     if (*out)
         return LAM_OK;
-    if (strcmp(name, "cuda") == 0)
-        return lam_fail(LAM_ERR_UNSUPPORTED, "device cuda: this build has no CUDA back-end");
     return lam_fail(LAM_ERR_ARG, "device %s: there are auto, ref, cpu and cuda", name);
 }

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
@@ -31,7 +30,8 @@ enum { LAM_WARP = 32, LAM_CUDA_PAD = 16 };
 
 /* ---- host ------------------------------------------------------------------------------------ */
 
-struct lam_cuda_plans; /* cuda/gemm.cu: the algorithms found so far, by shape */
+struct lam_cuda_blas;  /* cuda/blas.cuh: cuBLASLt and the algorithms found so far */
+struct lam_cuda_stage; /* cuda/table.cu: pinned memory for uploads */
 
 struct lam_cuda_dev {
     lam_dev base;
@@ -42,14 +42,11 @@ struct lam_cuda_dev {
     void *scratch; /* contents valid within one operation only; owned */
     size_t scratch_bytes;
 
-    cublasLtHandle_t blas;
-    void *workspace; /* cuBLASLt's; owned */
-    size_t workspace_bytes;
-    lam_cuda_plans *plans; /* owned */
+    lam_cuda_blas *blas;   /* owned */
+    lam_cuda_stage *stage; /* owned */
 
     int failed; /* sticky: set with the text below by the first failure */
     char failure[160];
-    char summary[96]; /* the card and the precision, for the log */
 };
 
 static inline lam_cuda_dev *lam_cuda(lam_dev *dev)
@@ -67,7 +64,7 @@ static inline void *lam_cuda_scratch(const lam_cuda_dev *dev, size_t bytes)
 
 /* Remembers the failure unless there was one before. */
 void lam_cuda_note(lam_cuda_dev *dev, const char *op, cudaError_t error);
-void lam_cuda_note_blas(lam_cuda_dev *dev, const char *op, cublasStatus_t status);
+void lam_cuda_note_text(lam_cuda_dev *dev, const char *op, const char *text);
 
 /* To be called after every launch: picks up its error, if any. */
 static inline void lam_cuda_check_launch(lam_cuda_dev *dev, const char *op)
@@ -77,20 +74,47 @@ static inline void lam_cuda_check_launch(lam_cuda_dev *dev, const char *op)
         lam_cuda_note(dev, op, error);
 }
 
-static inline int lam_cuda_ceil(int n, int step)
+static inline __host__ __device__ int lam_cuda_ceil(int n, int step)
 {
     return (n + step - 1) / step;
 }
 
+/* A launch over `cols` by `rows` items of `blocks` blocks: x walks the columns, one item a thread; y
+ * walks the rows, each thread taking every gridDim.y * blockDim.y-th; z is the block. */
+struct lam_cuda_grid {
+    dim3 grid, block;
+};
+lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, int blocks);
+
 /* Bytes of scratch each family needs for the largest shapes; reserve() takes the maximum. */
 size_t lam_cuda_attn_scratch(const lam_work *largest);
 size_t lam_cuda_rowwise_scratch(const lam_cuda_dev *dev, const lam_work *largest);
+size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 size_t lam_cuda_vocab_scratch(const lam_work *largest);
 size_t lam_cuda_optim_scratch(void);
+size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 
-/* cuBLASLt's handle, workspace and cache of algorithms. */
-lam_status lam_cuda_gemm_open(lam_cuda_dev *dev);
-void lam_cuda_gemm_close(lam_cuda_dev *dev);
+/* The second half of column sums: out[q][c] += the sum over i < n of lines[i * step + q * apart + c],
+ * in order; an out that is NULL is left out. */
+enum { LAM_CUDA_SUMS = 3 };
+struct lam_cuda_sums {
+    float *out[LAM_CUDA_SUMS];
+    const float *lines;
+    size_t step, apart;
+    int n, width;
+};
+void lam_cuda_fold(lam_cuda_dev *dev, const char *op, const lam_cuda_sums *sums);
+
+/* Copies `blocks` blocks of `rows` rows of `width` bytes; row r of block b lies at b * step + r * ld,
+ * in bytes.  A NULL source means zeros.  Used by copy() and to pack the operands of products. */
+struct lam_cuda_rows {
+    const void *src;
+    void *dst;
+    size_t src_step, src_ld, dst_step, dst_ld;
+    int blocks;
+    size_t rows, width;
+};
+void lam_cuda_copy_rows(lam_cuda_dev *dev, const char *op, const lam_cuda_rows *c);
 
 extern "C" {
 extern const lam_ops lam_ops_cuda;
@@ -182,6 +206,33 @@ static __device__ __forceinline__ void lam_store8(lam_bf16 *p, const lam_f8 &x)
         w[i] = *(const uint32_t *)&pair;
     }
     *(uint4 *)p = make_uint4(w[0], w[1], w[2], w[3]);
+}
+
+/* The same for the last n <= 8 of a row: what lies beyond reads as zero and is not written.
+ * `aligned` says whether the rows begin on 16-byte borders. */
+template <typename T>
+static __device__ __forceinline__ lam_f8 lam_load8_n(const T *p, int n, bool aligned)
+{
+    if (n >= 8 && aligned)
+        return lam_load8(p);
+    lam_f8 out;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        out.v[i] = i < n ? lam_float(p[i]) : 0.0f;
+    return out;
+}
+
+template <typename T>
+static __device__ __forceinline__ void lam_store8_n(T *p, const lam_f8 &x, int n, bool aligned)
+{
+    if (n >= 8 && aligned) {
+        lam_store8(p, x);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < n)
+            p[i] = lam_act<T>(x.v[i]);
 }
 
 /* ---- sums over a warp and a block ------------------------------------------------------------ */

@@ -1,0 +1,228 @@
+/* cuda/embed_bwd.cu -- the gradient of embedding rows: dtable[id] += scale * dout[r] for every r with
+ * that id, in an order that does not change from run to run.
+ *
+ * Float atomics would add in any order.  Instead the row numbers are sorted by id (a stable radix
+ * sort by one block: a few tens of thousands of ids take tens of microseconds, once a step).  The
+ * sorted list is cut into chunks; a block walks one chunk and adds up each run of equal ids.  A run
+ * inside a chunk goes straight to its table row.  A run that crosses a border leaves a line in
+ * scratch for each chunk it touches, and the block of the chunk where it began adds those up. */
+#include "ops/cuda/cuda_int.cuh"
+
+enum {
+    SORTERS = 512,
+    DIGIT = 4,
+    VALUES = 1 << DIGIT,
+    MIN_CHUNK = 64,   /* sorted rows of a block */
+    LINES = 16 << 20, /* bytes of scratch for runs across borders */
+    BLOCK = 64        /* threads of eight columns each */
+};
+
+struct entry {
+    int id, row; /* id - first, or count for one of another table */
+};
+
+size_t lam_cuda_vocab_scratch(const lam_work *largest)
+{
+    return 2 * (size_t)largest->rows * sizeof(entry) + LINES + 512;
+}
+
+/* Turns room[i] into the sum of all before i; SORTERS threads own VALUES neighbours each. */
+static __device__ void scan(int *room)
+{
+    __shared__ int warps[SORTERS / LAM_WARP];
+    const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
+    int *mine = room + threadIdx.x * VALUES, sum = 0;
+    for (int i = 0; i < VALUES; i++)
+        sum += mine[i];
+    int upto = sum; /* inclusive, within the warp */
+    for (int step = 1; step < LAM_WARP; step *= 2) {
+        const int left = __shfl_up_sync(0xffffffffu, upto, (unsigned)step);
+        upto += lane >= step ? left : 0;
+    }
+    if (lane == LAM_WARP - 1)
+        warps[warp] = upto;
+    __syncthreads();
+    int before = upto - sum;
+    for (int i = 0; i < warp; i++)
+        before += warps[i];
+    for (int i = 0; i < VALUES; i++) {
+        const int count = mine[i];
+        mine[i] = before;
+        before += count;
+    }
+    __syncthreads();
+}
+
+/* Stable sort of rows by id: `passes` digits, least first, from a to b and back.  Each thread counts
+ * the digits of its stretch; counts are laid out [digit][thread], so their running sum is where each
+ * thread's entries of each digit go. */
+static __global__ void __launch_bounds__(SORTERS)
+    sort_rows(lam_embed a, entry *from, entry *to, int passes)
+{
+    __shared__ int place[VALUES * SORTERS];
+    const int me = (int)threadIdx.x, each = lam_cuda_ceil(a.rows, SORTERS);
+    const int first = min(me * each, a.rows), last = min(first + each, a.rows);
+    for (int r = me; r < a.rows; r += SORTERS) {
+        const int id = ((const int32_t *)a.ids)[r] - a.first;
+        from[r] = {id >= 0 && id < a.count ? id : a.count, r};
+    }
+    for (int pass = 0; pass < passes; pass++) {
+        const int shift = pass * DIGIT;
+        __syncthreads(); /* `from` is complete, `place` is free */
+        for (int v = 0; v < VALUES; v++)
+            place[v * SORTERS + me] = 0;
+        for (int r = first; r < last; r++)
+            place[(from[r].id >> shift & (VALUES - 1)) * SORTERS + me]++;
+        __syncthreads();
+        scan(place);
+        for (int r = first; r < last; r++) {
+            const entry e = from[r];
+            to[place[(e.id >> shift & (VALUES - 1)) * SORTERS + me]++] = e;
+        }
+        entry *const other = from;
+        from = to;
+        to = other;
+    }
+}
+
+struct runs {
+    lam_embed a;
+    const entry *sorted;
+    int chunk;
+    float *
+        lines; /* [chunks][2][ld]: the chunk's first run, if it began before; its last, if it goes on */
+};
+
+/* Is the run of id that ends before position p continued at p? */
+static __device__ __forceinline__ bool goes_on(const runs &s, int p, int id)
+{
+    return p < s.a.rows && s.sorted[p].id == id;
+}
+
+static __device__ __forceinline__ bool began_before(const runs &s, int p, int id)
+{
+    return p > 0 && s.sorted[p - 1].id == id;
+}
+
+static __device__ __forceinline__ void add_to_table(const runs &s, int id, int col,
+                                                    const lam_f8 &sum)
+{
+    float *row = (float *)s.a.dtable + (size_t)id * (size_t)s.a.ld + (size_t)col;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (col + i < s.a.width)
+            row[i] += (float)s.a.scale * sum.v[i];
+}
+
+static __device__ __forceinline__ float *line_of(const runs &s, int chunk, int which, int col)
+{
+    return s.lines + ((size_t)chunk * 2 + (size_t)which) * (size_t)s.a.ld + (size_t)col;
+}
+
+/* Where a finished run of a chunk goes. */
+static __device__ __forceinline__ void leave_run(const runs &s, int id, int col, const lam_f8 &sum,
+                                                 bool before, bool after)
+{
+    if (before)
+        lam_store8(line_of(s, (int)blockIdx.x, 0, col), sum);
+    else if (after)
+        lam_store8(line_of(s, (int)blockIdx.x, 1, col), sum);
+    else
+        add_to_table(s, id, col, sum);
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(BLOCK) add_runs(runs s)
+{
+    const int col = (int)(blockIdx.y * BLOCK + threadIdx.x) * 8;
+    const int first = (int)blockIdx.x * s.chunk, last = min(first + s.chunk, s.a.rows);
+    if (col >= s.a.ld)
+        return;
+    int id = s.sorted[first].id;
+    bool before = began_before(s, first, id);
+    lam_f8 sum = {};
+#pragma unroll 4
+    for (int p = first; p < last; p++) {
+        const entry e = s.sorted[p];
+        const lam_f8 x = lam_load8((const T *)s.a.dout + (size_t)e.row * (size_t)s.a.ld + col);
+        if (e.id != id) {
+            leave_run(s, id, col, sum, before, false);
+            id = e.id;
+            before = false;
+            sum = {};
+        }
+        if (id == s.a.count)
+            return; /* the rest belongs to other tables */
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum.v[i] += x.v[i];
+    }
+    leave_run(s, id, col, sum, before, goes_on(s, last, id));
+}
+
+/* One past the last position of id, found from a position that has it. */
+static __device__ int end_of(const runs &s, int from, int id)
+{
+    int low = from, high = s.a.rows;
+    while (high - low > 1) {
+        const int middle = low + (high - low) / 2;
+        if (s.sorted[middle].id == id)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Joins the lines of the run that begins in this chunk and goes on in later ones. */
+static __global__ void __launch_bounds__(BLOCK) join_runs(runs s)
+{
+    const int col = (int)(blockIdx.y * BLOCK + threadIdx.x) * 8;
+    const int first = (int)blockIdx.x * s.chunk, last = min(first + s.chunk, s.a.rows);
+    const int id = s.sorted[last - 1].id;
+    if (col >= s.a.ld || id == s.a.count || !goes_on(s, last, id) || began_before(s, first, id))
+        return;
+    const int chunks = lam_cuda_ceil(end_of(s, last, id), s.chunk);
+    lam_f8 sum = lam_load8(line_of(s, (int)blockIdx.x, 1, col));
+#pragma unroll 4
+    for (int c = (int)blockIdx.x + 1; c < chunks; c++) {
+        const lam_f8 x = lam_load8(line_of(s, c, 0, col));
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum.v[i] += x.v[i];
+    }
+    add_to_table(s, id, col, sum);
+}
+
+static int passes_for(int count)
+{
+    int passes = 1;
+    while (passes * DIGIT < 31 && count >> passes * DIGIT)
+        passes++;
+    return passes;
+}
+
+extern "C" void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a)
+{
+    lam_cuda_dev *cuda = lam_cuda(dev);
+    const size_t rows = (size_t)a->rows, line = 2 * (size_t)a->ld * sizeof(float);
+    if (a->rows == 0)
+        return;
+    assert(a->ld % 8 == 0);
+    char *scratch = (char *)lam_cuda_scratch(cuda, 2 * rows * sizeof(entry) + LINES + 512);
+    entry *const one = (entry *)(scratch + LINES), *const two = one + rows;
+    const int passes = passes_for(a->count);
+    sort_rows<<<1, SORTERS, 0, cuda->stream>>>(*a, one, two, passes);
+
+    const int room = (int)((size_t)LINES / line);
+    runs s = {*a, passes % 2 ? two : one, lam_cuda_ceil(a->rows, room), (float *)scratch};
+    s.chunk = s.chunk > MIN_CHUNK ? s.chunk : MIN_CHUNK;
+    const dim3 grid((unsigned)lam_cuda_ceil(a->rows, s.chunk),
+                    (unsigned)lam_cuda_ceil(a->ld / 8, BLOCK));
+    if (cuda->bf16)
+        add_runs<lam_bf16><<<grid, BLOCK, 0, cuda->stream>>>(s);
+    else
+        add_runs<float><<<grid, BLOCK, 0, cuda->stream>>>(s);
+    join_runs<<<grid, BLOCK, 0, cuda->stream>>>(s);
+    lam_cuda_check_launch(cuda, "embed_bwd");
+}

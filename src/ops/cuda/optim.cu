@@ -1,0 +1,261 @@
+/* cuda/optim.cu -- global norm, clipping, and the update rules: all tensors in one launch.
+ *
+ * The parts travel as a kernel argument, MAX_PARTS at a time, so nothing is uploaded.  Each part is
+ * cut into tiles and a block takes one tile.  The norm leaves one double per tile in scratch and a
+ * single block adds them in order.  The clip factor and the test for a finite norm are read from
+ * device memory by the update itself: the host never waits.  An Adam step reads 16 bytes and writes
+ * 12 or 14 per parameter, which is all its time. */
+#include "ops/cuda/cuda_int.cuh"
+
+enum {
+    BLOCK = 256,
+    MAX_PARTS = 72,    /* of one launch: an argument must stay below 4096 bytes */
+    MIN_TILE = 4096,   /* elements of a block's work, at least */
+    MANY_TILES = 8192, /* tiles grow so that there are about this many of them */
+    MAX_TILES = 3 * MANY_TILES
+};
+
+struct part {
+    size_t offset, count;
+    float lr, decay, fix1, fix2;
+    int tile; /* the first tile of this part within the launch */
+};
+
+struct parts {
+    int n, tiles, tile_size;
+    part list[MAX_PARTS];
+};
+
+/* Takes as many parts as fit, from *next on. */
+static parts take_parts(const lam_part *from, int n_parts, int *next, size_t tile_size)
+{
+    parts out = {};
+    out.tile_size = (int)tile_size;
+    for (; *next < n_parts && out.n < MAX_PARTS; ++*next) {
+        const lam_part *p = &from[*next];
+        if (p->count == 0)
+            continue;
+        part *q = &out.list[out.n++];
+        *q = {p->offset,      p->count,       (float)p->lr, (float)p->decay,
+              (float)p->fix1, (float)p->fix2, out.tiles};
+        out.tiles += (int)((p->count + tile_size - 1) / tile_size);
+    }
+    return out;
+}
+
+static size_t tile_size_of(const lam_part *list, int n_parts)
+{
+    size_t total = 0;
+    for (int i = 0; i < n_parts; i++)
+        total += list[i].count;
+    const size_t even = (total / MANY_TILES + MIN_TILE - 1) / MIN_TILE * MIN_TILE;
+    return even > 0 ? even : (size_t)MIN_TILE;
+}
+
+/* This block's stretch of the flat vector. */
+struct stretch {
+    int part;
+    size_t first, end;
+};
+
+static __device__ __forceinline__ stretch stretch_of(const parts &p)
+{
+    int low = 0, high = p.n - 1; /* the last part whose first tile is not after ours */
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (p.list[middle].tile <= (int)blockIdx.x)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const part &q = p.list[low];
+    const size_t from = (size_t)((int)blockIdx.x - q.tile) * (size_t)p.tile_size;
+    const size_t to = from + (size_t)p.tile_size;
+    return {low, q.offset + from, q.offset + (to < q.count ? to : q.count)};
+}
+
+/* ---- the norm -------------------------------------------------------------------------------- */
+
+static __global__ void __launch_bounds__(BLOCK)
+    square_tiles(const __grid_constant__ parts p, const float *grad, double *sums)
+{
+    __shared__ double room[LAM_WARP];
+    const stretch s = stretch_of(p);
+    double sum = 0.0;
+#pragma unroll 4
+    for (size_t i = s.first + threadIdx.x; i < s.end; i += BLOCK)
+        sum += (double)grad[i] * (double)grad[i];
+    sum = lam_block_sum(sum, room);
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = sum;
+}
+
+static __global__ void __launch_bounds__(BLOCK) add_tiles(const double *sums, int n, float *norm)
+{
+    __shared__ double room[LAM_WARP];
+    double sum = 0.0;
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < n; i += BLOCK)
+        sum += sums[i];
+    sum = lam_block_sum(sum, room);
+    if (threadIdx.x == 0)
+        *norm = (float)sqrt(sum);
+}
+
+size_t lam_cuda_optim_scratch(void)
+{
+    return MAX_TILES * sizeof(double);
+}
+
+extern "C" void lam_cuda_gnorm(lam_dev *dev, const lam_gnorm *a)
+{
+    lam_cuda_dev *cuda = lam_cuda(dev);
+    const size_t tile_size = tile_size_of(a->parts, a->n_parts);
+    double *sums = (double *)lam_cuda_scratch(cuda, lam_cuda_optim_scratch());
+    int tiles = 0;
+    for (int next = 0; next < a->n_parts;) {
+        const parts p = take_parts(a->parts, a->n_parts, &next, tile_size);
+        assert(tiles + p.tiles <= MAX_TILES);
+        if (p.tiles > 0)
+            square_tiles<<<(unsigned)p.tiles, BLOCK, 0, cuda->stream>>>(p, (const float *)a->grad,
+                                                                        sums + tiles);
+        tiles += p.tiles;
+    }
+    add_tiles<<<1, BLOCK, 0, cuda->stream>>>(sums, tiles, (float *)a->norm);
+    lam_cuda_check_launch(cuda, "gnorm");
+}
+
+/* ---- the update ------------------------------------------------------------------------------ */
+
+struct rule {
+    float beta1, beta2, rest1, rest2, eps, clip; /* rest = 1 - beta */
+    const float *norm, *grad;
+    float *master, *m, *v;
+    void *weight;
+};
+
+/* The step for gradient g; the moments move on. */
+template <lam_update_kind KIND>
+static __device__ __forceinline__ float step_of(const rule &r, const part &q, float g, float &m,
+                                                float &v)
+{
+    if (KIND == LAM_ADAM) {
+        m = r.beta1 * m + r.rest1 * g;
+        v = r.beta2 * v + r.rest2 * g * g;
+        return (m / q.fix1) / (sqrtf(v / q.fix2) + r.eps);
+    }
+    if (KIND == LAM_SGD) {
+        m = r.beta1 * m + g;
+        return m;
+    }
+    v += g * g;
+    return g / (sqrtf(v) + r.eps);
+}
+
+template <lam_update_kind KIND, typename T>
+static __device__ __forceinline__ void update_one(const rule &r, const part &q, size_t i,
+                                                  float clip)
+{
+    float m = KIND != LAM_ADAGRAD ? r.m[i] : 0.0f, v = KIND != LAM_SGD ? r.v[i] : 0.0f;
+    float p = r.master[i];
+    p -= q.lr * q.decay * p;
+    p -= q.lr * step_of<KIND>(r, q, clip * r.grad[i], m, v);
+    r.master[i] = p;
+    if (KIND != LAM_ADAGRAD)
+        r.m[i] = m;
+    if (KIND != LAM_SGD)
+        r.v[i] = v;
+    if (r.weight)
+        ((T *)r.weight)[i] = lam_act<T>(p);
+}
+
+static __device__ __forceinline__ void store_four(float *to, float4 x)
+{
+    *(float4 *)to = x;
+}
+
+static __device__ __forceinline__ void store_four(lam_bf16 *to, float4 x)
+{
+    ((__nv_bfloat162 *)to)[0] = __floats2bfloat162_rn(x.x, x.y);
+    ((__nv_bfloat162 *)to)[1] = __floats2bfloat162_rn(x.z, x.w);
+}
+
+/* Four elements with 16-byte accesses; i is a multiple of 4. */
+template <lam_update_kind KIND, typename T>
+static __device__ __forceinline__ void update_four(const rule &r, const part &q, size_t i,
+                                                   float clip)
+{
+    const float4 zero = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    const float4 g = *(const float4 *)(r.grad + i);
+    float4 p = *(const float4 *)(r.master + i);
+    float4 m = KIND != LAM_ADAGRAD ? *(const float4 *)(r.m + i) : zero;
+    float4 v = KIND != LAM_SGD ? *(const float4 *)(r.v + i) : zero;
+    float *const ps[4] = {&p.x, &p.y, &p.z, &p.w}, *const ms[4] = {&m.x, &m.y, &m.z, &m.w};
+    float *const vs[4] = {&v.x, &v.y, &v.z, &v.w};
+    const float gs[4] = {g.x, g.y, g.z, g.w};
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        *ps[j] -= q.lr * q.decay * *ps[j];
+        *ps[j] -= q.lr * step_of<KIND>(r, q, clip * gs[j], *ms[j], *vs[j]);
+    }
+    *(float4 *)(r.master + i) = p;
+    if (KIND != LAM_ADAGRAD)
+        *(float4 *)(r.m + i) = m;
+    if (KIND != LAM_SGD)
+        *(float4 *)(r.v + i) = v;
+    if (r.weight)
+        store_four((T *)r.weight + i, p);
+}
+
+template <lam_update_kind KIND, typename T>
+static __global__ void __launch_bounds__(BLOCK)
+    update_tiles(const __grid_constant__ parts p, const __grid_constant__ rule r)
+{
+    const float norm = *r.norm;
+    if (!isfinite(norm))
+        return; /* a broken gradient must not reach the weights */
+    const float clip = r.clip == 0.0f ? 1.0f : fminf(1.0f, r.clip / (norm + 1e-6f));
+    const stretch s = stretch_of(p);
+    const part q = p.list[s.part];
+    size_t begin = s.first;
+    if (s.first % 4 == 0) { /* the flat vectors themselves are aligned */
+        const size_t fours = (s.end - s.first) / 4;
+        for (size_t i = threadIdx.x; i < fours; i += BLOCK)
+            update_four<KIND, T>(r, q, s.first + 4 * i, clip);
+        begin += 4 * fours;
+    }
+    for (size_t i = begin + threadIdx.x; i < s.end; i += BLOCK)
+        update_one<KIND, T>(r, q, i, clip);
+}
+
+template <lam_update_kind KIND>
+static void launch(lam_cuda_dev *dev, const parts &p, const rule &r)
+{
+    const unsigned tiles = (unsigned)p.tiles;
+    if (dev->bf16)
+        update_tiles<KIND, lam_bf16><<<tiles, BLOCK, 0, dev->stream>>>(p, r);
+    else
+        update_tiles<KIND, float><<<tiles, BLOCK, 0, dev->stream>>>(p, r);
+    lam_cuda_check_launch(dev, "update");
+}
+
+extern "C" void lam_cuda_update(lam_dev *dev, const lam_update *a)
+{
+    lam_cuda_dev *cuda = lam_cuda(dev);
+    const rule r = {(float)a->beta1,         (float)a->beta2,        (float)(1.0 - a->beta1),
+                    (float)(1.0 - a->beta2), (float)a->eps,          (float)a->clip,
+                    (const float *)a->norm,  (const float *)a->grad, (float *)a->master,
+                    (float *)a->m,           (float *)a->v,          a->weight};
+    const size_t tile_size = tile_size_of(a->parts, a->n_parts);
+    for (int next = 0; next < a->n_parts;) {
+        const parts p = take_parts(a->parts, a->n_parts, &next, tile_size);
+        if (p.tiles == 0)
+            continue;
+        if (a->kind == LAM_ADAM)
+            launch<LAM_ADAM>(cuda, p, r);
+        else if (a->kind == LAM_SGD)
+            launch<LAM_SGD>(cuda, p, r);
+        else
+            launch<LAM_ADAGRAD>(cuda, p, r);
+    }
+}
