@@ -4,5 +4,8 @@
 #include "cli/help.h"
 
 const lam_command *const lam_commands[] = {
-    &lam_command_info, &lam_command_bench, &lam_command_verify, &lam_command_help, NULL,
+    &lam_command_info,
+    &lam_command_verify,
+    &lam_command_help,
+    NULL,
 };
