@@ -4,8 +4,5 @@
 #include "cli/help.h"
 
 const lam_command *const lam_commands[] = {
-    &lam_command_info,
-    &lam_command_verify,
-    &lam_command_help,
-    NULL,
+    &lam_command_info, &lam_command_bench, &lam_command_verify, &lam_command_help, NULL,
 };

@@ -4,6 +4,6 @@
 
 #include "cli/options.h"
 
-extern const lam_command lam_command_info, lam_command_verify, lam_command_help;
+extern const lam_command lam_command_bench, lam_command_info, lam_command_verify, lam_command_help;
 
 #endif

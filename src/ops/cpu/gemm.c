@@ -94,6 +94,12 @@ static void finish(const lam_cpu_dev *dev, float *c, const lam_gemm *g, size_t a
         finish_row(c + row * g->ldc, g, &mask, above + row);
 }
 
+/* A product this small, a row in decoding say, takes 10 us on one thread: not worth waking another. */
+static int team_of(const lam_cpu_dev *dev, const lam_gemm *g)
+{
+    return (double)g->m * g->n * g->k < 5e5 ? 1 : dev->threads;
+}
+
 void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
 {
     lam_cpu_dev *cpu = lam_cpu(dev);
@@ -101,7 +107,7 @@ void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
     if (a->m == 0 || a->n == 0)
         return;
     const int before = omp_get_max_threads(); /* how both libraries are told */
-    omp_set_num_threads(cpu->threads);
+    omp_set_num_threads(team_of(cpu, a));
     for (size_t i = 0; i < (size_t)a->batch; i++) {
         const int last = a->step_c != 0 || i + 1 == (size_t)a->batch;
         const product p = {.shape = a,

@@ -151,7 +151,8 @@ LAM_INLINE lam_f16v lam_keep16(lam_f16v x, uint64_t bits)
 #else
     const lam_i16v lane = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
                            1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
-    return lam_select((lam_splat_i((int32_t)(bits & 0xffff)) & lane) != 0, x, lam_splat(0.0f));
+    const lam_i16v hit = lam_splat_i((int32_t)(bits & 0xffff)) & lane;
+    return (lam_f16v)((lam_i16v)x & (-hit >> 31)); /* the sign of -hit, in every bit */
 #endif
 }
 

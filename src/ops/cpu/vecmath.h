@@ -2,7 +2,8 @@
  *
  * GNU vectors, which gcc and clang lower to one AVX-512 register, two AVX2 ones or four of SSE or
  * NEON: no kernel is written twice.  Only what the vector syntax cannot say (fused multiply-add, max,
- * select, masked access) has an AVX-512 spelling beside the portable one.
+ * select, masked access) has an AVX-512 spelling beside the portable one.  Comparisons go through
+ * lam_select_le and lam_max: written as a <= b they are slow wherever there is no AVX-512.
  *
  * lam_exp16 is a polynomial of degree 6 after the reduction x = n log 2 + r, |r| <= log(2) / 2, with
  * an error below 1 ulp (1.2 without FMA).  Results below FLT_MIN are 0: in a softmax they are lost
@@ -15,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__) || defined(__FMA__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -27,6 +28,12 @@ enum { LAM_VEC = 16 };
 typedef float lam_f16v __attribute__((vector_size(64)));
 typedef int32_t lam_i16v __attribute__((vector_size(64))); /* comparisons give -1 (true) or 0 */
 typedef uint32_t lam_u16v __attribute__((vector_size(64)));
+
+#ifdef __AVX__
+enum { LAM_PIECE = 32 }; /* bytes of the widest register, where that is less than a vector */
+#else
+enum { LAM_PIECE = 16 };
+#endif
 
 #define LAM_ROTATE_(n)                                                                             \
     (0 + n) % 16, (1 + n) % 16, (2 + n) % 16, (3 + n) % 16, (4 + n) % 16, (5 + n) % 16,            \
@@ -84,19 +91,11 @@ LAM_INLINE void lam_store_n(float *p, lam_f16v x, size_t n)
 #endif
 }
 
-/* a * b + c, rounded once where the machine can. */
+/* a * b + c, rounded once where the machine can: ops/cpu is compiled with contraction on. */
 LAM_INLINE lam_f16v lam_fma(lam_f16v a, lam_f16v b, lam_f16v c)
 {
-#if defined(__AVX512F__)
+#ifdef __AVX512F__
     return (lam_f16v)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(__FMA__)
-    union {
-        lam_f16v v;
-        __m256 h[2];
-    } x = {a}, y = {b}, z = {c};
-    z.h[0] = _mm256_fmadd_ps(x.h[0], y.h[0], z.h[0]);
-    z.h[1] = _mm256_fmadd_ps(x.h[1], y.h[1], z.h[1]);
-    return z.v;
 #else
     return a * b + c;
 #endif
@@ -113,15 +112,23 @@ LAM_INLINE lam_f16v lam_select(lam_i16v mask, lam_f16v a, lam_f16v b)
 #endif
 }
 
-/* b where either is NaN. */
-LAM_INLINE lam_f16v lam_max(lam_f16v a, lam_f16v b)
+#ifndef __AVX512F__
+/* a <= b in pieces of the machine's size: gcc would compare a wider vector float by float. */
+LAM_INLINE lam_i16v lam_le_pieces(lam_f16v a, lam_f16v b)
 {
-#ifdef __AVX512F__
-    return (lam_f16v)_mm512_max_ps((__m512)a, (__m512)b);
-#else
-    return lam_select(a > b, a, b);
-#endif
+    typedef float piece __attribute__((vector_size(LAM_PIECE)));
+    typedef int32_t truth __attribute__((vector_size(LAM_PIECE)));
+    lam_i16v mask;
+    for (size_t at = 0; at < sizeof mask; at += LAM_PIECE) {
+        piece x, y;
+        memcpy(&x, (const char *)&a + at, sizeof x);
+        memcpy(&y, (const char *)&b + at, sizeof y);
+        const truth t = x <= y;
+        memcpy((char *)&mask + at, &t, sizeof t);
+    }
+    return mask;
 }
+#endif
 
 /* Lane by lane: a <= b ? x : y; y where a or b is NaN. */
 LAM_INLINE lam_f16v lam_select_le(lam_f16v a, lam_f16v b, lam_f16v x, lam_f16v y)
@@ -130,7 +137,17 @@ LAM_INLINE lam_f16v lam_select_le(lam_f16v a, lam_f16v b, lam_f16v x, lam_f16v y
     const __mmask16 m = _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
     return (lam_f16v)_mm512_mask_blend_ps(m, (__m512)y, (__m512)x);
 #else
-    return lam_select(a <= b, x, y);
+    return lam_select(lam_le_pieces(a, b), x, y);
+#endif
+}
+
+/* b where either is NaN. */
+LAM_INLINE lam_f16v lam_max(lam_f16v a, lam_f16v b)
+{
+#ifdef __AVX512F__
+    return (lam_f16v)_mm512_max_ps((__m512)a, (__m512)b);
+#else
+    return lam_select_le(b, a, a, b);
 #endif
 }
 

@@ -1,0 +1,123 @@
+/* cmd_bench.c -- `lamemo bench`: speed of this build on this machine. */
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/term.h"
+#include "report/bench.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct bench_options {
+    const char *preset, *memory;
+    int batch, tgt_len, mem_len;
+    double seconds;
+    lam_device_options device;
+    bool json;
+} bench_options;
+
+static const lam_option options[] = {
+    {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(bench_options, preset), "small",
+     .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
+    {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(bench_options, memory), "lamemo",
+     .help = "none, xl or lamemo."},
+    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(bench_options, batch), "0", .max = 1 << 20,
+     .aliases = "batch", .shown = "8; 1 for generate", .help = "Streams side by side."},
+    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(bench_options, tgt_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the preset's", .help = "Segment length."},
+    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(bench_options, mem_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the preset's", .help = "Memory length."},
+    {"seconds", 's', "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
+     .help = "Time to measure, after warming up."},
+    LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(bench_options, json),
+     .help = "Print one JSON object."},
+    {0},
+};
+
+static lam_status kind_of(const lam_args *args, lam_bench_kind *kind)
+{
+    static const char *const names[] = {"train", "eval", "generate"};
+    const char *word = args->n_operands > 0 ? args->operands[0] : "train";
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word, names[i]) == 0) {
+            *kind = (lam_bench_kind)i;
+            return LAM_OK;
+        }
+    return lam_fail(LAM_ERR_ARG, "'%s': there are train, eval and generate", word);
+}
+
+static void print_text(const lam_config *cfg, const lam_bench_result *r, const char *kind,
+                       int batch)
+{
+    char planned[32], peak[32];
+    printf("%s %s, %d layers, d_model %d, N %d, M %d, batch %d\n", kind, cfg->memory, cfg->n_layer,
+           cfg->d_model, cfg->tgt_len, cfg->mem_len, batch);
+    printf("  %-18s %12.1f\n", "tokens/s", r->tokens_per_second);
+    printf("  %-18s %12.2f   best %.2f, %d rounds\n", "ms", 1e3 * r->seconds, 1e3 * r->best_seconds,
+           r->rounds);
+    printf("  %-18s %12.1f   %.0f %% of the best GEMM, %.1f\n", "GFLOP/s", r->gflops,
+           100.0 * r->share, r->gemm_gflops);
+    printf("  %-18s %12s   announced %s\n", "memory",
+           lam_format_size(peak, sizeof peak, (double)r->bytes_peak),
+           lam_format_size(planned, sizeof planned, (double)r->bytes_planned));
+}
+
+static lam_status print_json(const lam_config *cfg, const lam_bench_result *r, const char *kind,
+                             int batch)
+{
+    json_t *root =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind",
+                  kind, "memory", cfg->memory, "batch", batch, "tgt_len", cfg->tgt_len, "mem_len",
+                  cfg->mem_len, "rounds", r->rounds, "seconds", r->seconds, "best_seconds",
+                  r->best_seconds, "tokens_per_second", r->tokens_per_second, "gflops", r->gflops,
+                  "gemm_gflops", r->gemm_gflops, "share_of_gemm", r->share, "bytes_planned",
+                  (json_int_t)r->bytes_planned, "bytes_peak", (json_int_t)r->bytes_peak);
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "bench: cannot be written as JSON");
+    json_dumpf(root, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(root);
+    return LAM_OK;
+}
+
+static lam_status run(const lam_args *args)
+{
+    const bench_options *o = args->options;
+    lam_bench_options b = {.seconds = o->seconds};
+    lam_bench_result result;
+    lam_config cfg;
+    lam_dev *dev = NULL;
+    LAM_TRY(kind_of(args, &b.kind));
+    LAM_TRY(lam_config_preset(&cfg, o->preset, o->memory));
+    cfg.tgt_len = o->tgt_len > 0 ? o->tgt_len : cfg.tgt_len;
+    cfg.mem_len = o->mem_len > 0 ? o->mem_len : cfg.mem_len;
+    LAM_TRY(lam_config_finish(&cfg));
+    b.batch = o->batch > 0 ? o->batch : b.kind == LAM_BENCH_GENERATE ? 1 : 8;
+    LAM_TRY(lam_device_open(&dev, &o->device));
+    const lam_status status = lam_bench_run(&result, &cfg, dev, &b);
+    dev->ops->close(dev);
+    LAM_TRY(status);
+    const char *kind = args->n_operands > 0 ? args->operands[0] : "train";
+    if (o->json)
+        return print_json(&cfg, &result, kind, b.batch);
+    print_text(&cfg, &result, kind, b.batch);
+    return LAM_OK;
+}
+
+const lam_command lam_command_bench = {
+    .name = "bench",
+    .summary = "measure the speed of training, evaluation and generation",
+    .operands = "[train|eval|generate]",
+    .operands_max = 1,
+    .description =
+        "Runs a preset with random weights on random tokens and reports tokens per second, "
+        "GFLOP/s, "
+        "their share of the best matrix product of the same shapes measured in the same run, and "
+        "memory.",
+    .options = options,
+    .options_size = sizeof(bench_options),
+    .examples = "lamemo bench train --preset small\n"
+                "lamemo bench generate --preset enwik8-base --json",
+    .run = run,
+};

@@ -1,0 +1,60 @@
+/* table_test.c -- the whole table of the cpu back-end against ref, and what opening refuses. */
+#include "ops/ops.h"
+#include "support/opcases.h"
+#include "support/suite.h"
+
+extern const lam_ops lam_ops_cpu;
+
+START_TEST(every_op_agrees_with_ref)
+{
+    const lam_dev_options options = {.threads = 2};
+    ck_assert_int_eq(lam_opcases_run_on(&lam_ops_cpu, &options, NULL, stdout), 0);
+}
+END_TEST
+
+START_TEST(opening_takes_all_cpus_and_refuses_negative_threads)
+{
+    lam_dev *dev;
+    ck_assert_int_eq(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = -1}), LAM_ERR_ARG);
+    ck_assert_ptr_null(dev);
+    ck_assert_int_eq(lam_ops_cpu.open(&dev, &(lam_dev_options){0}), LAM_OK);
+    ck_assert_int_eq(lam_ops_cpu.sync(dev), LAM_OK);
+    lam_ops_cpu.close(dev);
+    lam_ops_cpu.close(NULL);
+}
+END_TEST
+
+START_TEST(memory_is_aligned_and_zero_also_when_large)
+{
+    lam_dev *dev;
+    ck_assert_int_eq(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = 2}), LAM_OK);
+    const size_t sizes[] = {0, 1, 64, 4097, (size_t)2 << 20, ((size_t)5 << 20) + 3};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        void *p;
+        ck_assert_int_eq(lam_ops_cpu.alloc(dev, &p, sizes[i]), LAM_OK);
+        ck_assert_uint_eq((uintptr_t)p % 64, 0);
+        unsigned char *bytes = p;
+        for (size_t j = 0; j < sizes[i]; j++)
+            ck_assert_msg(bytes[j] == 0, "byte %zu of %zu", j, sizes[i]);
+        for (size_t j = 0; j < sizes[i]; j++)
+            bytes[j] = 0xff;
+        lam_ops_cpu.zero(dev, p, sizes[i]);
+        for (size_t j = 0; j < sizes[i]; j++)
+            ck_assert_msg(bytes[j] == 0, "byte %zu of %zu after zero()", j, sizes[i]);
+        lam_ops_cpu.release(dev, p);
+    }
+    void *p;
+    ck_assert_int_eq(lam_ops_cpu.alloc(dev, &p, SIZE_MAX - 64), LAM_ERR_MEMORY);
+    ck_assert_ptr_null(p);
+    lam_ops_cpu.close(dev);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, every_op_agrees_with_ref);
+    tcase_add_test(tests, opening_takes_all_cpus_and_refuses_negative_threads);
+    tcase_add_test(tests, memory_is_aligned_and_zero_also_when_large);
+    return test_run("ops/cpu/table", tests);
+}
