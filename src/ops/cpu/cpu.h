@@ -36,7 +36,7 @@ static inline void *lam_cpu_scratch(const lam_cpu_dev *dev, size_t bytes)
  * takes as long as touching this many floats. */
 static inline int lam_cpu_team(const lam_cpu_dev *dev, size_t elements)
 {
-    return elements < 8192 ? 1 : dev->threads;
+    return elements < 32768 ? 1 : dev->threads;
 }
 
 /* Row `row` of block `block` of a view of floats; NULL stays NULL. */
