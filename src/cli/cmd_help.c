@@ -2,21 +2,21 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 
-typedef struct help_options {
+typedef struct opts {
     bool markdown, man;
-} help_options;
+} opts;
 
 static const lam_option options[] = {
-    {"markdown", 0, NULL, LAM_OPT_FLAG, offsetof(help_options, markdown), .hidden = true,
+    {"markdown", 0, NULL, LAM_OPT_FLAG, offsetof(opts, markdown), .hidden = true,
      .help = "Print docs/cli.md."},
-    {"man", 0, NULL, LAM_OPT_FLAG, offsetof(help_options, man), .hidden = true,
+    {"man", 0, NULL, LAM_OPT_FLAG, offsetof(opts, man), .hidden = true,
      .help = "Print docs/lamemo.1."},
     {0},
 };
 
 static lam_status run(const lam_args *args)
 {
-    const help_options *o = args->options;
+    const opts *o = args->options;
     if (o->markdown)
         lam_help_markdown(stdout);
     else if (o->man)
@@ -39,6 +39,6 @@ const lam_command lam_command_help = {
     .operands_max = 1,
     .description = "Explains a command, or lists all of them.",
     .options = options,
-    .options_size = sizeof(help_options),
+    .options_size = sizeof(opts),
     .run = run,
 };

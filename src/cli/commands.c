@@ -3,6 +3,13 @@
 
 #include "cli/help.h"
 
+/* One a line, so that additions do not collide. */
+/* clang-format off */
 const lam_command *const lam_commands[] = {
-    &lam_command_info, &lam_command_bench, &lam_command_verify, &lam_command_help, NULL,
+    &lam_command_prepare,
+    &lam_command_info,
+    &lam_command_bench,
+    &lam_command_verify,
+    &lam_command_help,
+    NULL,
 };

@@ -4,6 +4,10 @@
 
 #include "cli/options.h"
 
-extern const lam_command lam_command_bench, lam_command_info, lam_command_verify, lam_command_help;
+extern const lam_command lam_command_prepare;
+extern const lam_command lam_command_info;
+extern const lam_command lam_command_bench;
+extern const lam_command lam_command_verify;
+extern const lam_command lam_command_help;
 
 #endif

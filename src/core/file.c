@@ -7,6 +7,7 @@
 
 #include "core/file_guard.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -85,6 +86,18 @@ lam_status lam_outfile_write(lam_outfile *file, const void *data, size_t size)
         memcpy(file->buffer + file->used, data, size);
     file->used += size;
     return LAM_OK;
+}
+
+lam_status lam_outfile_patch(lam_outfile *file, size_t offset, const void *data, size_t size)
+{
+    LAM_TRY(flush(file));
+    const off_t end = lseek(file->fd, 0, SEEK_CUR);
+    assert(end >= 0 && offset + size <= (size_t)end);
+    if (lseek(file->fd, (off_t)offset, SEEK_SET) < 0)
+        return lam_guard_fail(file->path, "write", errno);
+    LAM_TRY(push(file, data, size));
+    return lseek(file->fd, end, SEEK_SET) == end ? LAM_OK
+                                                 : lam_guard_fail(file->path, "write", errno);
 }
 
 lam_status lam_outfile_finish(lam_outfile *file)

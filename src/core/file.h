@@ -22,6 +22,8 @@ typedef struct lam_outfile lam_outfile;
 
 lam_status lam_outfile_open(lam_outfile **out, const char *path);
 lam_status lam_outfile_write(lam_outfile *file, const void *data, size_t size);
+/* Overwrites bytes written before, at `offset`: a header whose sums are known only at the end. */
+lam_status lam_outfile_patch(lam_outfile *file, size_t offset, const void *data, size_t size);
 lam_status lam_outfile_finish(lam_outfile *file);
 void lam_outfile_abort(lam_outfile *file); /* NULL is fine */
 

@@ -1,0 +1,187 @@
+/* cmd_prepare.c -- `lamemo prepare`: text in, corpus folder out. */
+#include "cli/commands.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+#include "data/prepare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct opts {
+    int corpus;
+    const char *out, *split, *name;
+    int64_t min_count;
+    int max_vocab;
+    bool lower, force, replace, json;
+} opts;
+
+/* The first three are kinds of symbols, in the order of lam_text_kind. */
+static const char *const corpora[] = {"bytes", "chars", "words", "enwik8", "text8",
+                                      "wt103", "wt2",   "ptb",   NULL};
+
+static const lam_option options[] = {
+    {.help = "Input and output"},
+    {"corpus", 'c', "KIND", LAM_OPT_CHOICE, offsetof(opts, corpus), "bytes", .choices = corpora,
+     .aliases = "dataset", .help = "What the text consists of, or which published corpus it is."},
+    {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(opts, out), .help = "The corpus folder to make."},
+    {"name", 0, "NAME", LAM_OPT_STRING, offsetof(opts, name), .shown = "that of the first file",
+     .help = "What results call the corpus."},
+    {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(opts, replace),
+     .help = "Replace an older corpus in DIR."},
+    {"force", 0, NULL, LAM_OPT_FLAG, offsetof(opts, force),
+     .help = "Prepare a text like the published corpus though it is not that corpus; it keeps its "
+             "own name."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(opts, json), .help = "Print the summary as JSON."},
+    {.help = "Cutting and counting"},
+    {"split", 's', "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split), "90/5/5",
+     .help = "Percentages, fractions, or numbers of tokens such as 90M/5M/5M. Words are cut at the "
+             "next line end."},
+    {"min-count", 0, "N", LAM_OPT_INT64, offsetof(opts, min_count), .min = 1, .max = 1e12,
+     .shown = "3 for words, else 1", .help = "Rarer symbols become <unk>."},
+    {"max-vocab", 0, "N", LAM_OPT_INT, offsetof(opts, max_vocab), .min = 2, .max = 1 << 24,
+     .shown = "no limit", .help = "Keep the N most frequent symbols, <eos> and <unk> included."},
+    {"lower", 0, NULL, LAM_OPT_FLAG, offsetof(opts, lower),
+     .help = "Put words or characters in lower case."},
+    {0},
+};
+
+/* ---- checking what was asked ---- */
+
+static lam_status refuse_given(const lam_args *args, const char *const *names, const char *why)
+{
+    for (; *names != NULL; names++)
+        if (lam_option_given(args, *names))
+            return lam_fail(LAM_ERR_ARG, "--%s: %s", *names, why);
+    return LAM_OK;
+}
+
+static lam_status translate(lam_prepare_options *out, const lam_args *args)
+{
+    static const char *const fixed[] = {"split", "min-count", "max-vocab", "lower", NULL};
+    const opts *o = args->options;
+    if (o->out == NULL)
+        return lam_fail(LAM_ERR_ARG, "--out DIR is missing");
+    *out = (lam_prepare_options){.published = lam_published_find(corpora[o->corpus]),
+                                 .kind = o->corpus <= LAM_WORDS ? (lam_text_kind)o->corpus : 0,
+                                 .min_count = o->min_count,
+                                 .max_vocab = o->max_vocab,
+                                 .lower = o->lower,
+                                 .force = o->force,
+                                 .replace = o->replace,
+                                 .name = o->name,
+                                 .out = o->out,
+                                 .n_inputs = args->n_operands,
+                                 .inputs = (const char *const *)args->operands};
+    if (out->published != NULL)
+        LAM_TRY(refuse_given(args, fixed, "published corpora have their own rules"));
+    else if (out->kind == LAM_BYTES)
+        LAM_TRY(refuse_given(args, fixed + 1, "bytes are all kept, as they are"));
+    if (o->force && out->published == NULL)
+        return lam_fail(LAM_ERR_ARG, "--force: only published corpora are checked");
+    if (out->min_count == 0)
+        out->min_count = out->kind == LAM_WORDS ? 3 : 1;
+    if (lam_division_parse(&out->division, o->split) != LAM_OK)
+        return lam_fail(LAM_ERR_ARG, "--split: %s", lam_error());
+    return LAM_OK;
+}
+
+/* ---- telling ---- */
+
+static int show_progress(void *user, const lam_prepare_progress *p)
+{
+    lam_progress *line = user;
+    if (lam_progress_due(line)) {
+        char size[32];
+        lam_format_size(size, sizeof size, (double)p->done);
+        if (p->total > 0)
+            lam_progress_show(line, "%s %3.0f %%", p->stage,
+                              100.0 * (double)p->done / (double)p->total);
+        else
+            lam_progress_show(line, "%s %s", p->stage, size);
+    }
+    return lam_stop_signal();
+}
+
+static void print_splits(const lam_corpus_info *info)
+{
+    char text[32];
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        printf("  %-6s %14s tokens", lam_split_name((lam_split)s),
+               lam_format_count(text, sizeof text, info->tokens[s]));
+        if (info->unknown[s] > 0)
+            printf(", %s of them (%.2f %%) became <unk>",
+                   lam_format_count(text, sizeof text, info->unknown[s]),
+                   100.0 * (double)info->unknown[s] / (double)info->tokens[s]);
+        putchar('\n');
+    }
+}
+
+static void print_summary(const lam_corpus_info *info, const char *out, double seconds)
+{
+    char text[32], rate[32];
+    int64_t bytes = 0;
+    for (int i = 0; i < info->n_sources; i++)
+        bytes += info->sources[i].bytes;
+    printf("%s: %s, %s symbols, measured in %s\n", info->name, lam_text_kind_name(info->kind),
+           lam_format_count(text, sizeof text, info->vocab_size), lam_metric_name(info->metric));
+    print_splits(info);
+    if (info->original)
+        printf("  checked: the token counts and the vocabulary are those of the published %s\n",
+               info->like);
+    else if (info->like[0] != '\0')
+        printf("  prepared like %s, which it is not: results are those of %s\n", info->like,
+               info->name);
+    printf("wrote %s: %s of text in %.1f s, %s/s\n", out,
+           lam_format_size(text, sizeof text, (double)bytes), seconds,
+           lam_format_size(rate, sizeof rate, (double)bytes / (seconds > 0 ? seconds : 1)));
+}
+
+static lam_status run(const lam_args *args)
+{
+    const opts *o = args->options;
+    lam_prepare_options job;
+    lam_corpus_info info;
+    lam_progress line;
+
+    LAM_TRY(translate(&job, args));
+    lam_progress_open(&line, args->quiet);
+    job.progress = show_progress;
+    job.user = &line;
+    lam_status status = lam_prepare(&info, &job);
+    lam_progress_close(&line);
+    if (status == LAM_OK && o->json) {
+        char *text;
+        status = lam_corpus_info_text(&info, &text);
+        if (status == LAM_OK)
+            puts(text);
+        free(text);
+    } else if (status == LAM_OK && !args->quiet) {
+        print_summary(&info, o->out, lam_progress_seconds(&line));
+    }
+    lam_corpus_info_free(&info);
+    return status;
+}
+
+const lam_command lam_command_prepare = {
+    .name = "prepare",
+    .summary = "turn text into a corpus folder",
+    .operands = "FILE...",
+    .operands_min = 1,
+    .operands_max = -1,
+    .description =
+        "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into tokens "
+        "and writes a corpus folder for train and eval. Several files are one text. A folder with "
+        "wiki.{train,valid,test}.tokens, ptb.{train,valid,test}.txt or {train,valid,test}.txt "
+        "keeps its splits. The published corpora are prepared exactly as in the papers and "
+        "checked: a file that is not the published one is refused.",
+    .options = options,
+    .options_size = sizeof(opts),
+    .examples = "# any text, byte by byte\n"
+                "lamemo prepare --out data/book book.txt\n"
+                "# words, the rare ones as <unk>\n"
+                "zcat *.gz | lamemo prepare --corpus words --min-count 5 --out data/news -\n"
+                "# the published corpora\n"
+                "lamemo prepare --corpus enwik8 --out data/enwik8 enwik8.zip\n"
+                "lamemo prepare --corpus wt103 --out data/wt103 wikitext-103-v1.zip",
+    .run = run,
+};

@@ -1,0 +1,73 @@
+/* corpus.c -- opening a corpus folder: its parts must agree with each other. */
+#include "data/corpus.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *lam_split_name(lam_split split)
+{
+    static const char *const names[] = {"train", "valid", "test"};
+    return names[split];
+}
+
+const char *lam_metric_name(lam_metric metric)
+{
+    return metric == LAM_BPC ? "bpc" : "ppl";
+}
+
+static lam_status open_split(lam_corpus *c, lam_split s, const char *dir, lam_corpus_check check)
+{
+    char name[32], path[PATH_MAX];
+    lam_tokens *t = &c->split[s];
+    snprintf(name, sizeof name, "%s.bin", lam_split_name(s));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    LAM_TRY(lam_tokens_open(t, path));
+    if (strcmp(t->split, lam_split_name(s)) != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: holds the %s split", path, t->split);
+    if (t->vocab_size != c->info.vocab_size || t->count != c->info.tokens[s])
+        return lam_fail(
+            LAM_ERR_FORMAT, "%s: %lld tokens of %d kinds, but corpus.json says %lld of %d", path,
+            (long long)t->count, t->vocab_size, (long long)c->info.tokens[s], c->info.vocab_size);
+    return check == LAM_CORPUS_VERIFY ? lam_tokens_verify(t, path) : LAM_OK;
+}
+
+static lam_status open_parts(lam_corpus *c, const char *dir, lam_corpus_check check)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_corpus_info_load(&c->info, dir));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
+    LAM_TRY(lam_vocab_load(&c->vocab, path));
+    if (lam_vocab_size(c->vocab) != c->info.vocab_size)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %d symbols, but corpus.json says %d", path,
+                        lam_vocab_size(c->vocab), c->info.vocab_size);
+    for (int s = 0; s < LAM_SPLITS; s++)
+        LAM_TRY(open_split(c, (lam_split)s, dir, check));
+    return LAM_OK;
+}
+
+lam_status lam_corpus_open(lam_corpus **out, const char *dir, lam_corpus_check check)
+{
+    *out = NULL;
+    lam_corpus *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a corpus", dir);
+    const lam_status status = open_parts(c, dir, check);
+    if (status != LAM_OK)
+        lam_corpus_close(c);
+    else
+        *out = c;
+    return status;
+}
+
+void lam_corpus_close(lam_corpus *c)
+{
+    if (c == NULL)
+        return;
+    for (int s = 0; s < LAM_SPLITS; s++)
+        lam_tokens_close(&c->split[s]);
+    lam_vocab_free(c->vocab);
+    lam_corpus_info_free(&c->info);
+    free(c);
+}

@@ -1,0 +1,60 @@
+/* corpus.h -- a corpus folder: train.bin, valid.bin, test.bin, vocab.json, corpus.json.
+ *
+ * corpus.json says what the text is and where it came from.  A text that was only prepared like a
+ * published corpus never carries that corpus's name: see `like` and `original`. */
+#ifndef LAM_DATA_CORPUS_H
+#define LAM_DATA_CORPUS_H
+
+#include "data/tokens.h"
+#include "data/vocab.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum lam_split { LAM_TRAIN, LAM_VALID, LAM_TEST, LAM_SPLITS } lam_split;
+
+const char *lam_split_name(lam_split split); /* "train", "valid", "test" */
+
+/* What a loss is printed as: bits per character (or byte), or perplexity. */
+typedef enum lam_metric { LAM_BPC, LAM_PPL } lam_metric;
+
+const char *lam_metric_name(lam_metric metric); /* "bpc", "ppl" */
+
+typedef struct lam_source {
+    char *name;    /* the file's name without its folder */
+    int64_t bytes; /* unpacked */
+    char md5[33];
+} lam_source;
+
+typedef struct lam_corpus_info {
+    char name[128];
+    lam_text_kind kind;
+    lam_metric metric;
+    char like[16]; /* the published corpus whose rules were used; "" if none */
+    bool original; /* it was checked to be that corpus */
+    int vocab_size;
+    int64_t tokens[LAM_SPLITS];
+    int64_t unknown[LAM_SPLITS]; /* tokens that became <unk> here */
+    int n_sources;
+    lam_source *sources; /* owned */
+} lam_corpus_info;
+
+void lam_corpus_info_free(lam_corpus_info *info); /* its sources; fine on a zeroed one */
+/* corpus.json; *text is owned by the caller (free). */
+lam_status lam_corpus_info_text(const lam_corpus_info *info, char **text);
+lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir);
+
+typedef struct lam_corpus {
+    lam_corpus_info info;
+    lam_vocab *vocab;
+    lam_tokens split[LAM_SPLITS];
+} lam_corpus;
+
+/* LAM_CORPUS_VERIFY reads every token once (checksum, range); what trains or scores must. */
+typedef enum lam_corpus_check { LAM_CORPUS_TRUST, LAM_CORPUS_VERIFY } lam_corpus_check;
+
+/* Opens the folder; its parts must agree with each other. */
+lam_status lam_corpus_open(lam_corpus **out, const char *dir, lam_corpus_check check);
+void lam_corpus_close(lam_corpus *corpus); /* NULL is fine */
+
+#endif

@@ -1,0 +1,180 @@
+/* instream.c -- the window on the packed bytes, recognising the packing, and plain files. */
+#include "data/instream.h"
+
+#include "data/instream_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static lam_status plain_open(lam_instream *in, const char *entry)
+{
+    (void)in, (void)entry;
+    return LAM_OK;
+}
+
+static lam_status plain_read(lam_instream *in, unsigned char *buffer, size_t size, size_t *got)
+{
+    LAM_TRY(lam_instream_fill(in));
+    *got = in->end - in->at < size ? in->end - in->at : size;
+    memcpy(buffer, in->window + in->at, *got);
+    in->at += *got;
+    return LAM_OK;
+}
+
+static void plain_close(lam_instream *in)
+{
+    (void)in;
+}
+
+static const lam_unpacker unpack_plain = {"plain", "", 0, plain_open, plain_read, plain_close};
+
+lam_status lam_instream_fill(lam_instream *in)
+{
+    if (in->at < in->end || in->at_eof)
+        return LAM_OK;
+    in->window_from += in->end;
+    in->at = in->end = 0;
+    const ssize_t n = read(in->fd, in->window, sizeof in->window);
+    if (n < 0 && errno == EINTR) /* a handler ran: somebody wants us to stop waiting */
+        return lam_fail(LAM_ERR_INTERRUPTED, "%s: interrupted while reading", in->path);
+    if (n < 0)
+        return lam_fail(LAM_ERR_IO, "%s: cannot read at byte %llu: %s", in->path,
+                        (unsigned long long)in->window_from, strerror(errno));
+    in->end = (size_t)n;
+    in->at_eof = n == 0;
+    return LAM_OK;
+}
+
+lam_status lam_instream_take(lam_instream *in, void *out, size_t size)
+{
+    unsigned char *to = out;
+    while (size > 0) {
+        LAM_TRY(lam_instream_fill(in));
+        const size_t n = in->end - in->at < size ? in->end - in->at : size;
+        if (n == 0)
+            return lam_instream_truncated(in);
+        memcpy(to, in->window + in->at, n);
+        in->at += n;
+        to += n;
+        size -= n;
+    }
+    return LAM_OK;
+}
+
+lam_status lam_instream_truncated(const lam_instream *in)
+{
+    return lam_fail(LAM_ERR_FORMAT, "%s: ends inside its %s data at byte %llu", in->path,
+                    in->unpacker->name, (unsigned long long)lam_instream_offset(in));
+}
+
+lam_status lam_instream_corrupt(const lam_instream *in, const char *why)
+{
+    return lam_fail(LAM_ERR_FORMAT, "%s: %s data is corrupt at byte %llu: %s", in->path,
+                    in->unpacker->name, (unsigned long long)lam_instream_offset(in), why);
+}
+
+/* Reads until the window holds `want` bytes or the file ends: a pipe may give less at first. */
+static lam_status fill_at_least(lam_instream *in, size_t want)
+{
+    LAM_TRY(lam_instream_fill(in));
+    while (in->end < want && !in->at_eof) {
+        const ssize_t n = read(in->fd, in->window + in->end, sizeof in->window - in->end);
+        if (n < 0)
+            return lam_fail(errno == EINTR ? LAM_ERR_INTERRUPTED : LAM_ERR_IO,
+                            "%s: cannot read at byte %zu: %s", in->path, in->end, strerror(errno));
+        if (n == 0)
+            break;
+        in->end += (size_t)n;
+    }
+    return LAM_OK;
+}
+
+static const lam_unpacker *recognise(const lam_instream *in)
+{
+    static const lam_unpacker *const all[] = {&lam_unpack_gzip, &lam_unpack_zip, &lam_unpack_xz,
+                                              &lam_unpack_zstd};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (in->end >= all[i]->magic_size &&
+            memcmp(in->window, all[i]->magic, all[i]->magic_size) == 0)
+            return all[i];
+    return &unpack_plain;
+}
+
+static lam_status open_file(lam_instream *in, const char *path)
+{
+    struct stat info;
+    const int is_stdin = strcmp(path, "-") == 0;
+    in->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0)
+        return lam_fail(LAM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+    if (fstat(in->fd, &info) == 0 && S_ISDIR(info.st_mode))
+        return lam_fail(LAM_ERR_IO, "%s: is a folder, not a text", path);
+    if (fstat(in->fd, &info) == 0 && S_ISREG(info.st_mode))
+        in->size = (uint64_t)info.st_size;
+    return LAM_OK;
+}
+
+lam_status lam_instream_open(lam_instream **out, const char *path, const char *entry)
+{
+    *out = NULL;
+    lam_instream *in = calloc(1, sizeof *in);
+    if (in == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a read buffer", path);
+    in->fd = -1;
+    in->path = strcmp(path, "-") == 0 ? "standard input" : path;
+
+    lam_status status = open_file(in, path);
+    if (status == LAM_OK)
+        status = fill_at_least(in, 8);
+    if (status == LAM_OK) {
+        const lam_unpacker *unpacker = recognise(in);
+        if (entry != NULL && unpacker != &lam_unpack_zip)
+            status = lam_fail(LAM_ERR_FORMAT, "%s: not a zip archive, so it has no '%s'", in->path,
+                              entry);
+        else {
+            in->unpacker = unpacker;
+            status = unpacker->open(in, entry);
+        }
+    }
+    if (status != LAM_OK)
+        lam_instream_close(in);
+    else
+        *out = in;
+    return status;
+}
+
+void lam_instream_close(lam_instream *in)
+{
+    if (in == NULL)
+        return;
+    if (in->unpacker != NULL)
+        in->unpacker->close(in);
+    if (in->fd > STDIN_FILENO)
+        close(in->fd);
+    free(in);
+}
+
+lam_status lam_instream_read(lam_instream *in, void *buffer, size_t size, size_t *got)
+{
+    *got = 0;
+    return size == 0 ? LAM_OK : in->unpacker->read(in, buffer, size, got);
+}
+
+const char *lam_instream_format(const lam_instream *in)
+{
+    return in->unpacker->name;
+}
+
+uint64_t lam_instream_offset(const lam_instream *in)
+{
+    return in->window_from + in->at;
+}
+
+uint64_t lam_instream_size(const lam_instream *in)
+{
+    return in->size;
+}

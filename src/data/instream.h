@@ -1,0 +1,30 @@
+/* instream.h -- bytes of a text, however it is packed: plain, gzip, zip, xz, zstd, a pipe.
+ *
+ * The packing is recognised by its first bytes, not by the name.  Everything streams: memory does
+ * not grow with the input.  Truncated or corrupt input is an error that names the file and the byte
+ * offset in it; nothing is guessed or skipped. */
+#ifndef LAM_DATA_INSTREAM_H
+#define LAM_DATA_INSTREAM_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct lam_instream lam_instream;
+
+/* Opens `path` ("-" is standard input).  In a zip archive, `entry` names the file to read: its whole
+ * name, or the part after the last '/'; NULL is the first file.  For other packings `entry` must be
+ * NULL. */
+lam_status lam_instream_open(lam_instream **out, const char *path, const char *entry);
+void lam_instream_close(lam_instream *in); /* NULL is fine */
+
+/* Reads up to `size` unpacked bytes; *got is 0 only at the end. */
+lam_status lam_instream_read(lam_instream *in, void *buffer, size_t size, size_t *got);
+
+const char *lam_instream_format(const lam_instream *in); /* "plain", "gzip", "zip", "xz", "zstd" */
+/* How far we are in the packed file, for progress; the size is 0 when it is unknown (a pipe). */
+uint64_t lam_instream_offset(const lam_instream *in);
+uint64_t lam_instream_size(const lam_instream *in);
+
+#endif

@@ -1,0 +1,304 @@
+/* prepare.c -- the order of the work; see prepare.h.  The stages are in prepare_passes.c. */
+#include "data/prepare.h"
+
+#include "core/file.h"
+#include "data/instream.h"
+#include "data/md5.h"
+#include "data/prepare_int.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READ_BLOCK = 1 << 17 };
+
+typedef struct job {
+    const lam_prepare_options *o;
+    lam_inputs inputs;
+    lam_passes passes;
+    lam_tokenizer *tokenizer;
+    int64_t input_ends[LAM_SPLITS]; /* symbols after each input, when the inputs are the splits */
+    int64_t *counts;
+    int32_t *remap;
+    lam_vocab *vocab;
+    lam_corpus_info *info;
+    char temporary[PATH_MAX];
+    unsigned char block[READ_BLOCK];
+} job;
+
+/* ---- reading ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static lam_status spool_sink(void *user, const int32_t *ids, size_t n)
+{
+    return lam_spool_put(user, ids, n);
+}
+
+static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, lam_source *source)
+{
+    lam_md5 md5;
+    size_t got;
+    lam_md5_start(&md5);
+    lam_tokenizer_start(j->tokenizer, input->entry[0] ? input->entry : input->path);
+    for (;;) {
+        LAM_TRY(lam_instream_read(in, j->block, sizeof j->block, &got));
+        if (got == 0)
+            break;
+        lam_md5_add(&md5, j->block, got);
+        source->bytes += (int64_t)got;
+        LAM_TRY(lam_tokenizer_feed(j->tokenizer, j->block, got));
+        LAM_TRY(lam_prepare_tell(j->o, "reading", lam_instream_offset(in), lam_instream_size(in)));
+    }
+    lam_md5_finish(&md5, source->md5);
+    return lam_tokenizer_finish(j->tokenizer, LAM_TEXT_COMPLETE);
+}
+
+static lam_status read_input(job *j, const lam_input *input)
+{
+    lam_source *source = &j->info->sources[j->info->n_sources];
+    const char *name = strcmp(input->path, "-") == 0 ? "standard input" : base_name(input->path);
+    lam_instream *in;
+    source->name = strdup(input->entry[0] ? input->entry : name);
+    if (source->name == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a file name");
+    j->info->n_sources++;
+    LAM_TRY(lam_instream_open(&in, input->path, input->entry[0] ? input->entry : NULL));
+    const lam_status status = read_stream(j, in, input, source);
+    lam_instream_close(in);
+    return status;
+}
+
+static lam_status read_all(job *j)
+{
+    const lam_tokenizer_options options = {.kind = j->passes.kind,
+                                           .lower = j->o->lower,
+                                           .symbols = j->passes.symbols,
+                                           .sink = spool_sink,
+                                           .user = j->passes.spool};
+    LAM_TRY(lam_tokenizer_create(&j->tokenizer, &options));
+    for (int i = 0; i < j->inputs.n; i++) {
+        LAM_TRY(read_input(j, &j->inputs.list[i]));
+        if (j->inputs.is_split)
+            j->input_ends[i] = lam_spool_count(j->passes.spool);
+    }
+    if (lam_spool_count(j->passes.spool) == 0)
+        return lam_fail(LAM_ERR_FORMAT, "the text is empty");
+    return LAM_OK;
+}
+
+/* ---- what it is called ---- */
+
+/* The name of a text that is not a published corpus: the one asked for, or that of its first file
+ * without packing suffixes; never the name of a published one. */
+static lam_status choose_name(job *j)
+{
+    static const char *const suffixes[] = {".gz", ".xz", ".zst", ".zip", ".txt", NULL};
+    char *name = j->info->name;
+    const size_t room = sizeof j->info->name;
+    const char *base = base_name(j->o->inputs[0]);
+    if (j->o->name != NULL) {
+        snprintf(name, room, "%s", j->o->name);
+        if (lam_published_name(name))
+            return lam_fail(LAM_ERR_FORMAT,
+                            "this text is not the published '%s': name it otherwise", name);
+        return LAM_OK;
+    }
+    snprintf(name, room - 16, "%s", strcmp(base, "-") == 0 ? "stdin" : base);
+    for (int i = 0; suffixes[i] != NULL; i++) {
+        const size_t len = strlen(name), cut = strlen(suffixes[i]);
+        if (len > cut && strcmp(name + len - cut, suffixes[i]) == 0)
+            name[len - cut] = '\0';
+    }
+    while (strlen(name) > 1 && name[strlen(name) - 1] == '/')
+        name[strlen(name) - 1] = '\0';
+    if (lam_published_name(name))
+        strcat(name, j->o->published != NULL ? "-altered" : "-own");
+    return LAM_OK;
+}
+
+/* ---- the folder ---- */
+
+static lam_status save_descriptions(job *j)
+{
+    char path[PATH_MAX], *text;
+    LAM_TRY(lam_path_join(path, sizeof path, j->temporary, "vocab.json"));
+    LAM_TRY(lam_vocab_save(j->vocab, path));
+    LAM_TRY(lam_path_join(path, sizeof path, j->temporary, "corpus.json"));
+    LAM_TRY(lam_corpus_info_text(j->info, &text));
+    const lam_status status = lam_file_save(path, text, strlen(text));
+    free(text);
+    return status;
+}
+
+static bool is_empty_folder(const char *path)
+{
+    struct dirent **names = NULL;
+    const int n = scandir(path, &names, NULL, NULL);
+    for (int i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+    return n == 2; /* "." and ".." */
+}
+
+/* `out` may be missing, an empty folder, or (with replace) an older corpus: never anything else. */
+static lam_status check_target(const lam_prepare_options *o)
+{
+    char path[PATH_MAX];
+    if (!lam_path_exists(o->out) || is_empty_folder(o->out))
+        return LAM_OK;
+    LAM_TRY(lam_path_join(path, sizeof path, o->out, "corpus.json"));
+    if (!lam_path_exists(path))
+        return lam_fail(LAM_ERR_IO, "%s: exists and is not a corpus folder", o->out);
+    if (!o->replace)
+        return lam_fail(LAM_ERR_IO, "%s: there is a corpus already; --replace replaces it", o->out);
+    return LAM_OK;
+}
+
+static lam_status make_temporary(job *j)
+{
+    size_t len = strlen(j->o->out);
+    while (len > 1 && j->o->out[len - 1] == '/')
+        len--;
+    if (snprintf(j->temporary, sizeof j->temporary, "%.*s.%ld.tmp", (int)len, j->o->out,
+                 (long)getpid()) >= (int)sizeof j->temporary)
+        return lam_fail(LAM_ERR_ARG, "%s: the path is too long", j->o->out);
+    return lam_dir_make(j->temporary);
+}
+
+/* ---- the work ---- */
+
+static lam_status cut(job *j)
+{
+    int64_t ends[LAM_SPLITS];
+    const lam_published *pub = j->o->published;
+    lam_division division = j->o->division;
+    if (pub != NULL && pub->split != NULL) { /* a stand-in of another size: the same proportions */
+        const bool same = lam_spool_count(j->passes.spool) == pub->bytes;
+        LAM_TRY(lam_division_parse(&division, same ? pub->split : "90/5/5"));
+    }
+    if (j->inputs.is_split)
+        memcpy(ends, j->input_ends, sizeof ends);
+    else
+        LAM_TRY(lam_division_cut(&division, lam_spool_count(j->passes.spool), ends));
+    return lam_passes_cut(&j->passes, ends, pub != NULL && pub->strip);
+}
+
+/* Characters are few, so all splits count, as for text8; words are counted where one trains. */
+static lam_status make_vocab(job *j)
+{
+    const lam_published *pub = j->o->published;
+    const lam_symbols *symbols = j->passes.symbols;
+    const int32_t n = lam_symbols_count(symbols);
+    const bool rare = j->o->min_count > 1 || j->o->max_vocab > 0;
+    lam_vocab_rules rules = {.kind = j->passes.kind,
+                             .lower = j->o->lower,
+                             .unk = j->passes.kind == LAM_WORDS || rare,
+                             .min_count = j->o->min_count,
+                             .max_size = j->o->max_vocab};
+    if (pub != NULL)
+        rules = (lam_vocab_rules){
+            .kind = pub->kind, .lower = pub->lower, .drop_newlines = pub->drop_newlines};
+
+    j->counts = malloc(((size_t)n + 1) * sizeof *j->counts);
+    j->remap = malloc(((size_t)n + 1) * sizeof *j->remap);
+    if (j->counts == NULL || j->remap == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d symbols", n);
+    if (pub == NULL && rules.kind == LAM_BYTES) {
+        for (int32_t i = 0; i < n; i++) {
+            size_t size;
+            j->remap[i] = (unsigned char)*lam_symbols_text(symbols, i, &size);
+        }
+        return lam_vocab_create_bytes(&j->vocab);
+    }
+    LAM_TRY(lam_passes_count(&j->passes, j->counts,
+                             pub != NULL ? pub->count_all : rules.kind == LAM_CHARS));
+    return lam_vocab_create(&j->vocab, j->remap, symbols, j->counts, &rules);
+}
+
+static lam_status describe(job *j)
+{
+    const lam_published *pub = j->o->published;
+    lam_corpus_info *info = j->info;
+    info->kind = j->passes.kind;
+    info->metric = info->kind == LAM_WORDS ? LAM_PPL : LAM_BPC;
+    info->vocab_size = lam_vocab_size(j->vocab);
+    if (pub == NULL)
+        return choose_name(j);
+
+    snprintf(info->like, sizeof info->like, "%s", pub->name);
+    lam_status status = lam_published_check_counts(pub, info);
+    if (status == LAM_OK)
+        status = lam_published_check_source(pub, &info->sources[0]);
+    info->original = status == LAM_OK;
+    if (info->original)
+        snprintf(info->name, sizeof info->name, "%s", j->o->name != NULL ? j->o->name : pub->name);
+    else
+        LAM_TRY(j->o->force ? choose_name(j) : status);
+    return LAM_OK;
+}
+
+static lam_status work(job *j)
+{
+    const lam_published *pub = j->o->published;
+    LAM_TRY(lam_inputs_find(&j->inputs, j->o));
+    LAM_TRY(check_target(j->o));
+    j->info->sources = calloc((size_t)j->inputs.n, sizeof *j->info->sources);
+    if (j->info->sources == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", j->inputs.n);
+    LAM_TRY(make_temporary(j));
+    LAM_TRY(lam_spool_create(&j->passes.spool, j->temporary));
+    LAM_TRY(lam_symbols_create(&j->passes.symbols));
+    LAM_TRY(read_all(j));
+    if (pub != NULL && !j->o->force) /* a wrong file is better named before it is worked on */
+        LAM_TRY(lam_published_check_source(pub, &j->info->sources[0]));
+    LAM_TRY(cut(j));
+    LAM_TRY(make_vocab(j));
+    LAM_TRY(lam_passes_write(&j->passes, j->temporary, j->remap, j->vocab, j->info));
+    LAM_TRY(describe(j));
+    LAM_TRY(save_descriptions(j));
+    return lam_dir_replace(j->o->out, j->temporary);
+}
+
+lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options)
+{
+    lam_prepare_options o = *options;
+    *info = (lam_corpus_info){0};
+    if (o.published == NULL && o.name != NULL && lam_published_name(o.name))
+        return lam_fail(LAM_ERR_ARG, "'%s' is the name of a published corpus: name it otherwise",
+                        o.name);
+    job *j = calloc(1, sizeof *j);
+    if (j == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory to prepare a corpus");
+    if (o.published != NULL) {
+        o.kind = o.published->kind;
+        o.lower = o.published->lower;
+    }
+    j->o = &o;
+    j->info = info;
+    j->passes.options = &o;
+    j->passes.kind = o.kind;
+    const lam_status status = work(j);
+
+    lam_vocab_free(j->vocab);
+    free(j->counts);
+    free(j->remap);
+    lam_tokenizer_free(j->tokenizer);
+    lam_symbols_free(j->passes.symbols);
+    lam_spool_free(j->passes.spool);
+    lam_inputs_free(&j->inputs);
+    if (status != LAM_OK && j->temporary[0] != '\0') {
+        char message[1024]; /* removing may fail too; the first failure is the one to tell */
+        snprintf(message, sizeof message, "%s", lam_error());
+        lam_dir_remove(j->temporary);
+        lam_fail(status, "%s", message);
+    }
+    free(j);
+    return status;
+}

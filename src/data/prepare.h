@@ -1,0 +1,42 @@
+/* prepare.h -- from text to a corpus folder.
+ *
+ * One pass reads the text (which may come through a pipe) and numbers its symbols as they appear;
+ * the numbers wait in a temporary file.  Then the text is cut, the symbols are counted and ordered,
+ * and the splits are written.  Memory holds the symbols, never the text.  The folder appears whole
+ * or not at all. */
+#ifndef LAM_DATA_PREPARE_H
+#define LAM_DATA_PREPARE_H
+
+#include "data/corpus.h"
+#include "data/division.h"
+#include "data/published.h"
+
+typedef struct lam_prepare_progress {
+    const char *stage;    /* "reading", "counting", "writing" */
+    uint64_t done, total; /* of the stage, in bytes or tokens; total 0: unknown */
+} lam_prepare_progress;
+
+typedef struct lam_prepare_options {
+    const lam_published *published; /* prepare exactly like this one; NULL: by the fields below */
+    lam_text_kind kind;
+    lam_division division;
+    int64_t min_count; /* rarer words become <unk> */
+    int max_vocab;     /* 0: no limit */
+    bool lower;
+
+    bool force;       /* accept a text that is not the published one, under its own name */
+    bool replace;     /* an existing corpus in `out` may be replaced */
+    const char *name; /* NULL: the name of the first input */
+    const char *out;  /* the folder to make */
+    int n_inputs; /* texts, one after the other; or one folder, or (published) one zip archive */
+    const char *const *inputs; /* or three texts that hold the splits.  "-" is standard input. */
+
+    /* Called now and then; a non-zero return stops with LAM_ERR_INTERRUPTED.  May be NULL. */
+    int (*progress)(void *user, const lam_prepare_progress *p);
+    void *user;
+} lam_prepare_options;
+
+/* *info describes what was made; the caller frees it (lam_corpus_info_free), after a failure too. */
+lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options);
+
+#endif

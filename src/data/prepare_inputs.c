@@ -1,0 +1,115 @@
+/* prepare_inputs.c -- which files hold the text: the ones named, or the three splits of a folder or
+ * archive under the names people give them. */
+#include "data/prepare_int.h"
+
+#include "core/file.h"
+#include "data/instream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* %s is the split. */
+static const char *const patterns[] = {"wiki.%s.tokens", "ptb.%s.txt", "%s.txt"};
+static const char *const suffixes[] = {"", ".gz", ".xz", ".zst"};
+enum {
+    PATTERNS = sizeof patterns / sizeof *patterns,
+    SUFFIXES = sizeof suffixes / sizeof *suffixes
+};
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static void pattern_name(char *name, size_t size, int pattern, int split)
+{
+    const char *word = lam_split_name((lam_split)split), *p = patterns[pattern];
+    const char *hole = strstr(p, "%s");
+    snprintf(name, size, "%.*s%s%s", (int)(hole - p), p, word, hole + 2);
+}
+
+/* Fills the list if all three splits are there under this pattern. */
+static bool match_folder(lam_inputs *out, const char *dir, int pattern)
+{
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        char name[64], packed[96];
+        bool found = false;
+        pattern_name(name, sizeof name, pattern, s);
+        for (int i = 0; i < SUFFIXES && !found; i++) {
+            snprintf(packed, sizeof packed, "%s%s", name, suffixes[i]);
+            found = lam_path_join(out->list[s].path, PATH_MAX, dir, packed) == LAM_OK &&
+                    lam_path_exists(out->list[s].path);
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static lam_status find_in_folder(lam_inputs *out, const char *dir)
+{
+    for (int i = 0; i < PATTERNS; i++)
+        if (match_folder(out, dir, i))
+            return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor "
+                    "{train,valid,test}.txt",
+                    dir);
+}
+
+static lam_status find_in_archive(lam_inputs *out, const char *path)
+{
+    for (int i = 0; i < PATTERNS; i++) {
+        lam_instream *in;
+        char name[64];
+        pattern_name(name, sizeof name, i, LAM_TRAIN);
+        const lam_status status = lam_instream_open(&in, path, name);
+        lam_instream_close(in);
+        if (status == LAM_ERR_FORMAT)
+            continue;
+        LAM_TRY(status);
+        for (int s = 0; s < LAM_SPLITS; s++) {
+            snprintf(out->list[s].path, PATH_MAX, "%s", path);
+            pattern_name(out->list[s].entry, sizeof out->list[s].entry, i, s);
+        }
+        return LAM_OK;
+    }
+    return lam_fail(LAM_ERR_FORMAT, "%s: neither a folder nor a zip archive with the three splits",
+                    path);
+}
+
+lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o)
+{
+    const bool wants_splits = o->published != NULL && o->published->split == NULL;
+    const int n = o->n_inputs;
+    *out = (lam_inputs){0};
+    out->list = calloc((size_t)n + LAM_SPLITS, sizeof *out->list);
+    if (out->list == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", n);
+    if (n == 1 && (wants_splits || is_folder(o->inputs[0]))) {
+        out->is_split = true;
+        out->n = LAM_SPLITS;
+        return is_folder(o->inputs[0]) ? find_in_folder(out, o->inputs[0])
+                                       : find_in_archive(out, o->inputs[0]);
+    }
+    if (wants_splits && n != LAM_SPLITS)
+        return lam_fail(LAM_ERR_ARG, "%s needs its folder, its zip archive or its three files",
+                        o->published->name);
+    if (o->published != NULL && !wants_splits && n != 1)
+        return lam_fail(LAM_ERR_ARG, "%s is one file, not %d", o->published->name, n);
+    out->is_split = wants_splits;
+    out->n = n;
+    for (int i = 0; i < n; i++)
+        if (snprintf(out->list[i].path, PATH_MAX, "%s", o->inputs[i]) >= PATH_MAX)
+            return lam_fail(LAM_ERR_ARG, "a file name is longer than %d bytes", PATH_MAX - 1);
+    return LAM_OK;
+}
+
+void lam_inputs_free(lam_inputs *inputs)
+{
+    free(inputs->list);
+    *inputs = (lam_inputs){0};
+}

@@ -1,0 +1,218 @@
+/* prepare_passes.c -- what is done to the numbers once the text has been read: cut, count, write.
+ *
+ * Each stage reads the temporary file once from its front. */
+#include "data/prepare_int.h"
+
+#include "data/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 15 };
+
+lam_status lam_prepare_tell(const lam_prepare_options *o, const char *stage, uint64_t done,
+                            uint64_t total)
+{
+    const lam_prepare_progress p = {stage, done, total};
+    if (o->progress != NULL && o->progress(o->user, &p) != 0)
+        return lam_fail(LAM_ERR_INTERRUPTED, "stopped while %s", stage);
+    return LAM_OK;
+}
+
+/* ---- walking ---- */
+
+typedef lam_status visitor(void *user, lam_split split, const int32_t *ids, size_t n);
+
+/* Gives every symbol that lies in a range to `visit`, in order, in blocks. */
+static lam_status walk(lam_passes *p, const char *stage, visitor *visit, void *user)
+{
+    int32_t ids[BLOCK];
+    size_t n;
+    int64_t at = 0; /* of ids[0] */
+    LAM_TRY(lam_spool_rewind(p->spool));
+    for (;;) {
+        LAM_TRY(lam_spool_get(p->spool, ids, BLOCK, &n));
+        if (n == 0)
+            return LAM_OK;
+        for (int s = 0; s < LAM_SPLITS; s++) {
+            const int64_t end = at + (int64_t)n;
+            const int64_t from = p->range[s].from > at ? p->range[s].from : at;
+            const int64_t to = p->range[s].to < end ? p->range[s].to : end;
+            if (from < to)
+                LAM_TRY(visit(user, (lam_split)s, ids + (from - at), (size_t)(to - from)));
+        }
+        at += (int64_t)n;
+        LAM_TRY(
+            lam_prepare_tell(p->options, stage, (uint64_t)at, (uint64_t)lam_spool_count(p->spool)));
+    }
+}
+
+/* ---- cutting ---- */
+
+/* Moves the ends of words forward to just after the next <eos>, which is symbol 0. */
+static lam_status cut_at_lines(lam_passes *p, int64_t ends[LAM_SPLITS])
+{
+    int32_t ids[BLOCK];
+    size_t n;
+    int s = 0;
+    int64_t at = 0, after_line = 0;
+    LAM_TRY(lam_spool_rewind(p->spool));
+    do {
+        LAM_TRY(lam_spool_get(p->spool, ids, BLOCK, &n));
+        for (size_t i = 0; i < n; i++) {
+            at++;
+            if (ids[i] != 0)
+                continue;
+            after_line = at;
+            for (; s < LAM_SPLITS && ends[s] <= after_line; s++)
+                ends[s] = ends[s] == 0 ? 0 : after_line;
+        }
+    } while (n > 0);
+    for (; s < LAM_SPLITS; s++)
+        ends[s] = at;
+    return LAM_OK;
+}
+
+typedef struct trimming {
+    const bool *is_space; /* per symbol */
+    int64_t seen[LAM_SPLITS], first[LAM_SPLITS], last[LAM_SPLITS];
+} trimming;
+
+static lam_status note_text(void *user, lam_split split, const int32_t *ids, size_t n)
+{
+    trimming *t = user;
+    for (size_t i = 0; i < n; i++, t->seen[split]++) {
+        if (t->is_space[ids[i]])
+            continue;
+        if (t->last[split] == 0)
+            t->first[split] = t->seen[split];
+        t->last[split] = t->seen[split] + 1;
+    }
+    return LAM_OK;
+}
+
+static lam_status strip_ends(lam_passes *p)
+{
+    const int32_t n = lam_symbols_count(p->symbols);
+    trimming t = {0};
+    bool *is_space = calloc((size_t)n + 1, sizeof *is_space);
+    if (is_space == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d symbols", n);
+    for (int32_t i = 0; i < n; i++) {
+        int32_t code = 0;
+        size_t size;
+        const char *text = lam_symbols_text(p->symbols, i, &size);
+        is_space[i] = lam_utf8_decode((const unsigned char *)text, size, &code) == (int)size &&
+                      lam_utf8_is_space(code);
+    }
+    t.is_space = is_space;
+    const lam_status status = walk(p, "cutting", note_text, &t);
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        p->range[s].to = p->range[s].from + t.last[s];
+        p->range[s].from += t.first[s];
+    }
+    free(is_space);
+    return status;
+}
+
+lam_status lam_passes_cut(lam_passes *p, const int64_t wanted[LAM_SPLITS], bool strip)
+{
+    int64_t ends[LAM_SPLITS];
+    memcpy(ends, wanted, sizeof ends);
+    if (p->kind == LAM_WORDS)
+        LAM_TRY(cut_at_lines(p, ends));
+    for (int s = 0; s < LAM_SPLITS; s++)
+        p->range[s] = (lam_range){s > 0 ? ends[s - 1] : 0, ends[s]};
+    return strip ? strip_ends(p) : LAM_OK;
+}
+
+/* ---- counting ---- */
+
+typedef struct counting {
+    int64_t *counts;
+    bool all;
+} counting;
+
+static lam_status count_some(void *user, lam_split split, const int32_t *ids, size_t n)
+{
+    const counting *c = user;
+    if (split != LAM_TRAIN && !c->all)
+        return LAM_OK;
+    for (size_t i = 0; i < n; i++)
+        c->counts[ids[i]]++;
+    return LAM_OK;
+}
+
+lam_status lam_passes_count(lam_passes *p, int64_t *counts, bool all)
+{
+    counting c = {counts, all};
+    memset(counts, 0, (size_t)lam_symbols_count(p->symbols) * sizeof *counts);
+    return walk(p, "counting", count_some, &c);
+}
+
+/* ---- writing ---- */
+
+typedef struct writing {
+    const lam_symbols *symbols;
+    const int32_t *remap;
+    int32_t unk, unk_symbol; /* <unk> as a number, and as a word of the text itself; -1: none */
+    int32_t newline;         /* the symbol that may have no number; -1: none */
+    lam_corpus_info *info;
+    lam_tokens_writer *writer[LAM_SPLITS];
+} writing;
+
+static lam_status write_some(void *user, lam_split split, const int32_t *ids, size_t n)
+{
+    writing *w = user;
+    int32_t out[BLOCK];
+    size_t kept = 0, size;
+    for (size_t i = 0; i < n; i++) {
+        out[kept] = w->remap[ids[i]];
+        if (out[kept] < 0 && ids[i] != w->newline)
+            return lam_fail(LAM_ERR_FORMAT, "%s has '%.40s', which train lacks; there is no <unk>",
+                            lam_split_name(split), lam_symbols_text(w->symbols, ids[i], &size));
+        w->info->unknown[split] += out[kept] == w->unk && ids[i] != w->unk_symbol;
+        kept += out[kept] >= 0;
+    }
+    w->info->tokens[split] += (int64_t)kept;
+    return lam_tokens_writer_put(w->writer[split], out, kept);
+}
+
+static lam_status open_writers(writing *w, const char *dir, int vocab_size)
+{
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        char name[32], path[PATH_MAX];
+        snprintf(name, sizeof name, "%s.bin", lam_split_name((lam_split)s));
+        LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+        LAM_TRY(
+            lam_tokens_writer_open(&w->writer[s], path, lam_split_name((lam_split)s), vocab_size));
+    }
+    return LAM_OK;
+}
+
+static lam_status close_writers(writing *w, lam_status status)
+{
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        if (status == LAM_OK)
+            status = lam_tokens_writer_finish(w->writer[s]);
+        else
+            lam_tokens_writer_abort(w->writer[s]);
+    }
+    return status;
+}
+
+lam_status lam_passes_write(lam_passes *p, const char *dir, const int32_t *remap,
+                            const lam_vocab *vocab, lam_corpus_info *info)
+{
+    writing w = {.symbols = p->symbols,
+                 .remap = remap,
+                 .unk = lam_vocab_unk(vocab) >= 0 ? lam_vocab_unk(vocab) : INT32_MIN,
+                 .unk_symbol = lam_symbols_find(p->symbols, "<unk>", 5),
+                 .newline = lam_symbols_find(p->symbols, "\n", 1),
+                 .info = info};
+    lam_status status = open_writers(&w, dir, lam_vocab_size(vocab));
+    if (status == LAM_OK)
+        status = walk(p, "writing", write_some, &w);
+    return close_writers(&w, status);
+}

@@ -1,0 +1,265 @@
+/* vocab.c -- ordering symbols, finding them, and encoding text with them.  The file format is in
+ * vocab_json.c, the way back to readable text in detok.c. */
+#include "data/vocab.h"
+
+#include "data/vocab_int.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+lam_status lam_vocab_start(lam_vocab **out, const lam_vocab_rules *rules, size_t room)
+{
+    *out = NULL;
+    lam_vocab *v = calloc(1, sizeof *v);
+    if (v == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a vocabulary");
+    v->kind = rules->kind;
+    v->lower = rules->lower;
+    v->drop_newlines = rules->drop_newlines;
+    v->eos = v->unk = -1;
+    v->counts = malloc((room + 1) * sizeof *v->counts);
+    const lam_status status = v->counts != NULL
+                                  ? lam_symbols_create(&v->symbols)
+                                  : lam_fail(LAM_ERR_MEMORY, "no memory for %zu counts", room);
+    if (status != LAM_OK)
+        lam_vocab_free(v);
+    else
+        *out = v;
+    return status;
+}
+
+lam_status lam_vocab_append(lam_vocab *v, const char *text, size_t size, int64_t count)
+{
+    int32_t id;
+    const int32_t next = lam_symbols_count(v->symbols);
+    LAM_TRY(lam_symbols_add(v->symbols, text, size, &id));
+    if (id != next)
+        return lam_fail(LAM_ERR_FORMAT, "symbol '%s' occurs twice, as %d and %d", text, id, next);
+    v->counts[id] = count;
+    if (v->kind == LAM_WORDS && size == 5 && memcmp(text, "<eos>", 5) == 0)
+        v->eos = id;
+    if (v->kind != LAM_BYTES && size == 5 && memcmp(text, "<unk>", 5) == 0)
+        v->unk = id;
+    return LAM_OK;
+}
+
+void lam_vocab_free(lam_vocab *v)
+{
+    if (v == NULL)
+        return;
+    lam_symbols_free(v->symbols);
+    free(v->counts);
+    free(v);
+}
+
+lam_status lam_vocab_create_bytes(lam_vocab **out)
+{
+    const lam_vocab_rules rules = {.kind = LAM_BYTES};
+    lam_vocab *v;
+    LAM_TRY(lam_vocab_start(&v, &rules, 256));
+    for (int i = 0; i < 256; i++) {
+        const char byte = (char)i;
+        const lam_status status = lam_vocab_append(v, &byte, 1, 0);
+        if (status != LAM_OK) {
+            lam_vocab_free(v);
+            return status;
+        }
+    }
+    *out = v;
+    return LAM_OK;
+}
+
+/* ---- ordering ---- */
+
+typedef struct ranked {
+    int64_t count;
+    int32_t symbol;
+} ranked;
+
+static int by_count_then_appearance(const void *pa, const void *pb)
+{
+    const ranked *a = pa, *b = pb;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return a->symbol < b->symbol ? -1 : 1;
+}
+
+/* The symbols that stay, in their order; returns how many. */
+static int32_t rank_symbols(ranked *order, const lam_symbols *symbols, const int64_t *counts,
+                            const lam_vocab_rules *rules)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < lam_symbols_count(symbols); i++) {
+        size_t size;
+        const char *text = lam_symbols_text(symbols, i, &size);
+        const bool dropped = rules->drop_newlines && size == 1 && *text == '\n';
+        if (!dropped && counts[i] > 0 && counts[i] >= rules->min_count)
+            order[n++] = (ranked){counts[i], i};
+    }
+    qsort(order, (size_t)n, sizeof *order, by_count_then_appearance);
+    return n;
+}
+
+static lam_status append_special(lam_vocab *v, const char *name, const lam_symbols *symbols,
+                                 const int64_t *counts)
+{
+    const int32_t i = lam_symbols_find(symbols, name, strlen(name));
+    return lam_vocab_append(v, name, strlen(name), i >= 0 ? counts[i] : 0);
+}
+
+/* Fills v in order and remap[] with the numbers. */
+static lam_status fill(lam_vocab *v, int32_t *remap, ranked *order, const lam_symbols *symbols,
+                       const int64_t *counts, const lam_vocab_rules *rules)
+{
+    const int32_t n = rank_symbols(order, symbols, counts, rules);
+    const int32_t limit = rules->max_size > 0 ? rules->max_size : INT32_MAX;
+    size_t size;
+
+    if (rules->kind == LAM_WORDS)
+        LAM_TRY(append_special(v, "<eos>", symbols, counts));
+    if (rules->unk)
+        LAM_TRY(append_special(v, "<unk>", symbols, counts));
+    for (int32_t i = 0; i < n && lam_symbols_count(v->symbols) < limit; i++) {
+        const char *text = lam_symbols_text(symbols, order[i].symbol, &size);
+        if (lam_symbols_find(v->symbols, text, size) < 0)
+            LAM_TRY(lam_vocab_append(v, text, size, order[i].count));
+    }
+    for (int32_t i = 0; i < lam_symbols_count(symbols); i++) {
+        const char *text = lam_symbols_text(symbols, i, &size);
+        const bool dropped = rules->drop_newlines && size == 1 && *text == '\n';
+        remap[i] = lam_symbols_find(v->symbols, text, size);
+        if (remap[i] < 0 && !dropped)
+            remap[i] = v->unk;
+    }
+    return LAM_OK;
+}
+
+lam_status lam_vocab_create(lam_vocab **out, int32_t *remap, const lam_symbols *symbols,
+                            const int64_t *counts, const lam_vocab_rules *rules)
+{
+    const size_t n = (size_t)lam_symbols_count(symbols);
+    lam_vocab *v = NULL;
+    *out = NULL;
+    ranked *order = malloc((n + 1) * sizeof *order);
+    lam_status status = order != NULL
+                            ? lam_vocab_start(&v, rules, n + 2)
+                            : lam_fail(LAM_ERR_MEMORY, "no memory to sort %zu symbols", n);
+    if (status == LAM_OK)
+        status = fill(v, remap, order, symbols, counts, rules);
+    free(order);
+    if (status != LAM_OK)
+        lam_vocab_free(v);
+    else
+        *out = v;
+    return status;
+}
+
+/* ---- looking up ---- */
+
+lam_text_kind lam_vocab_kind(const lam_vocab *v)
+{
+    return v->kind;
+}
+
+int lam_vocab_size(const lam_vocab *v)
+{
+    return lam_symbols_count(v->symbols);
+}
+
+int32_t lam_vocab_eos(const lam_vocab *v)
+{
+    return v->eos;
+}
+
+int32_t lam_vocab_unk(const lam_vocab *v)
+{
+    return v->unk;
+}
+
+int32_t lam_vocab_find(const lam_vocab *v, const char *text, size_t size)
+{
+    return lam_symbols_find(v->symbols, text, size);
+}
+
+const char *lam_vocab_symbol(const lam_vocab *v, int32_t id, size_t *size)
+{
+    return lam_symbols_text(v->symbols, id, size);
+}
+
+int64_t lam_vocab_count(const lam_vocab *v, int32_t id)
+{
+    return v->counts[id];
+}
+
+/* ---- encoding ---- */
+
+typedef struct encoding {
+    const lam_vocab *vocab;
+    lam_symbols *symbols; /* of this text only */
+    int32_t *ids;
+    size_t n, room;
+} encoding;
+
+static lam_status unknown(const char *text, size_t size)
+{
+    if (size == 1 && (*text < ' ' || *text > '~'))
+        return lam_fail(LAM_ERR_FORMAT, "byte %d is not in the vocabulary", (unsigned char)*text);
+    return lam_fail(LAM_ERR_FORMAT, "'%.*s' is not in the vocabulary, which has no <unk>",
+                    (int)(size < 40 ? size : 40), text);
+}
+
+/* A sink: numbers of this text's own symbols come in, numbers of the vocabulary are kept. */
+static lam_status keep_known(void *user, const int32_t *ids, size_t n)
+{
+    encoding *e = user;
+    if (e->n + n > e->room) {
+        const size_t room = 2 * (e->n + n);
+        int32_t *grown = realloc(e->ids, room * sizeof *grown);
+        if (grown == NULL)
+            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu tokens", room);
+        e->ids = grown;
+        e->room = room;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t size;
+        const char *text = lam_symbols_text(e->symbols, ids[i], &size);
+        int32_t id = lam_vocab_find(e->vocab, text, size);
+        if (id < 0 && e->vocab->drop_newlines && size == 1 && *text == '\n')
+            continue;
+        if (id < 0)
+            id = e->vocab->unk;
+        if (id < 0)
+            return unknown(text, size);
+        e->ids[e->n++] = id;
+    }
+    return LAM_OK;
+}
+
+lam_status lam_vocab_encode(const lam_vocab *v, int32_t **ids, size_t *n, const char *text,
+                            size_t size)
+{
+    encoding e = {.vocab = v};
+    lam_tokenizer *t = NULL;
+    *ids = NULL;
+    *n = 0;
+    lam_status status = lam_symbols_create(&e.symbols);
+    const lam_tokenizer_options options = {v->kind, v->lower, e.symbols, keep_known, &e};
+    if (status == LAM_OK)
+        status = lam_tokenizer_create(&t, &options);
+    if (status == LAM_OK)
+        status = lam_tokenizer_feed(t, text, size);
+    if (status == LAM_OK)
+        status = lam_tokenizer_finish(t, LAM_TEXT_OPEN);
+    if (status == LAM_OK && e.ids == NULL && (e.ids = malloc(sizeof *e.ids)) == NULL)
+        status = lam_fail(LAM_ERR_MEMORY, "no memory for a text");
+    lam_tokenizer_free(t);
+    lam_symbols_free(e.symbols);
+    if (status != LAM_OK) {
+        free(e.ids);
+        return status;
+    }
+    *ids = e.ids;
+    *n = e.n;
+    return LAM_OK;
+}

@@ -1,0 +1,55 @@
+/* vocab.h -- which number stands for which symbol; vocab.json.
+ *
+ * Symbols are ordered as published: special ones first, then by falling count, ties in the order of
+ * first appearance.  A vocabulary of bytes is the exception: all 256 values, each its own number, so
+ * that any text can be fed to any such model (enwik8, with its 204 ordered symbols, is not one). */
+#ifndef LAM_DATA_VOCAB_H
+#define LAM_DATA_VOCAB_H
+
+#include "core/status.h"
+#include "data/symbols.h"
+#include "data/tokenizer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct lam_vocab lam_vocab;
+
+/* All 256 bytes, number = value, counts 0. */
+lam_status lam_vocab_create_bytes(lam_vocab **out);
+
+typedef struct lam_vocab_rules {
+    lam_text_kind kind;
+    bool lower;         /* the text was put in lower case, so prompts must be */
+    bool unk;           /* there is a special <unk>, which rare symbols become */
+    bool drop_newlines; /* the newline is no symbol: it is left out (enwik8) */
+    int64_t min_count;  /* rarer symbols are left out */
+    int max_size;       /* most symbols, special ones included; 0: no limit */
+} lam_vocab_rules;
+
+/* Orders `symbols` by counts[] (one per symbol).  remap[i] becomes the number of symbol i, or -1 if
+ * it has none: a dropped newline, or a rare symbol where there is no <unk> at all.  Words have <eos>
+ * as number 0. */
+lam_status lam_vocab_create(lam_vocab **out, int32_t *remap, const lam_symbols *symbols,
+                            const int64_t *counts, const lam_vocab_rules *rules);
+void lam_vocab_free(lam_vocab *vocab); /* NULL is fine */
+
+lam_status lam_vocab_save(const lam_vocab *vocab, const char *path);
+lam_status lam_vocab_load(lam_vocab **out, const char *path);
+
+lam_text_kind lam_vocab_kind(const lam_vocab *vocab);
+int lam_vocab_size(const lam_vocab *vocab);
+int32_t lam_vocab_eos(const lam_vocab *vocab);                                 /* -1: none */
+int32_t lam_vocab_unk(const lam_vocab *vocab);                                 /* -1: none */
+int32_t lam_vocab_find(const lam_vocab *vocab, const char *text, size_t size); /* -1: none */
+/* *size bytes, then a NUL; borrowed. */
+const char *lam_vocab_symbol(const lam_vocab *vocab, int32_t id, size_t *size);
+int64_t lam_vocab_count(const lam_vocab *vocab, int32_t id); /* in the text it was made from */
+
+/* The numbers of a text, by the rules of the vocabulary; *ids is owned by the caller (free).  The
+ * last line of a text of words stays open: no <eos> after it.  A symbol that is not in the
+ * vocabulary becomes <unk>; without <unk> it is LAM_ERR_FORMAT and the message shows it. */
+lam_status lam_vocab_encode(const lam_vocab *vocab, int32_t **ids, size_t *n, const char *text,
+                            size_t size);
+
+#endif

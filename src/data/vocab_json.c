@@ -1,0 +1,139 @@
+/* vocab_json.c -- vocab.json: kind, the rules of the text, symbols in the order of their numbers,
+ * and their counts.  A byte is written as its value, since bytes alone are not valid JSON text.
+ * docs/formats.md describes it. */
+#include "data/vocab_int.h"
+
+#include "core/file.h"
+#include "io/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { VOCAB_VERSION = 1 };
+static const size_t JSON_LIMIT = (size_t)1 << 30;
+
+/* symbols[] and counts[]; NULL without memory. */
+static json_t *symbols_to_json(const lam_vocab *v)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < lam_vocab_size(v); i++) {
+        size_t size;
+        const char *text = lam_vocab_symbol(v, i, &size);
+        json_t *item =
+            v->kind == LAM_BYTES ? json_integer((unsigned char)*text) : json_stringn(text, size);
+        if (json_array_append_new(list, item) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *counts_to_json(const lam_vocab *v)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; list != NULL && i < lam_vocab_size(v); i++) {
+        if (json_array_append_new(list, json_integer(v->counts[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+lam_status lam_vocab_save(const lam_vocab *v, const char *path)
+{
+    char *text;
+    size_t size;
+    json_t *root =
+        json_pack("{s:s, s:i, s:s, s:i, s:b, s:b, s:o, s:o}", "format", "lamemo-vocab", "version",
+                  VOCAB_VERSION, "kind", lam_text_kind_name(v->kind), "size", lam_vocab_size(v),
+                  "lower", v->lower, "drop_newlines", v->drop_newlines, "symbols",
+                  symbols_to_json(v), "counts", counts_to_json(v));
+    if (root == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d symbols", path, lam_vocab_size(v));
+    lam_status status = lam_json_text(&text, &size, root, JSON_INDENT(1));
+    json_decref(root);
+    if (status == LAM_OK)
+        status = lam_file_save(path, text, size);
+    free(text);
+    return status;
+}
+
+static lam_status symbol_from_json(lam_vocab *v, const json_t *symbol, int64_t count,
+                                   const char *path, size_t i)
+{
+    if (v->kind == LAM_BYTES) {
+        const json_int_t value = json_integer_value(symbol);
+        const char byte = (char)value;
+        if (!json_is_integer(symbol) || value < 0 || value > 255)
+            return lam_fail(LAM_ERR_FORMAT, "%s: symbol %zu is not a byte", path, i);
+        return lam_vocab_append(v, &byte, 1, count);
+    }
+    if (!json_is_string(symbol) || json_string_length(symbol) > LAM_SYMBOL_MAX)
+        return lam_fail(LAM_ERR_FORMAT, "%s: symbol %zu is not a string of at most %d bytes", path,
+                        i, LAM_SYMBOL_MAX);
+    return lam_vocab_append(v, json_string_value(symbol), json_string_length(symbol), count);
+}
+
+static lam_status fill(lam_vocab *v, const json_t *symbols, const json_t *counts, const char *path)
+{
+    for (size_t i = 0; i < json_array_size(symbols); i++) {
+        const json_t *count = json_array_get(counts, i);
+        if (!json_is_integer(count) || json_integer_value(count) < 0)
+            return lam_fail(LAM_ERR_FORMAT, "%s: the count of symbol %zu is no count", path, i);
+        LAM_TRY(
+            symbol_from_json(v, json_array_get(symbols, i), json_integer_value(count), path, i));
+    }
+    return LAM_OK;
+}
+
+static lam_status from_json(lam_vocab **out, json_t *root, const char *path)
+{
+    const char *format = NULL, *kind = NULL;
+    int version = 0, lower = 0, drop = 0;
+    json_t *symbols = NULL, *counts = NULL;
+    json_error_t why;
+    if (json_unpack_ex(root, &why, 0, "{s:s, s:i, s:s, s:b, s:b, s:o, s:o}", "format", &format,
+                       "version", &version, "kind", &kind, "lower", &lower, "drop_newlines", &drop,
+                       "symbols", &symbols, "counts", &counts) != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: not a vocabulary: %s", path, why.text);
+    if (strcmp(format, "lamemo-vocab") != 0 || version != VOCAB_VERSION)
+        return lam_fail(LAM_ERR_FORMAT, "%s: is '%s' version %d, not lamemo-vocab version %d", path,
+                        format, version, VOCAB_VERSION);
+    int k = LAM_BYTES;
+    while (k <= LAM_WORDS && strcmp(lam_text_kind_name((lam_text_kind)k), kind) != 0)
+        k++;
+    if (k > LAM_WORDS)
+        return lam_fail(LAM_ERR_FORMAT, "%s: unknown kind of symbols '%s'", path, kind);
+    if (!json_is_array(symbols) || !json_is_array(counts) || json_array_size(symbols) == 0 ||
+        json_array_size(symbols) != json_array_size(counts))
+        return lam_fail(LAM_ERR_FORMAT, "%s: needs one count for each of its symbols", path);
+
+    const lam_vocab_rules rules = {
+        .kind = (lam_text_kind)k, .lower = lower != 0, .drop_newlines = drop != 0};
+    LAM_TRY(lam_vocab_start(out, &rules, json_array_size(symbols)));
+    lam_status status = fill(*out, symbols, counts, path);
+    if (status == LAM_OK && k == LAM_WORDS && (*out)->eos < 0)
+        status = lam_fail(LAM_ERR_FORMAT, "%s: a vocabulary of words without <eos>", path);
+    if (status != LAM_OK) {
+        lam_vocab_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+lam_status lam_vocab_load(lam_vocab **out, const char *path)
+{
+    char *text;
+    size_t size;
+    *out = NULL;
+    LAM_TRY(lam_file_load(&text, &size, path, JSON_LIMIT));
+    json_t *root;
+    lam_status status = lam_json_parse(&root, path, text, size);
+    free(text);
+    if (status == LAM_OK)
+        status = from_json(out, root, path);
+    json_decref(root);
+    return status;
+}
