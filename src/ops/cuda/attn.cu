@@ -1,0 +1,132 @@
+/* cuda/attn.cu -- relative-position attention on the GPU: which kernels run, and their scratch.
+ *
+ * Tiles on tensor cores take bf16 calls whose head width they know and whose rows are aligned; the
+ * plain loops take the rest: float32, dropout on P, rbias, odd widths, and a handful of queries
+ * (decoding), which would leave tiles empty.  Both give the same numbers up to rounding and are
+ * deterministic: a result row belongs to one block, and partial sums are added in a fixed order. */
+#include "ops/cuda/attn_int.cuh"
+
+enum { FEW_QUERIES = 16, FAR = 1 << 29 };
+
+static bool on_border(const void *p, size_t stride, size_t element)
+{
+    return (uintptr_t)p % 16 == 0 && stride * element % 16 == 0;
+}
+
+static bool view_on_border(lam_view v, size_t ld, size_t element)
+{
+    return !v.p || (on_border(v.p, ld, element) && v.step * element % 16 == 0);
+}
+
+static int all_on_border(const lam_attn *a, size_t element)
+{
+    return (size_t)a->K * element % 16 == 0 && view_on_border(a->q, a->ldq, element) &&
+           view_on_border(a->k, a->ldk, element) && view_on_border(a->value, a->ldk, element) &&
+           view_on_border(a->o, a->ldo, element) && view_on_border(a->d_o, a->ldo, element) &&
+           view_on_border(a->dq, a->ldq, element) && view_on_border(a->dk, a->ldk, element) &&
+           view_on_border(a->dvalue, a->ldk, element) && on_border(a->r, a->ldr, element) &&
+           on_border(a->dr, a->ldr, element);
+}
+
+static attn_call call_of(const lam_cuda_dev *dev, const lam_attn *a)
+{
+    assert(a->queries >= 1 && a->keys >= 1);
+    attn_call c = {};
+    c.a = *a;
+    if (!a->r && !a->rbias)
+        c.a.r_rows = 0;
+    c.e_lo = a->mode == LAM_AHEAD ? 1 : -FAR;
+    c.e_hi = a->mode == LAM_CAUSAL ? 0 : FAR;
+    if (a->mode == LAM_CAUSAL && a->reach > 0)
+        c.e_lo = 1 - a->reach;
+    c.mask = lam_cuda_mask_of(&a->drop);
+    c.aligned = all_on_border(a, dev->bf16 ? sizeof(lam_bf16) : sizeof(float));
+    return c;
+}
+
+static bool is_tiled(const lam_cuda_dev *dev, const attn_call *c)
+{
+    return dev->bf16 && c->aligned && c->mask.threshold == 0 && !c->a.rbias &&
+           attn_tiled_width(c->a.K);
+}
+
+/* Cuts the next n floats off the scratch. */
+static float *take(float **next, size_t n)
+{
+    float *p = *next;
+    *next += (n + 63) / 64 * 64;
+    return p;
+}
+
+/* Lays the scratch of backward out from `base` (NULL: to measure); returns the floats it needs. */
+static size_t lay_out(attn_call *c, float *base, bool tiled)
+{
+    const lam_attn *a = &c->a;
+    const size_t B = (size_t)a->B, H = (size_t)a->H, K = (size_t)a->K, keys = (size_t)a->keys;
+    const size_t rows = (size_t)a->r_rows;
+    float *next = base;
+
+    c->q_pad = lam_cuda_ceil(a->queries, ATTN_Q_TILE) * ATTN_Q_TILE;
+    c->delta = take(&next, B * H * (size_t)c->q_pad);
+    if (tiled) {
+        const size_t tiles = (size_t)lam_cuda_ceil(a->keys, attn_own(a->K));
+        const size_t own = (size_t)attn_own(a->K), r_tiles = (rows + own - 1) / own;
+        c->groups = a->r_rows > 0 ? attn_groups(a->B, a->H, a->K, a->r_rows) : 0;
+        c->lse2 = take(&next, B * H * (size_t)c->q_pad);
+        c->k_bias = take(&next, B * H * keys);
+        c->r_bias = take(&next, H * rows);
+        c->du_part = take(&next, B * tiles * H * K);
+        c->dv_part = take(&next, (size_t)c->groups * r_tiles * H * K);
+        c->dr_part = take(&next, (size_t)c->groups * rows * H * K);
+    } else {
+        c->k_sum = take(&next, B * H * keys);
+        c->r_sum = take(&next, H * rows);
+        c->du_part = take(&next, ATTN_CHUNKS * H * K);
+        c->dv_part = take(&next, ATTN_CHUNKS * H * K);
+    }
+    return (size_t)(next - base);
+}
+
+/* A call with less of everything never needs more, except that fewer rows of r make more groups:
+ * groups * ceil(rows / own) * H <= 512 + H * ceil(rows / own) bounds all of them. */
+size_t lam_cuda_attn_scratch(const lam_work *largest)
+{
+    attn_call c = {};
+    c.a.B = largest->B, c.a.H = largest->H, c.a.K = largest->K;
+    c.a.queries = largest->queries, c.a.keys = largest->keys;
+    const size_t plain = (c.a.r_rows = largest->r_rows, lay_out(&c, NULL, false));
+    const size_t tiled = (c.a.r_rows = 0, lay_out(&c, NULL, true));
+    const size_t own = ATTN_OWN, H = (size_t)largest->H, K = (size_t)largest->K;
+    const size_t blocks = 512 + H * (((size_t)largest->r_rows + own - 1) / own + 1) * 2;
+    const size_t rows = blocks * (own + 1) * K + H * (size_t)largest->r_rows + 4 * 64;
+    return sizeof(float) * ((plain > tiled + rows ? plain : tiled + rows) + 64);
+}
+
+extern "C" void lam_cuda_attn_fwd(lam_dev *base, const lam_attn *a)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    const attn_call c = call_of(dev, a);
+    if (is_tiled(dev, &c) && a->queries >= FEW_QUERIES)
+        lam_cuda_attn_tile_fwd(dev, &c);
+    else
+        lam_cuda_attn_simt_fwd(dev, &c);
+}
+
+extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    attn_call c = call_of(dev, a);
+    const bool tiled = is_tiled(dev, &c);
+    const size_t bytes = sizeof(float) * lay_out(&c, NULL, tiled);
+    lay_out(&c, (float *)lam_cuda_scratch(dev, bytes), tiled);
+
+    lam_cuda_attn_prepare(dev, &c);
+    if (!tiled) {
+        lam_cuda_attn_simt_bwd(dev, &c);
+        return;
+    }
+    lam_cuda_attn_tile_bwd_kv(dev, &c);
+    if (a->r)
+        lam_cuda_attn_tile_bwd_r(dev, &c);
+    lam_cuda_attn_tile_bwd_q(dev, &c);
+}

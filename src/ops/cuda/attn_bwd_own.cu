@@ -1,0 +1,591 @@
+/* cuda/attn_bwd_own.cu -- dk, dvalue and dr of relative-position attention on tensor cores.
+ *
+ * fwd was S = scale (q . k + k_bias + q . r + r_bias) (attn_prepare.cu), P = exp(S - lse),
+ * o = P value.  With dS = P (do . value - delta)
+ *   dk_j = scale ( sum_i dS_ij q_i + (sum_i dS_ij) u )       dvalue_j = sum_i P_ij do_i
+ *   dr_e = scale ( sum_{b,i} dS q_i + (sum dS) v )           along the diagonal j - shift - i = e
+ *   du = scale sum_j (sum_i dS_ij) k_j                       dv = scale sum_e (sum dS) r_e
+ *
+ * One kernel, two owners.  A block owns rows of k and value (KEYS), or rows of r (DISTANCES) for a
+ * group of streams, a warp 16 of them, and tiles of queries come by.  Scores are computed transposed,
+ * owned rows down and queries across, so that P and dS are at once left operands of the sums above.
+ * Of the two parts of S one is a direct product with the owned rows; the other belongs to rows that
+ * move along with the queries: a window of 32 rows for 16 queries, of r for KEYS (place j - i, so
+ * tiles go from the last query to the first), of k and value for DISTANCES (key i + e).  Its product
+ * is skewed down the columns: in the accumulator layout one shuffle an element between the lanes of a
+ * column.  Each owner sums over everything, in order: no atomics.  k, value and r are read through
+ * windows kept in registers (heads up to 64) that move on by one 16-row tile a step. */
+#include "ops/cuda/attn_tile.cuh"
+
+enum owner { KEYS, DISTANCES };
+
+template <int K, owner OWNER>
+struct plan {
+    enum {
+        IN_REGS = K <= 64, /* left operands stay in registers */
+        WARPS = K <= 64 ? 8 : 4,
+        THREADS = WARPS * LAM_WARP,
+        OWN = 16 * WARPS,
+        QUERIES = K <= 64 ? 64 : 32, /* of a tile, and rows of a chunk of the ring */
+        CHUNKS = OWN / QUERIES + 1,  /* that a tile's windows span */
+        SLOTS = OWNER == KEYS ? CHUNKS + 1 : 2 * CHUNKS,
+        PITCH = attn_tile<K>::PITCH,
+        MINE = 0, /* k or r; then value */
+        MINE2 = MINE + OWN * PITCH,
+        Q = OWNER == KEYS ? MINE2 + OWN * PITCH : MINE2,
+        DO = Q + 2 * QUERIES * PITCH,
+        RING = DO + 2 * QUERIES * PITCH, /* r or k; then value */
+        RING2 = RING + SLOTS * QUERIES * PITCH,
+        LSE2 = OWNER == KEYS ? RING2 : RING2 + SLOTS * QUERIES * PITCH,
+        DELTA = LSE2 + 2 * QUERIES * 4,
+        BIAS = DELTA + 2 * QUERIES * 4, /* of the ring's rows */
+        SUMS = BIAS + SLOTS * QUERIES * 4,
+        BYTES = SUMS + OWN * 4
+    };
+};
+
+/* What a block does: `steps` tiles of queries; step n of a stream uses chunks n .. n + CHUNKS - 1 of
+ * the ring, and every stream starts a fresh run of chunks. */
+struct task {
+    int h, stream, first; /* the first stream, the first owned row: a key, or a place */
+    int tile_lo, tile_hi; /* tiles of queries with something visible */
+    int steps;
+};
+
+struct step {
+    int stream, tile, chunk;
+    bool fresh; /* first of its stream */
+};
+
+template <int K, owner OWNER>
+static __device__ __forceinline__ step step_of(const task &w, int n)
+{
+    if (OWNER == KEYS)
+        return {w.stream, w.tile_hi - n, n, n == 0};
+    const int tiles = w.tile_hi - w.tile_lo + 1, stream = n / tiles, tile = n % tiles;
+    return {w.stream + stream, w.tile_lo + tile,
+            stream * (tiles + plan<K, OWNER>::CHUNKS - 1) + tile, tile == 0};
+}
+
+/* Copies what step n needs and the ones before it did not bring. */
+template <int K, owner OWNER>
+static __device__ __forceinline__ void fetch(const attn_call &c, const task &w, int n,
+                                             uint32_t room)
+{
+    typedef plan<K, OWNER> P;
+    const lam_attn &a = c.a;
+    const step s = step_of<K, OWNER>(w, n);
+    const size_t col = (size_t)w.h * K, row = ((size_t)s.stream * a.H + w.h);
+    const int i0 = s.tile * P::QUERIES;
+    const uint32_t stage = (uint32_t)(n % 2 * P::QUERIES);
+    attn_load_rows<K, P::QUERIES, P::THREADS>(
+        room + P::Q + stage * P::PITCH, attn_row<const lam_bf16>(a.q, a.ldq, s.stream, 0, col),
+        a.ldq, i0, 1, a.queries);
+    attn_load_rows<K, P::QUERIES, P::THREADS>(
+        room + P::DO + stage * P::PITCH, attn_row<const lam_bf16>(a.d_o, a.ldo, s.stream, 0, col),
+        a.ldo, i0, 1, a.queries);
+    attn_load_floats<P::QUERIES>(room + P::LSE2 + stage * 4, c.lse2 + row * c.q_pad, i0, 1,
+                                 c.q_pad);
+    attn_load_floats<P::QUERIES>(room + P::DELTA + stage * 4, c.delta + row * c.q_pad, i0, 1,
+                                 c.q_pad);
+    for (int x = s.fresh ? 0 : P::CHUNKS - 1; x < P::CHUNKS; x++) {
+        const uint32_t slot = (uint32_t)((s.chunk + x) % P::SLOTS * P::QUERIES);
+        if (OWNER == KEYS) { /* the lowest place belongs to the last query */
+            const int place = w.first - a.shift - (i0 + P::QUERIES - 1) + x * P::QUERIES;
+            attn_load_band<K, P::QUERIES, P::THREADS>(room + P::RING + slot * P::PITCH, c, w.h,
+                                                      place);
+            attn_load_floats<P::QUERIES>(room + P::BIAS + slot * 4,
+                                         c.r_bias + (size_t)w.h * a.r_rows,
+                                         a.r_zero + a.r_sign * place, a.r_sign, a.r_rows);
+        } else {
+            const int key = w.first + a.shift + i0 + x * P::QUERIES;
+            attn_load_rows<K, P::QUERIES, P::THREADS>(
+                room + P::RING + slot * P::PITCH,
+                attn_row<const lam_bf16>(a.k, a.ldk, s.stream, 0, col), a.ldk, key, 1, a.keys);
+            attn_load_rows<K, P::QUERIES, P::THREADS>(
+                room + P::RING2 + slot * P::PITCH,
+                attn_row<const lam_bf16>(a.value, a.ldk, s.stream, 0, col), a.ldk, key, 1, a.keys);
+            attn_load_floats<P::QUERIES>(room + P::BIAS + slot * 4, c.k_bias + row * a.keys, key, 1,
+                                         a.keys);
+        }
+    }
+}
+
+/* ---- the skew of columns --------------------------------------------------------------------- */
+
+/* Owned row 8 half + g and query 8 n + 2t + x of a step read row
+ *     KEYS       8 (half - n + 1) + g + 7 - (2t + x)      DISTANCES  8 (half + n) + g + 2t + x
+ * of the window: a lane of the same column, in this group of 8 rows or the next. */
+struct slide {
+    int lane[2]; /* by x */
+    bool next[2];
+};
+
+template <owner OWNER>
+static __device__ __forceinline__ slide slide_of(const attn_lanes &l)
+{
+    slide s;
+#pragma unroll
+    for (int x = 0; x < 2; x++) {
+        const int row = OWNER == KEYS ? l.g + 7 - 2 * l.t - x : l.g + 2 * l.t + x;
+        s.lane[x] = row % 8 * 4 + l.t;
+        s.next[x] = row >= 8;
+    }
+    return s;
+}
+
+/* s += the window's product, skewed.  w[tile][n]: rows 16 tile .. of the window, queries 8 n .. */
+template <owner OWNER>
+static __device__ __forceinline__ void add_skewed(float (&s)[2][4], const float (&w)[2][2][4],
+                                                  const slide &sl)
+{
+#pragma unroll
+    for (int n = 0; n < 2; n++)
+#pragma unroll
+        for (int x = 0; x < 2; x++) {
+            const int group = OWNER == KEYS ? 1 - n : n;
+            float moved[3];
+#pragma unroll
+            for (int y = 0; y < 3; y++)
+                moved[y] = __shfl_sync(ATTN_FULL_WARP,
+                                       w[(group + y) / 2][n][(group + y) % 2 * 2 + x], sl.lane[x]);
+            s[n][x] += sl.next[x] ? moved[1] : moved[0];
+            s[n][2 + x] += sl.next[x] ? moved[2] : moved[1];
+        }
+}
+
+/* A 16-row left operand: kept in registers, or loaded where it is used. */
+template <int K, bool IN_REGS>
+struct left {
+    uint32_t a[IN_REGS ? K / 16 : 1][4];
+    uint32_t rows;
+
+    __device__ __forceinline__ void set(uint32_t at, const attn_lanes &lanes)
+    {
+        rows = at;
+        if (IN_REGS)
+#pragma unroll
+            for (int kk = 0; kk < K / 16; kk++)
+                attn_load4(a[kk], at + (lanes.a ^ (uint32_t)(kk << 5)));
+    }
+
+    __device__ __forceinline__ const uint32_t (&at(int kk, const attn_lanes &lanes))[4]
+    {
+        if (IN_REGS)
+            return a[IN_REGS ? kk : 0];
+        attn_load4(a[0], rows + (lanes.a ^ (uint32_t)(kk << 5)));
+        return a[0];
+    }
+};
+
+/* The left operands and sums of a warp. */
+template <int K, owner OWNER>
+struct mine {
+    enum { IN_REGS = plan<K, OWNER>::IN_REGS };
+    left<K, IN_REGS> own;                              /* k or r */
+    left<K, OWNER == KEYS && IN_REGS> own2;            /* value (KEYS) */
+    left<K, IN_REGS> window[2];                        /* r or k */
+    left<K, OWNER == DISTANCES && IN_REGS> window2[2]; /* value (DISTANCES) */
+    float bias[2];                                     /* of the owned rows g, g + 8 */
+    float d[K / 8][4];                                 /* dk or dr */
+    float d2[OWNER == KEYS ? K / 8 : 1][4];            /* dvalue */
+    float sum[4];                                      /* of dS over queries */
+};
+
+/* What a pair of window tiles and a step of 16 queries need to know. */
+struct where {
+    uint32_t q, d_o; /* the step's 16 queries */
+    const float *lse2, *delta;
+    const float *bias[2]; /* of the window tiles */
+    int hidden;           /* some pairs are not visible */
+    int lo, hi;           /* visible iff lo <= (row - or + column) <= hi, see step16 */
+    int row_lo, row_hi;   /* owned rows that exist (KEYS) or are visible (DISTANCES) */
+};
+
+/* The scores of 16 owned rows and 16 queries, and dP - delta. */
+template <int K, owner OWNER>
+static __device__ __forceinline__ void
+score16(float (&s)[2][4], float (&dp)[2][4], mine<K, OWNER> &m,
+        left<K, mine<K, OWNER>::IN_REGS> &w0, left<K, mine<K, OWNER>::IN_REGS> &w1, int even,
+        const where &at, const slide &sl, const attn_lanes &lanes)
+{
+    float w[2][2][4];
+#pragma unroll
+    for (int n = 0; n < 2; n++)
+#pragma unroll
+        for (int x = 0; x < 4; x++) {
+            s[n][x] = m.bias[x / 2];
+            dp[n][x] = -at.delta[8 * n + 2 * lanes.t + x % 2];
+            w[0][n][x] = at.bias[0][lanes.g + x / 2 * 8];
+            w[1][n][x] = at.bias[1][lanes.g + x / 2 * 8];
+        }
+#pragma unroll
+    for (int kk = 0; kk < K / 16; kk++) {
+        uint32_t q[4];
+        attn_load4(q, at.q + (lanes.b ^ (uint32_t)(kk << 5)));
+#pragma unroll
+        for (int n = 0; n < 2; n++) {
+            attn_mma(s[n], m.own.at(kk, lanes), q[2 * n], q[2 * n + 1]);
+            attn_mma(w[0][n], w0.at(kk, lanes), q[2 * n], q[2 * n + 1]);
+            attn_mma(w[1][n], w1.at(kk, lanes), q[2 * n], q[2 * n + 1]);
+        }
+    }
+    add_skewed<OWNER>(s, w, sl);
+    float w2[2][2][4] = {};
+#pragma unroll
+    for (int kk = 0; kk < K / 16; kk++) {
+        uint32_t d_o[4];
+        attn_load4(d_o, at.d_o + (lanes.b ^ (uint32_t)(kk << 5)));
+#pragma unroll
+        for (int n = 0; n < 2; n++)
+            if (OWNER == KEYS) {
+                attn_mma(dp[n], m.own2.at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
+            } else {
+                attn_mma(w2[0][n], m.window2[even].at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
+                attn_mma(w2[1][n], m.window2[1 - even].at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
+            }
+    }
+    if (OWNER == DISTANCES)
+        add_skewed<OWNER>(dp, w2, sl);
+}
+
+/* One step of a warp: 16 owned rows, 16 queries.  `even` is the older of the two window tiles. */
+template <int K, owner OWNER>
+static __device__ __forceinline__ void step16(mine<K, OWNER> &m, int even, const where &at,
+                                              float scale2, const slide &sl,
+                                              const attn_lanes &lanes)
+{
+    float p[2][4], ds[2][4];
+    score16<K, OWNER>(p, ds, m, m.window[even], m.window[1 - even], even, at, sl, lanes);
+#pragma unroll
+    for (int n = 0; n < 2; n++)
+#pragma unroll
+        for (int x = 0; x < 4; x++) {
+            const int row = lanes.g + x / 2 * 8, column = 8 * n + 2 * lanes.t + x % 2;
+            p[n][x] = attn_exp2(fmaf(p[n][x], scale2, -at.lse2[column]));
+            if (at.hidden) {
+                const int place = OWNER == KEYS ? row - column : row + column;
+                if (place < at.lo || place > at.hi || row < at.row_lo || row > at.row_hi)
+                    p[n][x] = 0.0f;
+            }
+            ds[n][x] *= p[n][x];
+        }
+    uint32_t left_p[4], left_ds[4];
+#pragma unroll
+    for (int x = 0; x < 4; x++) {
+        left_p[x] = attn_pack(p[x / 2][x % 2 * 2], p[x / 2][x % 2 * 2 + 1]);
+        left_ds[x] = attn_pack(ds[x / 2][x % 2 * 2], ds[x / 2][x % 2 * 2 + 1]);
+    }
+    if constexpr (OWNER == KEYS)
+        attn_add_rows<K>(m.d2, left_p, at.d_o, lanes);
+    attn_add_rows<K>(m.d, left_ds, at.q, lanes);
+    attn_mma(m.sum, left_ds, 0x3f803f80u, 0x3f803f80u); /* times ones */
+}
+
+/* A tile of queries. */
+template <int K, owner OWNER>
+static __device__ __forceinline__ void visit(const attn_call &c, const task &w, int n,
+                                             mine<K, OWNER> &m, const slide &sl,
+                                             const attn_lanes &lanes)
+{
+    typedef plan<K, OWNER> P;
+    const lam_attn &a = c.a;
+    const int warp = (int)threadIdx.x / LAM_WARP;
+    const step s = step_of<K, OWNER>(w, n);
+    const int i0 = s.tile * P::QUERIES, row0 = w.first + 16 * warp;
+    where at;
+    if (OWNER == KEYS) {
+        const int low = row0 - a.shift - (i0 + P::QUERIES - 1), high = row0 + 15 - a.shift - i0;
+        if (low > c.e_hi || high < c.e_lo || row0 >= a.keys)
+            return;
+        at.hidden = low < c.e_lo || high > c.e_hi || row0 + 16 > a.keys;
+        at.row_lo = 0;
+        at.row_hi = a.keys - 1 - row0;
+    } else {
+        const int low = row0 + a.shift + i0, high = low + 15 + P::QUERIES - 1;
+        if (row0 > c.e_hi || row0 + 15 < c.e_lo || high < 0 || low >= a.keys)
+            return;
+        at.hidden = row0 < c.e_lo || row0 + 15 > c.e_hi || low < 0 || high >= a.keys;
+        at.row_lo = c.e_lo - row0;
+        at.row_hi = c.e_hi - row0;
+    }
+    const uint32_t room = attn_address(attn_room());
+    const float *floats = (const float *)(attn_room() + P::LSE2);
+    const float *biases = (const float *)(attn_room() + P::BIAS);
+    const float scale2 = (float)a.scale * CUDART_L2E_F;
+    const int base = s.chunk % P::SLOTS;
+#pragma unroll
+    for (int x = 0; x <= P::QUERIES / 16; x++) {
+        const int y = 16 * (warp + x); /* the window tile this step brings, counted in the ring */
+        const int slot = base + y / P::QUERIES;
+        const int row = (slot < P::SLOTS ? slot : slot - P::SLOTS) * P::QUERIES + y % P::QUERIES;
+        m.window[x % 2].set(room + P::RING + (uint32_t)(row * P::PITCH), lanes);
+        if (OWNER == DISTANCES)
+            m.window2[x % 2].set(room + P::RING2 + (uint32_t)(row * P::PITCH), lanes);
+        at.bias[0] = at.bias[1];
+        at.bias[1] = biases + row;
+        if (x == 0)
+            continue;
+        const int sub = OWNER == KEYS ? P::QUERIES / 16 - x : x - 1;
+        const int stage = n % 2 * P::QUERIES + 16 * sub;
+        at.q = room + P::Q + (uint32_t)(stage * P::PITCH);
+        at.d_o = room + P::DO + (uint32_t)(stage * P::PITCH);
+        at.lse2 = floats + stage;
+        at.delta = floats + 2 * P::QUERIES + stage;
+        if (OWNER == KEYS) {
+            at.lo = c.e_lo - (row0 - a.shift - i0 - 16 * sub);
+            at.hi = c.e_hi - (row0 - a.shift - i0 - 16 * sub);
+        } else {
+            at.lo = -(row0 + a.shift + i0 + 16 * sub);
+            at.hi = a.keys - 1 - (row0 + a.shift + i0 + 16 * sub);
+        }
+        step16<K, OWNER>(m, (x - 1) % 2, at, scale2, sl, lanes);
+    }
+}
+
+/* part[.] = scale * sum over the owned rows of (sum of dS) * row: this block's share of du or dv. */
+template <int K, owner OWNER>
+static __device__ __forceinline__ void weigh_own(float *part, float scale)
+{
+    typedef plan<K, OWNER> P;
+    const unsigned char *rows = attn_room() + P::MINE;
+    const float *sums = (const float *)(attn_room() + P::SUMS);
+    const int x = (int)threadIdx.x;
+    if (x >= K)
+        return;
+    float total = 0.0f;
+    for (int y = 0; y < P::OWN; y++)
+        total += sums[y] * lam_float(*(const lam_bf16 *)(rows + y * P::PITCH +
+                                                         ((x / 8 ^ y % 8) << 4) + x % 8 * 2));
+    part[x] = total * scale;
+}
+
+/* d += (sum of dS) * u, or v. */
+template <int K, owner OWNER>
+static __device__ __forceinline__ void add_bias_grad(mine<K, OWNER> &m, const float *bias,
+                                                     const attn_lanes &lanes)
+{
+    if (!bias)
+        return;
+#pragma unroll
+    for (int n = 0; n < K / 8; n++)
+#pragma unroll
+        for (int x = 0; x < 4; x++)
+            m.d[n][x] += m.sum[x] * bias[8 * n + 2 * lanes.t + x % 2];
+}
+
+static __device__ __forceinline__ void share_sums(float *sums, const float (&sum)[4], int warp,
+                                                  const attn_lanes &lanes)
+{
+    if (lanes.t == 0) {
+        sums[16 * warp + lanes.g] = sum[0];
+        sums[16 * warp + lanes.g + 8] = sum[2];
+    }
+}
+
+template <int K, owner OWNER>
+static __device__ __forceinline__ void walk(const attn_call &c, const task &w, mine<K, OWNER> &m,
+                                            const attn_lanes &lanes)
+{
+    typedef plan<K, OWNER> P;
+    const uint32_t room = attn_address(attn_room());
+    const uint32_t rows = room + (uint32_t)((int)threadIdx.x / LAM_WARP * 16 * P::PITCH);
+    const slide sl = slide_of<OWNER>(lanes);
+    if (w.steps > 0)
+        fetch<K, OWNER>(c, w, 0, room);
+    attn_copy_close();
+    for (int n = 0; n < w.steps; n++) {
+        attn_copy_wait<0>();
+        __syncthreads(); /* all have this step's tiles, and none reads the ones before any more */
+        if (n == 0) {
+            m.own.set(rows + P::MINE, lanes);
+            if (OWNER == KEYS)
+                m.own2.set(rows + P::MINE2, lanes);
+        }
+        if (n + 1 < w.steps)
+            fetch<K, OWNER>(c, w, n + 1, room);
+        attn_copy_close();
+        visit<K, OWNER>(c, w, n, m, sl, lanes);
+    }
+    attn_copy_wait<0>();
+}
+
+template <int K>
+static __global__ void __launch_bounds__(plan<K, KEYS>::THREADS) tile_bwd_kv(const attn_call c)
+{
+    typedef plan<K, KEYS> P;
+    const lam_attn &a = c.a;
+    const int warp = (int)threadIdx.x / LAM_WARP, b = (int)blockIdx.z;
+    const attn_lanes lanes = attn_lanes_of<K>((int)threadIdx.x % LAM_WARP);
+    task w;
+    w.h = (int)blockIdx.y;
+    w.stream = b;
+    w.first = (int)blockIdx.x * P::OWN;
+    const int last = min(w.first + P::OWN, a.keys) - 1;
+    w.tile_lo = max(0, w.first - a.shift - c.e_hi) / P::QUERIES;
+    const int i_hi = min(a.queries - 1, last - a.shift - c.e_lo);
+    w.tile_hi = i_hi < 0 ? -1 : i_hi / P::QUERIES;
+    w.steps = max(0, w.tile_hi - w.tile_lo + 1);
+
+    const size_t col = (size_t)w.h * K, stat = (size_t)b * a.H + w.h;
+    const uint32_t room = attn_address(attn_room());
+    attn_load_rows<K, P::OWN, P::THREADS>(
+        room + P::MINE, attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col), a.ldk, w.first, 1, a.keys);
+    attn_load_rows<K, P::OWN, P::THREADS>(room + P::MINE2,
+                                          attn_row<const lam_bf16>(a.value, a.ldk, b, 0, col),
+                                          a.ldk, w.first, 1, a.keys);
+    mine<K, KEYS> m = {};
+    const int row0 = w.first + 16 * warp;
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        if (row0 + lanes.g + 8 * half < a.keys)
+            m.bias[half] = c.k_bias[stat * a.keys + row0 + lanes.g + 8 * half];
+    walk<K, KEYS>(c, w, m, lanes);
+
+    share_sums((float *)(attn_room() + P::SUMS), m.sum, warp, lanes);
+    __syncthreads();
+    if (a.u)
+        weigh_own<K, KEYS>(c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K,
+                           (float)a.scale);
+    __syncthreads();
+    add_bias_grad<K, KEYS>(m, a.u ? (const float *)a.u + col : NULL, lanes);
+    unsigned char *out = attn_room() + 16 * warp * P::PITCH;
+    attn_store_tile<K>(out + P::MINE, m.d, (float)a.scale, (float)a.scale, lanes);
+    attn_store_tile<K>(out + P::MINE2, m.d2, 1.0f, 1.0f, lanes);
+    __syncwarp();
+    attn_write_rows<K>(attn_row<lam_bf16>(a.dk, a.ldk, b, row0, col), a.ldk, out + P::MINE,
+                       a.keys - row0, a.kv_add);
+    attn_write_rows<K>(attn_row<lam_bf16>(a.dvalue, a.ldk, b, row0, col), a.ldk, out + P::MINE2,
+                       a.keys - row0, a.kv_add);
+}
+
+/* Distances nearest to the query have most pairs, and they come last in order of place when causal. */
+template <int K>
+static __global__ void __launch_bounds__(plan<K, DISTANCES>::THREADS) tile_bwd_r(const attn_call c)
+{
+    typedef plan<K, DISTANCES> P;
+    const lam_attn &a = c.a;
+    const int warp = (int)threadIdx.x / LAM_WARP, group = (int)blockIdx.z;
+    const attn_lanes lanes = attn_lanes_of<K>((int)threadIdx.x % LAM_WARP);
+    const int tile = c.e_hi == 0 ? (int)(gridDim.x - 1 - blockIdx.x) : (int)blockIdx.x;
+    const int e_first = a.r_sign > 0 ? -a.r_zero : a.r_zero - (a.r_rows - 1);
+    task w;
+    w.h = (int)blockIdx.y;
+    w.stream = (int)((long)group * a.B / c.groups);
+    const int streams = (int)((long)(group + 1) * a.B / c.groups) - w.stream;
+    w.first = e_first + tile * P::OWN;
+    const int lo = max(w.first, c.e_lo), hi = min(w.first + P::OWN - 1, c.e_hi);
+    w.tile_lo = max(0, -a.shift - hi) / P::QUERIES;
+    const int i_hi = lo > hi ? -1 : min(a.queries - 1, a.keys - 1 - a.shift - lo);
+    w.tile_hi = i_hi < 0 ? -1 : i_hi / P::QUERIES;
+    w.steps = max(0, w.tile_hi - w.tile_lo + 1) * streams;
+
+    const size_t col = (size_t)w.h * K;
+    attn_load_band<K, P::OWN, P::THREADS>(attn_address(attn_room()) + P::MINE, c, w.h, w.first);
+    mine<K, DISTANCES> m = {};
+    int row[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        row[half] = a.r_zero + a.r_sign * (w.first + 16 * warp + lanes.g + 8 * half);
+        if (row[half] >= 0 && row[half] < a.r_rows)
+            m.bias[half] = c.r_bias[(size_t)w.h * a.r_rows + row[half]];
+    }
+    walk<K, DISTANCES>(c, w, m, lanes);
+
+    share_sums((float *)(attn_room() + P::SUMS), m.sum, warp, lanes);
+    __syncthreads();
+    if (a.v)
+        weigh_own<K, DISTANCES>(
+            c.dv_part + (((size_t)group * gridDim.x + blockIdx.x) * a.H + w.h) * K, (float)a.scale);
+    add_bias_grad<K, DISTANCES>(m, a.v ? (const float *)a.v + col : NULL, lanes);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        if (row[half] < 0 || row[half] >= a.r_rows)
+            continue;
+        float *out = c.dr_part + ((size_t)group * a.r_rows + row[half]) * a.H * K + col;
+#pragma unroll
+        for (int n = 0; n < K / 8; n++)
+            *(float2 *)(out + 8 * n + 2 * lanes.t) = make_float2(
+                m.d[n][2 * half] * (float)a.scale, m.d[n][2 * half + 1] * (float)a.scale);
+    }
+}
+
+/* dr = the sum of the groups, rounded once. */
+static __global__ void sum_groups(lam_bf16 *dr, size_t ldr, const float *part, int groups, int rows,
+                                  int width)
+{
+    const int x = 8 * (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
+    if (x >= width)
+        return;
+    lam_f8 sum = {};
+    for (int g = 0; g < groups; g++) {
+        const lam_f8 more = lam_load8(part + ((size_t)g * rows + row) * width + x);
+#pragma unroll
+        for (int y = 0; y < 8; y++)
+            sum.v[y] += more.v[y];
+    }
+    lam_store8(dr + (size_t)row * ldr + x, sum);
+}
+
+template <int K>
+static void launch_kv(lam_cuda_dev *dev, const attn_call *c)
+{
+    typedef plan<K, KEYS> P;
+    const lam_attn *a = &c->a;
+    const int tiles = lam_cuda_ceil(a->keys, P::OWN), width = a->H * K;
+    const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)a->B);
+    attn_launch(dev, "attn_bwd", tile_bwd_kv<K>, grid, P::THREADS, P::BYTES, *c);
+    if (a->u && a->du)
+        lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, a->B * tiles, width);
+}
+
+template <int K>
+static void launch_r(lam_cuda_dev *dev, const attn_call *c)
+{
+    typedef plan<K, DISTANCES> P;
+    const lam_attn *a = &c->a;
+    const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K, threads = 64;
+    const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
+    attn_launch(dev, "attn_bwd", tile_bwd_r<K>, grid, P::THREADS, P::BYTES, *c);
+    attn_launch(dev, "attn_bwd", sum_groups,
+                dim3((unsigned)lam_cuda_ceil(width, 8 * threads), (unsigned)a->r_rows), threads, 0,
+                (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows, width);
+    if (a->v && a->dv)
+        lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);
+}
+
+void lam_cuda_attn_tile_bwd_kv(lam_cuda_dev *dev, const attn_call *c)
+{
+    switch (c->a.K) {
+    case 32:
+        return launch_kv<32>(dev, c);
+    case 48:
+        return launch_kv<48>(dev, c);
+    case 64:
+        return launch_kv<64>(dev, c);
+    case 80:
+        return launch_kv<80>(dev, c);
+    case 96:
+        return launch_kv<96>(dev, c);
+    case 128:
+        return launch_kv<128>(dev, c);
+    }
+}
+
+void lam_cuda_attn_tile_bwd_r(lam_cuda_dev *dev, const attn_call *c)
+{
+    switch (c->a.K) {
+    case 32:
+        return launch_r<32>(dev, c);
+    case 48:
+        return launch_r<48>(dev, c);
+    case 64:
+        return launch_r<64>(dev, c);
+    case 80:
+        return launch_r<80>(dev, c);
+    case 96:
+        return launch_r<96>(dev, c);
+    case 128:
+        return launch_r<128>(dev, c);
+    }
+}

@@ -1,0 +1,257 @@
+/* cuda/attn_fwd.cu -- relative-position attention forward on tensor cores (Eq. 2, 6, 9, 12).
+ *
+ * One block owns QUERIES queries of one stream and head and walks over tiles of KEYS keys: content
+ * scores, positional scores of the tile's band (attn_tile.cuh), online softmax in base 2, weighted
+ * sum; the next tiles are copied meanwhile.  Scores never leave registers.  When the keys move on by
+ * a tile the band of distances does too, so r is a ring: each of its rows is copied once per block.
+ *
+ * A warp owns 16 * MT queries.  q + u and q + v are formed once, rounded to bf16, and kept as left
+ * operands.  Every mode is an interval of places (attn_int.cuh); tiles inside it need no masks. */
+#include "ops/cuda/attn_tile.cuh"
+
+enum { WARPS = 4, THREADS = WARPS * LAM_WARP, KEYS = 64 };
+
+template <int K>
+struct plan {
+    enum {
+        MT = K <= 64 ? 2 : 1,
+        ROWS = 16 * MT, /* queries of a warp */
+        QUERIES = ROWS * WARPS,
+        RING = 256, /* >= QUERIES + 2 * KEYS */
+        PITCH = attn_tile<K>::PITCH,
+        Q = 0,
+        KEY = Q + QUERIES * PITCH,
+        VALUE = KEY + 2 * KEYS * PITCH,
+        BAND = VALUE + 2 * KEYS * PITCH,
+        BYTES = BAND + RING * PITCH
+    };
+};
+
+/* The running softmax of a warp's rows: row g of row-tile m at [m][0], row g + 8 at [m][1]. */
+template <int K>
+struct state {
+    float o[plan<K>::MT][K / 8][4];
+    float top[plan<K>::MT][2];   /* largest score so far, before the scale */
+    float total[plan<K>::MT][2]; /* this lane's share of the sum */
+};
+
+/* Scores that are not visible become -infinity; lo and hi are the keys row g of row-tile 0 sees. */
+template <int MT>
+static __device__ __forceinline__ void hide(float (&s)[MT][KEYS / 8][4], int lo, int hi, int end,
+                                            int t)
+{
+#pragma unroll
+    for (int m = 0; m < MT; m++)
+#pragma unroll
+        for (int n = 0; n < KEYS / 8; n++)
+#pragma unroll
+            for (int x = 0; x < 4; x++) {
+                const int key = 8 * n + 2 * t + x % 2, row = 16 * m + x / 2 * 8;
+                if (key < lo + row || key > hi + row || key >= end)
+                    s[m][n][x] = -CUDART_INF_F;
+            }
+}
+
+/* One tile's step of the online softmax; leaves the weights in s. */
+template <int K>
+static __device__ __forceinline__ void soften(state<K> &st, float (&s)[plan<K>::MT][KEYS / 8][4],
+                                              float scale2)
+{
+#pragma unroll
+    for (int m = 0; m < plan<K>::MT; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float top = st.top[m][half];
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; n++)
+                top = fmaxf(top, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
+            top = fmaxf(top, __shfl_xor_sync(ATTN_FULL_WARP, top, 1));
+            top = fmaxf(top, __shfl_xor_sync(ATTN_FULL_WARP, top, 2));
+            /* A row that has seen nothing yet: 2^(-infinity - 0) = 0, not 2^(inf - inf). */
+            const float base = top == -CUDART_INF_F ? 0.0f : top * scale2;
+            const float shrink = attn_exp2(st.top[m][half] * scale2 - base);
+            float sum = 0.0f;
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; n++)
+#pragma unroll
+                for (int x = 2 * half; x < 2 * half + 2; x++) {
+                    s[m][n][x] = attn_exp2(fmaf(s[m][n][x], scale2, -base));
+                    sum += s[m][n][x];
+                }
+            st.total[m][half] = st.total[m][half] * shrink + sum;
+            st.top[m][half] = top;
+#pragma unroll
+            for (int n = 0; n < K / 8; n++) {
+                st.o[m][n][2 * half] *= shrink;
+                st.o[m][n][2 * half + 1] *= shrink;
+            }
+        }
+}
+
+template <int K>
+static __device__ __forceinline__ void weigh(state<K> &st,
+                                             const float (&s)[plan<K>::MT][KEYS / 8][4],
+                                             uint32_t values, const attn_lanes &lanes)
+{
+    enum { MT = plan<K>::MT };
+#pragma unroll
+    for (int kk = 0; kk < KEYS / 16; kk++) {
+        uint32_t p[MT][4];
+#pragma unroll
+        for (int m = 0; m < MT; m++)
+#pragma unroll
+            for (int x = 0; x < 4; x++)
+                p[m][x] =
+                    attn_pack(s[m][2 * kk + x / 2][x % 2 * 2], s[m][2 * kk + x / 2][x % 2 * 2 + 1]);
+#pragma unroll
+        for (int pair = 0; pair < K / 16; pair++) {
+            uint32_t v[4];
+            attn_load4_t(v, values + (uint32_t)(16 * kk * attn_tile<K>::PITCH) +
+                                (lanes.a ^ (uint32_t)(pair << 5)));
+#pragma unroll
+            for (int m = 0; m < MT; m++) {
+                attn_mma(st.o[m][2 * pair], p[m], v[0], v[1]);
+                attn_mma(st.o[m][2 * pair + 1], p[m], v[2], v[3]);
+            }
+        }
+    }
+}
+
+/* Divides by the sums and writes o and lse. */
+template <int K>
+static __device__ __forceinline__ void finish(const attn_call &c, state<K> &st, int b, int h,
+                                              int first, unsigned char *room,
+                                              const attn_lanes &lanes)
+{
+    const lam_attn &a = c.a;
+#pragma unroll
+    for (int m = 0; m < plan<K>::MT; m++) {
+        const int row = first + 16 * m;
+        float over[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float total = st.total[m][half];
+            total += __shfl_xor_sync(ATTN_FULL_WARP, total, 1);
+            total += __shfl_xor_sync(ATTN_FULL_WARP, total, 2);
+            over[half] = total > 0.0f ? 1.0f / total : 0.0f;
+            const int i = row + lanes.g + 8 * half;
+            if (lanes.t == 0 && i < a.queries)
+                *attn_row<float>(a.lse, (size_t)a.H, b, i, (size_t)h) =
+                    total > 0.0f ? st.top[m][half] * (float)a.scale + logf(total) : -CUDART_INF_F;
+        }
+        attn_store_tile<K>(room + 16 * m * attn_tile<K>::PITCH, st.o[m], over[0], over[1], lanes);
+        __syncwarp();
+        attn_write_rows<K>(attn_row<lam_bf16>(a.o, a.ldo, b, row, (size_t)h * K), a.ldo,
+                           room + 16 * m * attn_tile<K>::PITCH, a.queries - row, false);
+    }
+}
+
+template <int K>
+static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
+{
+    typedef plan<K> P;
+    const lam_attn &a = c.a;
+    /* Later queries of a causal call see more keys: longest work first. */
+    const int tile = c.e_hi == 0 ? (int)(gridDim.x - 1 - blockIdx.x) : (int)blockIdx.x;
+    const int h = (int)blockIdx.y, b = (int)blockIdx.z, i0 = tile * P::QUERIES;
+    const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
+    const attn_lanes lanes = attn_lanes_of<K>(lane);
+    const attn_skew skew = attn_skew_of(lane);
+    const uint32_t room = attn_address(attn_room());
+    const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, (size_t)h * K);
+    const lam_bf16 *value = attn_row<const lam_bf16>(a.value, a.ldk, b, 0, (size_t)h * K);
+    const float scale2 = (float)a.scale * CUDART_L2E_F;
+
+    const int i_end = min(i0 + P::QUERIES, a.queries);
+    const int key_lo = max(0, a.shift + i0 + c.e_lo) / KEYS * KEYS;
+    const int key_hi = min(a.keys - 1, a.shift + i_end - 1 + c.e_hi);
+    const int tiles = key_hi < key_lo ? 0 : (key_hi - key_lo) / KEYS + 1;
+    const int e0 = key_lo - a.shift - (i0 + P::QUERIES - 1); /* the place of row 0 of the ring */
+
+    attn_load_rows<K, P::QUERIES, THREADS>(
+        room + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, (size_t)h * K), a.ldq, i0, 1,
+        a.queries);
+    if (tiles > 0) {
+        if (a.r)
+            attn_load_band<K, P::QUERIES + KEYS, THREADS>(room + P::BAND, c, h, e0);
+        attn_load_rows<K, KEYS, THREADS>(room + P::KEY, k, a.ldk, key_lo, 1, a.keys);
+        attn_load_rows<K, KEYS, THREADS>(room + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
+    }
+    attn_copy_close();
+    attn_copy_wait<0>();
+    __syncthreads();
+
+    uint32_t qu[P::MT][K / 16][4], qv[P::MT][K / 16][4];
+    const int row0 = warp * P::ROWS;
+#pragma unroll
+    for (int m = 0; m < P::MT; m++) {
+        const uint32_t rows = room + P::Q + (uint32_t)((row0 + 16 * m) * P::PITCH);
+        attn_load_biased<K>(qu[m], rows, a.u ? (const float *)a.u + h * K : NULL, lanes);
+        attn_load_biased<K>(qv[m], rows, a.v ? (const float *)a.v + h * K : NULL, lanes);
+    }
+    state<K> st = {};
+#pragma unroll
+    for (int m = 0; m < P::MT; m++)
+        st.top[m][0] = st.top[m][1] = -CUDART_INF_F;
+
+    for (int t = 0; t < tiles; t++) {
+        const int j0 = key_lo + t * KEYS;
+        const uint32_t stage = (uint32_t)(t % 2 * KEYS * P::PITCH);
+        if (t > 0) {
+            attn_copy_wait<0>();
+            __syncthreads(); /* all have this tile, and none reads the one before it any more */
+        }
+        if (t + 1 < tiles) {
+            const uint32_t next = (uint32_t)((t + 1) % 2 * KEYS * P::PITCH);
+            const int fresh = (t * KEYS + P::QUERIES + KEYS) % P::RING;
+            attn_load_rows<K, KEYS, THREADS>(room + P::KEY + next, k, a.ldk, j0 + KEYS, 1, a.keys);
+            if (a.r)
+                attn_load_band<K, KEYS, THREADS>(room + P::BAND + (uint32_t)(fresh * P::PITCH), c,
+                                                 h, e0 + t * KEYS + P::QUERIES + KEYS);
+            attn_load_rows<K, KEYS, THREADS>(room + P::VALUE + next, value, a.ldk, j0 + KEYS, 1,
+                                             a.keys);
+        }
+        attn_copy_close();
+
+        const int at = a.shift + i0 + row0; /* where the warp's first query stands */
+        if (j0 + KEYS - 1 - at < c.e_lo || j0 - (at + P::ROWS - 1) > c.e_hi)
+            continue;
+        float s[P::MT][KEYS / 8][4] = {};
+        if (a.r)
+            attn_band_scores<K, P::MT, KEYS, P::RING>(
+                s, qv, room + P::BAND, t * KEYS + P::QUERIES - P::ROWS - row0, lanes, skew);
+        attn_scores<K, P::MT, KEYS>(s, qu, room + P::KEY + stage, lanes);
+        if (j0 - (at + P::ROWS - 1) < c.e_lo || j0 + KEYS - 1 - at > c.e_hi || j0 + KEYS > a.keys)
+            hide<P::MT>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0, a.keys - j0,
+                        lanes.t);
+        soften<K>(st, s, scale2);
+        weigh<K>(st, s, room + P::VALUE + stage, lanes);
+    }
+    finish<K>(c, st, b, h, i0 + row0, attn_room() + P::Q + row0 * P::PITCH, lanes);
+}
+
+template <int K>
+static void launch(lam_cuda_dev *dev, const attn_call *c)
+{
+    const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
+    const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
+    attn_launch(dev, "attn_fwd", tile_fwd<K>, grid, THREADS, plan<K>::BYTES, *c);
+}
+
+void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c)
+{
+    switch (c->a.K) {
+    case 32:
+        return launch<32>(dev, c);
+    case 48:
+        return launch<48>(dev, c);
+    case 64:
+        return launch<64>(dev, c);
+    case 80:
+        return launch<80>(dev, c);
+    case 96:
+        return launch<96>(dev, c);
+    case 128:
+        return launch<128>(dev, c);
+    }
+}

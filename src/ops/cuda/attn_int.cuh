@@ -1,0 +1,100 @@
+/* cuda/attn_int.cuh -- what the files of the attention share: the call as kernels see it.
+ *
+ * Two implementations stand behind the two entry points of attn.cu:
+ *   attn_simt*.cu  plain loops over ACT = float or bf16, any shape and option: verification, odd cases
+ *   attn_fwd.cu, attn_bwd_*.cu  tiles on tensor cores: bf16, head widths that are multiples of 16
+ * With e = j - shift - i, the place of a key seen from its query, every mode is one interval:
+ * a pair is visible iff e_lo <= e <= e_hi, and row(i,j) = r_zero + r_sign * e (ops/attn.h). */
+#ifndef LAM_OPS_CUDA_ATTN_INT_CUH
+#define LAM_OPS_CUDA_ATTN_INT_CUH
+
+#include "ops/cuda/cuda_int.cuh"
+
+struct attn_call {
+    lam_attn a;
+    int e_lo, e_hi;
+    lam_cuda_mask mask;
+    int aligned; /* rows of all ACT operands begin on 16-byte borders */
+
+    /* Backward only; all in scratch. */
+    int q_pad;     /* queries rounded up to whole tiles: the row length of the next two */
+    float *delta;  /* [B][H][q_pad]  do . o - dlse; 0 beyond the queries */
+    float *lse2;   /* [B][H][q_pad]  log2(e) * lse; +infinity for a query that sees nothing */
+    float *k_bias; /* [B][H][keys]   u . k_j */
+    float *r_bias; /* [H][r_rows]    v . r + rbias */
+    float *k_sum;  /* [B][H][keys]   sum of dS over queries   (simt) */
+    float *r_sum;  /* [H][r_rows]    sum of dS over a distance (simt) */
+    float *du_part, *dv_part; /* [parts][H][K] */
+    float *dr_part;           /* [groups][r_rows][H * K] */
+    int groups;               /* of streams, each with its own sum of dr */
+};
+
+enum {
+    ATTN_Q_TILE = 64,   /* q_pad is a multiple of it */
+    ATTN_OWN = 128,     /* keys or distances of a block of the backward, heads up to 64 wide */
+    ATTN_OWN_WIDE = 64, /* the same for wider heads */
+    ATTN_CHUNKS = 64    /* partial sums of du and dv (simt) */
+};
+
+static inline int attn_own(int K)
+{
+    return K <= 64 ? ATTN_OWN : ATTN_OWN_WIDE;
+}
+
+/* Groups of streams whose dr is summed apart, so that enough blocks run. */
+static inline int attn_groups(int B, int H, int K, int r_rows)
+{
+    const int blocks = H * lam_cuda_ceil(r_rows, attn_own(K));
+    const int want = lam_cuda_ceil(512, blocks);
+    return want < B ? want : B;
+}
+
+template <typename... P, typename... A>
+static void attn_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P...), dim3 grid,
+                        int threads, size_t shared, A... args)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = dev->stream;
+    cudaError_t error = cudaSuccess;
+    if (shared > 48 * 1024)
+        error = cudaFuncSetAttribute((const void *)kernel,
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (error == cudaSuccess)
+        error = cudaLaunchKernelEx(&config, kernel, args...);
+    if (error != cudaSuccess)
+        lam_cuda_note(dev, op, error);
+}
+
+/* Row `row` of stream b of a view of T, at head h. */
+template <typename T>
+static __device__ __forceinline__ T *attn_row(lam_view view, size_t ld, int b, int row, size_t col)
+{
+    return (T *)view.p + (size_t)b * view.step + (size_t)row * ld + col;
+}
+
+/* ---- the pieces attn.cu puts together -------------------------------------------------------- */
+
+/* delta, lse2, k_bias and r_bias. */
+void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c);
+
+/* out[x] += the sum over p of part[p][x], p = 0 .. parts - 1, in a fixed order: du and dv. */
+void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width);
+
+void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c);
+void lam_cuda_attn_simt_bwd(lam_cuda_dev *dev, const attn_call *c);
+
+/* Head widths the tiles are built for. */
+static inline bool attn_tiled_width(int K)
+{
+    return K == 32 || K == 48 || K == 64 || K == 80 || K == 96 || K == 128;
+}
+
+void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c);
+void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c);  /* dq */
+void lam_cuda_attn_tile_bwd_kv(lam_cuda_dev *dev, const attn_call *c); /* dk, dvalue, du */
+void lam_cuda_attn_tile_bwd_r(lam_cuda_dev *dev, const attn_call *c);  /* dr, dv */
+
+#endif

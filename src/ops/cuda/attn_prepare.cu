@@ -1,0 +1,156 @@
+/* cuda/attn_prepare.cu -- the numbers per row that the attention's backward needs before it starts,
+ * and the last sum of du and dv after it.
+ *
+ *   delta  = do . o - dlse          so that dS = P (dP - delta)
+ *   lse2   = log2(e) lse            so that P = 2^(S log2(e) - lse2)
+ *   k_bias = u . k_j, r_bias = v . r + rbias      S = scale (q . k + k_bias + q . r + r_bias)
+ * The last line lets kernels that stream over queries use q as it is: neither q + u nor q + v is
+ * rounded to bf16, and one tile of q serves both products.  A query that sees no key gets
+ * lse2 = +infinity: its P is 0 wherever it is recomputed; so do the rows that fill up the last tile.
+ *
+ * Bandwidth-bound: LANES lanes share a row of one head, neighbours in memory are neighbours here. */
+#include "ops/cuda/attn_int.cuh"
+#include "ops/cuda/attn_ptx.cuh"
+
+#include <math_constants.h>
+
+enum { THREADS = 256, LANES = 8 };
+
+static __device__ __forceinline__ float lanes_sum(float x)
+{
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+/* The dot product of two rows; ok = 0: of nothing. */
+template <typename T, typename U>
+static __device__ __forceinline__ float dot(const attn_call &c, const T *x, const U *y, bool ok,
+                                            bool y_aligned)
+{
+    const int K = c.a.K;
+    float sum = 0.0f;
+    for (int n = 8 * ((int)threadIdx.x % LANES); ok && n < K; n += 8 * LANES) {
+        const lam_f8 f = lam_load8_n(x + n, K - n, c.aligned);
+        const lam_f8 g = lam_load8_n(y + n, K - n, y_aligned);
+#pragma unroll
+        for (int m = 0; m < 8; m++)
+            sum += f.v[m] * g.v[m];
+    }
+    return lanes_sum(sum);
+}
+
+template <typename T>
+static __device__ void query_row(const attn_call &c, size_t item, bool lead)
+{
+    const lam_attn &a = c.a;
+    const int h = (int)(item % a.H), i = (int)(item / a.H % c.q_pad);
+    const int b = (int)(item / a.H / c.q_pad);
+    const bool ok = b < a.B && i < a.queries;
+    const size_t col = (size_t)h * a.K, stat = (size_t)i * a.H + h;
+    const float sum = dot(c, attn_row<const T>(a.o, a.ldo, b, i, col),
+                          attn_row<const T>(a.d_o, a.ldo, b, i, col), ok, c.aligned);
+    if (!lead || b >= a.B)
+        return;
+    float delta = 0.0f, lse2 = CUDART_INF_F;
+    if (ok) {
+        const float lse = ((const float *)a.lse.p)[(size_t)b * a.lse.step + stat];
+        delta = sum;
+        if (a.dlse.p)
+            delta -= ((const float *)a.dlse.p)[(size_t)b * a.dlse.step + stat];
+        if (lse > -CUDART_INF_F)
+            lse2 = lse * CUDART_L2E_F;
+    }
+    const size_t at = ((size_t)b * a.H + h) * c.q_pad + i;
+    c.delta[at] = delta;
+    if (c.lse2)
+        c.lse2[at] = lse2;
+}
+
+template <typename T>
+static __device__ void key_row(const attn_call &c, size_t item, bool lead)
+{
+    const lam_attn &a = c.a;
+    const int h = (int)(item % a.H), j = (int)(item / a.H % a.keys);
+    const int b = (int)(item / a.H / a.keys);
+    const size_t col = (size_t)h * a.K;
+    const float sum = dot(c, attn_row<const T>(a.k, a.ldk, b, j, col), (const float *)a.u + col,
+                          b < a.B && a.u, false);
+    if (lead && b < a.B)
+        c.k_bias[((size_t)b * a.H + h) * a.keys + j] = sum;
+}
+
+template <typename T>
+static __device__ void distance_row(const attn_call &c, size_t item, bool lead)
+{
+    const lam_attn &a = c.a;
+    const int h = (int)(item % a.H), row = (int)(item / a.H);
+    const size_t col = (size_t)h * a.K;
+    const bool ok = row < a.r_rows;
+    const float sum = dot(c, (const T *)a.r + (size_t)row * a.ldr + col, (const float *)a.v + col,
+                          ok && a.v && a.r, false);
+    if (lead && ok)
+        c.r_bias[(size_t)h * a.r_rows + row] =
+            sum + (a.rbias ? ((const float *)a.rbias)[(size_t)row * a.H + h] : 0.0f);
+}
+
+/* y chooses the kind of row. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) prepare(const attn_call c)
+{
+    const size_t item = ((size_t)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    const bool lead = threadIdx.x % LANES == 0;
+    if (blockIdx.y == 0)
+        query_row<T>(c, item, lead);
+    else if (blockIdx.y == 1)
+        key_row<T>(c, item, lead);
+    else
+        distance_row<T>(c, item, lead);
+}
+
+void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
+{
+    const lam_attn *a = &c->a;
+    const size_t H = (size_t)a->H, B = (size_t)a->B;
+    size_t items = B * H * (size_t)c->q_pad;
+    unsigned kinds = 1;
+    if (c->k_bias) {
+        const size_t keys = B * H * (size_t)a->keys, rows = H * (size_t)(a->r ? a->r_rows : 0);
+        items = keys > items ? keys : items;
+        items = rows > items ? rows : items;
+        kinds = a->r ? 3 : 2;
+    }
+    const dim3 grid((unsigned)((items * LANES + THREADS - 1) / THREADS), kinds);
+    if (dev->bf16)
+        attn_launch(dev, "attn_bwd", prepare<lam_bf16>, grid, THREADS, 0, *c);
+    else
+        attn_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
+}
+
+enum { LINES = 8 };
+
+/* Line y of a block adds every LINES-th part, then the lines are added in order. */
+static __global__ void __launch_bounds__(LINES *LAM_WARP)
+    fold(float *out, const float *part, int parts, int width)
+{
+    float *sums = (float *)attn_room();
+    const int lane = (int)threadIdx.x % LAM_WARP, line = (int)threadIdx.x / LAM_WARP;
+    const int x = (int)blockIdx.x * LAM_WARP + lane;
+    float sum = 0.0f;
+    for (int p = line; x < width && p < parts; p += LINES)
+        sum += part[(size_t)p * width + x];
+    sums[line * LAM_WARP + lane] = sum;
+    __syncthreads();
+    if (line != 0 || x >= width)
+        return;
+    for (int y = 1; y < LINES; y++)
+        sum += sums[y * LAM_WARP + lane];
+    out[x] += sum;
+}
+
+void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width)
+{
+    attn_launch(dev, "attn_bwd", fold, dim3((unsigned)lam_cuda_ceil(width, LAM_WARP)),
+                LINES * LAM_WARP, LINES * LAM_WARP * sizeof(float), out, part, parts, width);
+}
