@@ -248,25 +248,6 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
         note_if(dev, "zero", cudaMemsetAsync(dst, 0, bytes, dev->stream));
 }
 
-/* Until attn.cu brings its own (issue 5), attention fails, and says so. */
-extern "C" __attribute__((weak)) void lam_cuda_attn_fwd(lam_dev *dev, const lam_attn *a)
-{
-    (void)a;
-    lam_cuda_note_text(lam_cuda(dev), "attn_fwd", "is not written yet");
-}
-
-extern "C" __attribute__((weak)) void lam_cuda_attn_bwd(lam_dev *dev, const lam_attn *a)
-{
-    (void)a;
-    lam_cuda_note_text(lam_cuda(dev), "attn_bwd", "is not written yet");
-}
-
-__attribute__((weak)) size_t lam_cuda_attn_scratch(const lam_work *largest)
-{
-    (void)largest;
-    return 0;
-}
-
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
