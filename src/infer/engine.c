@@ -1,0 +1,58 @@
+/* engine.c -- see engine.h. */
+#include "infer/engine.h"
+
+#include "core/file.h"
+#include "model/folder.h"
+
+#include <stdlib.h>
+
+static lam_status load(lam_engine *e, const char *dir)
+{
+    char folder[4096], path[4200];
+    LAM_TRY(lam_folder_find(folder, sizeof folder, dir));
+    LAM_TRY(lam_folder_load(&e->model, folder, e->dev));
+    LAM_TRY(lam_path_join(path, sizeof path, folder, "vocab.json"));
+    LAM_TRY(lam_vocab_load(&e->vocab, path));
+    if (lam_vocab_size(e->vocab) != e->model->cfg.n_token)
+        return lam_fail(LAM_ERR_FORMAT, "%s: has %d symbols, the model has %d", path,
+                        lam_vocab_size(e->vocab), e->model->cfg.n_token);
+    return LAM_OK;
+}
+
+lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev)
+{
+    *out = NULL;
+    lam_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
+    e->dev = dev;
+    const lam_status status = load(e, dir);
+    if (status != LAM_OK) {
+        lam_engine_close(e);
+        return status;
+    }
+    *out = e;
+    return LAM_OK;
+}
+
+void lam_engine_close(lam_engine *e)
+{
+    if (!e)
+        return;
+    lam_vocab_free(e->vocab);
+    lam_model_free(e->model);
+    free(e);
+}
+
+int32_t lam_engine_start_token(const lam_engine *e)
+{
+    static const char *const beginnings[] = {"\n", " ", "_"};
+    if (lam_vocab_eos(e->vocab) >= 0)
+        return lam_vocab_eos(e->vocab);
+    for (int i = 0; i < 3; i++) {
+        const int32_t id = lam_vocab_find(e->vocab, beginnings[i], 1);
+        if (id >= 0)
+            return id;
+    }
+    return 0;
+}

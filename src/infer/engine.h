@@ -1,0 +1,22 @@
+/* engine.h -- a loaded model with its device and its vocabulary: what sessions run on. */
+#ifndef LAM_INFER_ENGINE_H
+#define LAM_INFER_ENGINE_H
+
+#include "data/vocab.h"
+#include "model/model.h"
+
+typedef struct lam_engine {
+    lam_dev *dev; /* kept */
+    lam_model *model;
+    lam_vocab *vocab;
+} lam_engine;
+
+/* Loads a model or run folder.  `dev` is kept and must outlive the engine.  The vocabulary must be as large
+ * as the model's. */
+lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev);
+void lam_engine_close(lam_engine *engine); /* NULL is fine */
+
+/* What a text without a beginning begins with: <eos> for words, else a newline, a blank, or type 0. */
+int32_t lam_engine_start_token(const lam_engine *engine);
+
+#endif

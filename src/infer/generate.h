@@ -1,0 +1,44 @@
+/* generate.h -- continuing a prompt: several samples side by side, each streamed as it is drawn. */
+#ifndef LAM_INFER_GENERATE_H
+#define LAM_INFER_GENERATE_H
+
+#include "infer/engine.h"
+#include "infer/sampler.h"
+
+typedef enum lam_finish {
+    LAM_FINISH_LENGTH, /* as many tokens as asked for */
+    LAM_FINISH_STOP,   /* a stop string */
+    LAM_FINISH_BREAK   /* the callback said so */
+} lam_finish;
+
+typedef struct lam_generated {
+    int sample;
+    int32_t token;
+    double logprob;
+    const char *text; /* `size` bytes that may be shown now, whole characters */
+    size_t size;
+    bool last; /* of this sample; token is -1 when only held-back text remained */
+    lam_finish finish;
+} lam_generated;
+
+/* Called for every token of every sample, in time order; a non-zero return ends the generation. */
+typedef int lam_generate_sink(void *user, const lam_generated *g);
+
+typedef struct lam_generate_options {
+    int samples;
+    int tokens;         /* at most, for each sample */
+    int prompt_segment; /* segment length for the prompt; 0: the model's tgt_len */
+    int refresh; /* segment length for new tokens: the memory is refreshed this often; 0: same */
+    int mem_len; /* 0: the model's */
+    lam_sampler_options sampler;
+    const char *const *stops;
+    int n_stops;
+    lam_generate_sink *sink;
+    void *user;
+} lam_generate_options;
+
+/* Continues prompt[n]; an empty prompt begins with the engine's start token. */
+lam_status lam_generate(const lam_engine *engine, const int32_t *prompt, size_t n,
+                        const lam_generate_options *options);
+
+#endif
