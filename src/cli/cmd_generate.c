@@ -1,0 +1,241 @@
+/* cmd_generate.c -- `lamemo generate`: continue a prompt. */
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/prompt.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+#include "core/log.h"
+#include "infer/generate.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct generate_options {
+    const char *model, *prompt;
+    lam_device_options device;
+    int tokens, samples, refresh, prompt_segment, mem_len;
+    double temp, top_p, min_p, repeat_penalty;
+    int top_k, repeat_last;
+    int64_t seed;
+    lam_string_list stop;
+    bool echo, logprobs, json;
+} generate_options;
+
+static const lam_option options[] = {
+    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(generate_options, model),
+     .help = "Model or run folder."},
+    {"prompt", 'p', "TEXT", LAM_OPT_STRING, offsetof(generate_options, prompt), "",
+     .shown = "a new line", .help = "Text to continue; @FILE reads a file, - standard input."},
+    {"tokens", 'n', "N", LAM_OPT_INT, offsetof(generate_options, tokens), "256", .max = 1 << 30,
+     .aliases = "predict", .help = "Tokens to generate."},
+    {"samples", 0, "S", LAM_OPT_INT, offsetof(generate_options, samples), "1", .min = 1,
+     .max = 4096, .help = "Continuations, computed side by side."},
+    {"stop", 0, "TEXT", LAM_OPT_STRINGS, offsetof(generate_options, stop),
+     .help = "End a sample before this text; may be repeated."},
+    {.type = LAM_OPT_GROUP, .help = "Sampling"},
+    {"temp", 0, "T", LAM_OPT_DOUBLE, offsetof(generate_options, temp), "1", .max = 100,
+     .aliases = "temperature", .help = "Temperature; 0 always takes the most likely token."},
+    {"top-k", 'k', "K", LAM_OPT_INT, offsetof(generate_options, top_k), "0", .max = 1 << 24,
+     .help = "Draw from the K most likely tokens; 0 is off."},
+    {"top-p", 0, "P", LAM_OPT_DOUBLE, offsetof(generate_options, top_p), "0.95", .max = 1,
+     .help = "Draw from the fewest tokens that together have this probability; 1 is off."},
+    {"min-p", 0, "P", LAM_OPT_DOUBLE, offsetof(generate_options, min_p), "0", .max = 1,
+     .help = "Leave out tokens less likely than P times the most likely one."},
+    {"repeat-penalty", 0, "X", LAM_OPT_DOUBLE, offsetof(generate_options, repeat_penalty), "1",
+     .min = 0.01, .max = 100, .help = "Make recent tokens less likely; 1 is off."},
+    {"repeat-last", 0, "N", LAM_OPT_INT, offsetof(generate_options, repeat_last), "64",
+     .max = 1 << 20, .help = "How many recent tokens the penalty looks at."},
+    {"seed", 's', "S", LAM_OPT_INT64, offsetof(generate_options, seed), "42",
+     .help = "Seed of the draws; the same seed gives the same text."},
+    {.type = LAM_OPT_GROUP, .help = "Memory"},
+    {"refresh", 0, "N", LAM_OPT_INT, offsetof(generate_options, refresh), "0", .max = LAM_MAX_LEN,
+     .shown = "the model's tgt_len",
+     .help = "Refresh the memory every N new tokens; 1 does it after each, as the authors do."},
+    {"prompt-len", 0, "N", LAM_OPT_INT, offsetof(generate_options, prompt_segment), "0",
+     .max = LAM_MAX_LEN, .shown = "the model's tgt_len", .aliases = "tgt-len",
+     .help = "Segment length for the prompt."},
+    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(generate_options, mem_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the model's", .help = "Memory length."},
+    {.type = LAM_OPT_GROUP, .help = "Output"},
+    {"echo", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, echo),
+     .help = "Print the prompt too."},
+    {"logprobs", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, logprobs),
+     .help = "With --json: token ids and their log-probabilities."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, json),
+     .help = "Print one JSON object per sample when all are done."},
+    {.type = LAM_OPT_GROUP, .help = "Machine"},
+    LAM_DEVICE_OPTIONS(generate_options, device, "auto"),
+    {0},
+};
+
+/* What has been generated of one sample; only the first is streamed. */
+typedef struct story {
+    char *text;
+    size_t size, cap;
+    json_t *tokens, *logprobs;
+    lam_finish finish;
+} story;
+
+typedef struct output {
+    const generate_options *o;
+    story *stories;
+    int64_t tokens;
+    lam_status status;
+} output;
+
+static lam_status keep_text(story *s, const char *text, size_t size)
+{
+    if (s->size + size + 1 > s->cap) {
+        const size_t cap = 2 * (s->size + size) + 256;
+        char *p = realloc(s->text, cap);
+        if (!p)
+            return lam_fail(LAM_ERR_MEMORY, "generate: no memory for %zu bytes of text", cap);
+        s->text = p;
+        s->cap = cap;
+    }
+    memcpy(s->text + s->size, text, size);
+    s->size += size;
+    s->text[s->size] = '\0';
+    return LAM_OK;
+}
+
+static int on_token(void *user, const lam_generated *g)
+{
+    output *out = user;
+    story *s = &out->stories[g->sample];
+    const bool stream = !out->o->json && out->o->samples == 1;
+    if (g->last)
+        s->finish = g->finish;
+    if (g->token >= 0) {
+        out->tokens++;
+        if (s->tokens) {
+            json_array_append_new(s->tokens, json_integer(g->token));
+            json_array_append_new(s->logprobs, json_real(g->logprob));
+        }
+    }
+    if (stream) {
+        fwrite(g->text, 1, g->size, stdout);
+        fflush(stdout);
+    } else {
+        out->status = keep_text(s, g->text, g->size);
+    }
+    return out->status != LAM_OK || lam_stop_signal() != 0 || ferror(stdout);
+}
+
+static lam_status print_story(const generate_options *o, const story *s, int i, const char *prompt)
+{
+    static const char *const reasons[] = {"length", "stop", "interrupted"};
+    if (!o->json) {
+        printf("--- sample %d of %d\n%s%s\n", i + 1, o->samples, o->echo ? prompt : "",
+               s->text ? s->text : "");
+        return LAM_OK;
+    }
+    json_t *root = json_pack("{s:i, s:s, s:s}", "index", i, "text", s->text ? s->text : "",
+                             "finish_reason", reasons[s->finish]);
+    if (root && s->tokens) {
+        json_object_set(root, "tokens", s->tokens);
+        json_object_set(root, "token_logprobs", s->logprobs);
+    }
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "generate: cannot be written as JSON");
+    json_dumpf(root, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(root);
+    return LAM_OK;
+}
+
+static lam_status continue_prompt(const lam_engine *engine, const generate_options *o,
+                                  const char *text, size_t size)
+{
+    output out = {.o = o, .stories = calloc((size_t)o->samples, sizeof *out.stories)};
+    int32_t *ids = NULL;
+    size_t n = 0;
+    lam_status status = out.stories ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "generate: no memory");
+    for (int i = 0; i < o->samples && status == LAM_OK && o->logprobs; i++) {
+        out.stories[i].tokens = json_array();
+        out.stories[i].logprobs = json_array();
+    }
+    if (status == LAM_OK)
+        status = lam_vocab_encode(engine->vocab, &ids, &n, text, size);
+    if (status == LAM_OK && o->echo && !o->json && o->samples == 1)
+        fputs(text, stdout);
+    const double start = lam_clock();
+    if (status == LAM_OK)
+        status = lam_generate(engine, ids, n,
+                              &(lam_generate_options){.samples = o->samples,
+                                                      .tokens = o->tokens,
+                                                      .prompt_segment = o->prompt_segment,
+                                                      .refresh = o->refresh,
+                                                      .mem_len = o->mem_len,
+                                                      .sampler = {.temperature = o->temp,
+                                                                  .top_k = o->top_k,
+                                                                  .top_p = o->top_p,
+                                                                  .min_p = o->min_p,
+                                                                  .repeat_penalty =
+                                                                      o->repeat_penalty,
+                                                                  .repeat_last = o->repeat_last,
+                                                                  .seed = (uint64_t)o->seed},
+                                                      .stops = o->stop.v,
+                                                      .n_stops = o->stop.n,
+                                                      .sink = on_token,
+                                                      .user = &out});
+    if (status == LAM_OK)
+        status = out.status;
+    if (status == LAM_OK && !o->json && o->samples == 1)
+        putchar('\n');
+    for (int i = 0; i < o->samples && status == LAM_OK && (o->json || o->samples > 1); i++)
+        status = print_story(o, &out.stories[i], i, text);
+    if (status == LAM_OK)
+        lam_log(LAM_LOG_DEBUG, "%lld tokens, %.1f a second", (long long)out.tokens,
+                (double)out.tokens / (lam_clock() - start));
+    for (int i = 0; out.stories && i < o->samples; i++) {
+        free(out.stories[i].text);
+        json_decref(out.stories[i].tokens);
+        json_decref(out.stories[i].logprobs);
+    }
+    free(out.stories);
+    free(ids);
+    if (status == LAM_OK && lam_stop_signal() != 0)
+        return lam_fail(LAM_ERR_INTERRUPTED, "interrupted");
+    return status;
+}
+
+static lam_status run(const lam_args *args)
+{
+    const generate_options *o = args->options;
+    lam_dev *dev = NULL;
+    lam_engine *engine = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    if (!o->model)
+        return lam_fail(LAM_ERR_ARG, "--model is missing");
+    LAM_TRY(lam_prompt_read(&text, &size, o->prompt));
+    lam_status status = lam_device_open(&dev, &o->device);
+    if (status == LAM_OK)
+        status = lam_engine_open(&engine, o->model, dev);
+    if (status == LAM_OK)
+        status = continue_prompt(engine, o, text, size);
+    lam_engine_close(engine);
+    if (dev)
+        dev->ops->close(dev);
+    free(text);
+    return status;
+}
+
+const lam_command lam_command_generate = {
+    .name = "generate",
+    .summary = "continue a prompt",
+    .description =
+        "Continues a prompt with a trained model and prints the text as it is drawn. The prompt may "
+        "have any length: it runs through the model in whole segments and is remembered by the "
+        "model's memory; new tokens are computed one by one with cached keys and values, with the "
+        "results of the segment-parallel forward.",
+    .options = options,
+    .options_size = sizeof(generate_options),
+    .examples = "lamemo generate --model runs/tiny --prompt \"In the beginning\" -n 200\n"
+                "# four samples, cooler, from a file\n"
+                "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",
+    .run = run,
+};

@@ -1,0 +1,12 @@
+/* prompt.h -- a text given on the command line: itself, @FILE, or - for standard input. */
+#ifndef LAM_CLI_PROMPT_H
+#define LAM_CLI_PROMPT_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+/* The text is owned by the caller (free) and ends with a NUL.  At most 1 GiB. */
+lam_status lam_prompt_read(char **text, size_t *size, const char *argument);
+
+#endif
