@@ -146,59 +146,81 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
     return LAM_OK;
 }
 
+static lam_generate_options request(const generate_options *o, output *out)
+{
+    return (lam_generate_options){.samples = o->samples,
+                                  .tokens = o->tokens,
+                                  .prompt_segment = o->prompt_segment,
+                                  .refresh = o->refresh,
+                                  .mem_len = o->mem_len,
+                                  .sampler = {.temperature = o->temp,
+                                              .top_k = o->top_k,
+                                              .top_p = o->top_p,
+                                              .min_p = o->min_p,
+                                              .repeat_penalty = o->repeat_penalty,
+                                              .repeat_last = o->repeat_last,
+                                              .seed = (uint64_t)o->seed},
+                                  .stops = o->stop.v,
+                                  .n_stops = o->stop.n,
+                                  .sink = on_token,
+                                  .user = out};
+}
+
+static lam_status open_stories(output *out)
+{
+    out->stories = calloc((size_t)out->o->samples, sizeof *out->stories);
+    if (!out->stories)
+        return lam_fail(LAM_ERR_MEMORY, "generate: no memory for %d samples", out->o->samples);
+    for (int i = 0; i < out->o->samples && out->o->logprobs; i++) {
+        out->stories[i].tokens = json_array();
+        out->stories[i].logprobs = json_array();
+    }
+    return LAM_OK;
+}
+
+static void close_stories(output *out)
+{
+    for (int i = 0; out->stories && i < out->o->samples; i++) {
+        free(out->stories[i].text);
+        json_decref(out->stories[i].tokens);
+        json_decref(out->stories[i].logprobs);
+    }
+    free(out->stories);
+}
+
+/* Runs the generation and prints what was not streamed. */
+static lam_status tell(const lam_engine *engine, output *out, const char *text, size_t size)
+{
+    const generate_options *o = out->o;
+    const bool stream = !o->json && o->samples == 1;
+    const lam_generate_options wanted = request(o, out);
+    int32_t *ids = NULL;
+    size_t n = 0;
+    LAM_TRY(lam_vocab_encode(engine->vocab, &ids, &n, text, size));
+    if (stream && o->echo)
+        fputs(text, stdout);
+    const double start = lam_clock();
+    lam_status status = lam_generate(engine, ids, n, &wanted);
+    free(ids);
+    LAM_TRY(status);
+    LAM_TRY(out->status);
+    lam_log(LAM_LOG_DEBUG, "%lld tokens, %.1f a second", (long long)out->tokens,
+            (double)out->tokens / (lam_clock() - start));
+    if (stream)
+        putchar('\n');
+    for (int i = 0; i < o->samples && !stream; i++)
+        LAM_TRY(print_story(o, &out->stories[i], i, text));
+    return lam_stop_signal() == 0 ? LAM_OK : lam_fail(LAM_ERR_INTERRUPTED, "interrupted");
+}
+
 static lam_status continue_prompt(const lam_engine *engine, const generate_options *o,
                                   const char *text, size_t size)
 {
-    output out = {.o = o, .stories = calloc((size_t)o->samples, sizeof *out.stories)};
-    int32_t *ids = NULL;
-    size_t n = 0;
-    lam_status status = out.stories ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "generate: no memory");
-    for (int i = 0; i < o->samples && status == LAM_OK && o->logprobs; i++) {
-        out.stories[i].tokens = json_array();
-        out.stories[i].logprobs = json_array();
-    }
+    output out = {.o = o};
+    lam_status status = open_stories(&out);
     if (status == LAM_OK)
-        status = lam_vocab_encode(engine->vocab, &ids, &n, text, size);
-    if (status == LAM_OK && o->echo && !o->json && o->samples == 1)
-        fputs(text, stdout);
-    const double start = lam_clock();
-    if (status == LAM_OK)
-        status = lam_generate(engine, ids, n,
-                              &(lam_generate_options){.samples = o->samples,
-                                                      .tokens = o->tokens,
-                                                      .prompt_segment = o->prompt_segment,
-                                                      .refresh = o->refresh,
-                                                      .mem_len = o->mem_len,
-                                                      .sampler = {.temperature = o->temp,
-                                                                  .top_k = o->top_k,
-                                                                  .top_p = o->top_p,
-                                                                  .min_p = o->min_p,
-                                                                  .repeat_penalty =
-                                                                      o->repeat_penalty,
-                                                                  .repeat_last = o->repeat_last,
-                                                                  .seed = (uint64_t)o->seed},
-                                                      .stops = o->stop.v,
-                                                      .n_stops = o->stop.n,
-                                                      .sink = on_token,
-                                                      .user = &out});
-    if (status == LAM_OK)
-        status = out.status;
-    if (status == LAM_OK && !o->json && o->samples == 1)
-        putchar('\n');
-    for (int i = 0; i < o->samples && status == LAM_OK && (o->json || o->samples > 1); i++)
-        status = print_story(o, &out.stories[i], i, text);
-    if (status == LAM_OK)
-        lam_log(LAM_LOG_DEBUG, "%lld tokens, %.1f a second", (long long)out.tokens,
-                (double)out.tokens / (lam_clock() - start));
-    for (int i = 0; out.stories && i < o->samples; i++) {
-        free(out.stories[i].text);
-        json_decref(out.stories[i].tokens);
-        json_decref(out.stories[i].logprobs);
-    }
-    free(out.stories);
-    free(ids);
-    if (status == LAM_OK && lam_stop_signal() != 0)
-        return lam_fail(LAM_ERR_INTERRUPTED, "interrupted");
+        status = tell(engine, &out, text, size);
+    close_stories(&out);
     return status;
 }
 
@@ -228,7 +250,8 @@ const lam_command lam_command_generate = {
     .name = "generate",
     .summary = "continue a prompt",
     .description =
-        "Continues a prompt with a trained model and prints the text as it is drawn. The prompt may "
+        "Continues a prompt with a trained model and prints the text as it is drawn. The prompt "
+        "may "
         "have any length: it runs through the model in whole segments and is remembered by the "
         "model's memory; new tokens are computed one by one with cached keys and values, with the "
         "results of the segment-parallel forward.",

@@ -7,6 +7,8 @@
 /* clang-format off */
 const lam_command *const lam_commands[] = {
     &lam_command_prepare,
+    &lam_command_generate,
+    &lam_command_score,
     &lam_command_info,
     &lam_command_bench,
     &lam_command_verify,

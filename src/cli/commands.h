@@ -5,6 +5,8 @@
 #include "cli/options.h"
 
 extern const lam_command lam_command_prepare;
+extern const lam_command lam_command_generate;
+extern const lam_command lam_command_score;
 extern const lam_command lam_command_info;
 extern const lam_command lam_command_bench;
 extern const lam_command lam_command_verify;
