@@ -44,7 +44,8 @@ typedef struct lam_config {
     int clamp_len;   /* <= 0: off */
     int same_length; /* 0 or 1, as are the next two */
     int pre_lnorm;
-    int tie_weight; /* output weights are the input embeddings */
+    int tie_weight;   /* output weights are the input embeddings */
+    int init_uniform; /* 0: normal with init_std, 1: uniform in +-init_range */
 
     int n_cutoffs, cutoffs[LAM_MAX_CUTOFFS]; /* adaptive input and softmax */
     int div_val;
@@ -57,7 +58,6 @@ typedef struct lam_config {
     lam_window window;
     double interp_eps; /* eps of Eq. 11, relative to the larger sum */
 
-    int init_uniform; /* 0: normal with init_std, 1: uniform in +-init_range */
     double init_std, init_range, proj_init_std;
 } lam_config;
 

@@ -4,7 +4,8 @@
  * learning rate) load; keys we know must have the right type. */
 #include "nn/config.h"
 
-#include <jansson.h>
+#include "io/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,10 +132,8 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
 
 lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label)
 {
-    json_error_t error;
-    json_t *root = json_loads(json, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        return lam_fail(LAM_ERR_FORMAT, "%s: line %d: %s", label, error.line, error.text);
+    json_t *root = NULL;
+    LAM_TRY(lam_json_parse(&root, label, json, strlen(json)));
     const lam_status status = read_object(cfg, root, label);
     json_decref(root);
     LAM_TRY(status);
@@ -161,7 +160,9 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
     bad |= json_object_set_new(root, "tie_projs", ties);
     bad |= json_object_set_new(root, "alpha", json_string(alpha_names[cfg->alpha]));
     bad |= json_object_set_new(root, "window", json_string(window_names[cfg->window]));
-    *json = bad ? NULL : json_dumps(root, JSON_INDENT(2));
+    *json = NULL;
+    const lam_status status = bad ? lam_fail(LAM_ERR_MEMORY, "config.json: no memory")
+                                  : lam_json_text(json, NULL, root, JSON_INDENT(2));
     json_decref(root);
-    return *json ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "config.json: no memory");
+    return status;
 }
