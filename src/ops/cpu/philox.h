@@ -44,7 +44,7 @@ LAM_INLINE uint64_t lam_mask_block(size_t row, size_t width)
     return (uint64_t)row * ((width + 7) / 8);
 }
 
-/* --- a vector of 64-bit lanes, and the four things done with it --------------------------------- */
+/* A vector of 64-bit lanes, and the four things done with it. */
 
 #if defined(__AVX512BW__)
 typedef __m512i lam_lanes;
@@ -88,8 +88,6 @@ LAM_INLINE lam_philox_lanes lam_philox_run(const lam_mask *m, lam_lanes counter)
     }
     return (lam_philox_lanes){{x0, x1, x2, x3}};
 }
-
-/* --- the mask ----------------------------------------------------------------------------------- */
 
 /* Bit i says whether element 8 * block + i is kept, 0 <= i < 64. */
 LAM_INLINE uint64_t lam_mask_bits(const lam_mask *m, uint64_t block)

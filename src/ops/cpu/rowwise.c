@@ -1,302 +1,15 @@
-/* cpu/rowwise.c -- residual + LayerNorm, ReLU's gradient, dropout, copies and column sums.
+/* cpu/rowwise.c -- ReLU's gradient, dropout, copies and column sums; LayerNorm is next door.
  *
- * ref/rowwise.c says what is computed.  Here a row is walked in strips of sixteen columns, and rows
- * are dealt to threads in chunks.  A sum over rows is taken chunk by chunk into scratch, then the
- * chunks are added in order, so its bits depend on the shape alone. */
-#include "core/arena.h"
-#include "ops/cpu/cpu.h"
+ * ref/rowwise.c says what is computed.  Rows are dealt to threads, and sums over rows are taken, as
+ * chunks.h says, so that no bit depends on the number of threads. */
+#include "ops/cpu/chunks.h"
 #include "ops/cpu/philox.h"
-
-enum {
-    MIN_CHUNK = 32,  /* rows: fewer would make the partial sums dearer than the work */
-    MAX_CHUNKS = 64, /* bounds scratch; more threads than this stay idle in column sums */
-    MAX_SUMS = 3     /* dgain, dshift, dbias */
-};
-
-/* --- cutting rows into chunks, and sums over rows ----------------------------------------------- */
-
-typedef struct chunks {
-    size_t rows, size, n;
-} chunks;
-
-static chunks chunks_of(size_t rows)
-{
-    const size_t even = (rows + MAX_CHUNKS - 1) / MAX_CHUNKS;
-    const size_t size = even > MIN_CHUNK ? even : MIN_CHUNK;
-    return (chunks){rows, size, (rows + size - 1) / size};
-}
-
-static size_t chunk_end(chunks c, size_t i)
-{
-    return (i + 1) * c.size < c.rows ? (i + 1) * c.size : c.rows;
-}
-
-/* Partial sums: one line of floats per chunk and sum, each on cache lines of its own. */
-static size_t line_of(size_t width)
-{
-    const size_t per = LAM_ALIGN / sizeof(float);
-    return (width + per - 1) / per * per;
-}
 
 size_t lam_cpu_rowwise_scratch(const lam_work *largest)
 {
-    return (size_t)MAX_CHUNKS * MAX_SUMS * line_of((size_t)largest->width) * sizeof(float);
+    return (size_t)LAM_MAX_CHUNKS * LAM_MAX_SUMS * lam_line_of((size_t)largest->width) *
+           sizeof(float);
 }
-
-static float *partial_sums(const lam_cpu_dev *dev, chunks c, size_t sums, size_t width)
-{
-    return lam_cpu_scratch(dev, c.n * sums * line_of(width) * sizeof(float));
-}
-
-/* out += the partial sums, chunk after chunk; line `which` of `sums` in each. */
-static void fold(float *out, const float *partial, chunks c, size_t which, size_t sums,
-                 size_t width)
-{
-    for (size_t i = 0; i < c.n; i++) {
-        const float *line = partial + (i * sums + which) * line_of(width);
-        for (size_t j = 0; j < width; j++)
-            out[j] += line[j];
-    }
-}
-
-static void clear_padding(float *row, size_t width, size_t ld)
-{
-    if (row && ld > width)
-        memset(row + width, 0, (ld - width) * sizeof *row);
-}
-
-/* --- residual and LayerNorm, forward ------------------------------------------------------------ */
-
-/* n of sixteen columns of s = x + drop(add + bias); returns them (zero beyond n). */
-LAM_INLINE lam_f16v residual_strip(float *s, const float *x, const float *add, const float *bias,
-                                   float scale, uint64_t bits, size_t n)
-{
-    lam_f16v y = lam_load_n(add, n);
-    if (bias)
-        y += lam_load_n(bias, n);
-    y = lam_fma(lam_keep16(y, bits), lam_splat(scale), lam_load_n(x, n));
-    lam_store_n(s, y, n);
-    return y;
-}
-
-/* A whole row of it; returns the sum of s over the row. */
-static float residual(const lam_norm *a, const lam_mask *mask, float *s, const float *x,
-                      const float *add, size_t row)
-{
-    const size_t width = (size_t)a->width;
-    const uint64_t block = lam_mask_block(row, width);
-    const float *bias = a->bias, scale = mask->scale;
-    lam_f16v sum = lam_splat(0.0f);
-    uint64_t bits = 0;
-    size_t i = 0;
-    for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        bits = lam_mask_next(mask, bits, block, i);
-        sum += residual_strip(s + i, x + i, add + i, bias ? bias + i : NULL, scale, bits, LAM_VEC);
-    }
-    if (i < width) {
-        bits = lam_mask_next(mask, bits, block, i);
-        sum +=
-            residual_strip(s + i, x + i, add + i, bias ? bias + i : NULL, scale, bits, width - i);
-    }
-    clear_padding(s, width, (size_t)a->ld);
-    return lam_sum16(sum);
-}
-
-static float sum_of(const float *s, size_t width)
-{
-    lam_f16v sum = lam_splat(0.0f);
-    size_t i = 0;
-    for (; i + LAM_VEC <= width; i += LAM_VEC)
-        sum += lam_load(s + i);
-    return lam_sum16(sum + lam_load_n(s + i, width - i));
-}
-
-/* sum (s - mean)^2: a second pass, because s^2 - mean^2 would cancel. */
-static float squares_of(const float *s, size_t width, float mean)
-{
-    lam_f16v sum = lam_splat(0.0f);
-    size_t i = 0;
-    for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        const lam_f16v d = lam_load(s + i) - mean;
-        sum = lam_fma(d, d, sum);
-    }
-    float rest = 0.0f;
-    for (; i < width; i++)
-        rest += (s[i] - mean) * (s[i] - mean);
-    return lam_sum16(sum) + rest;
-}
-
-static void normalise(const lam_norm *a, float *y, const float *s, float sum, size_t row)
-{
-    const size_t width = (size_t)a->width;
-    const float *gain = a->gain, *shift = a->shift;
-    const float mean = sum / (float)width;
-    const float rstd = 1.0f / sqrtf(squares_of(s, width, mean) / (float)width + (float)a->eps);
-    ((float *)a->mean)[row] = mean;
-    ((float *)a->rstd)[row] = rstd;
-#pragma omp simd
-    for (size_t i = 0; i < width; i++)
-        y[i] = (s[i] - mean) * rstd * gain[i] + shift[i];
-    clear_padding(y, width, (size_t)a->ld);
-}
-
-void lam_cpu_norm_fwd(lam_dev *dev, const lam_norm *a)
-{
-    const lam_cpu_dev *cpu = lam_cpu(dev);
-    assert(a->width >= 1 && a->ld >= a->width);
-    const size_t ld = (size_t)a->ld, rows = (size_t)a->rows, all = rows * (size_t)a->blocks;
-    const size_t width = (size_t)a->width;
-    const lam_mask mask = lam_mask_make(&a->drop);
-
-#pragma omp parallel for num_threads(lam_cpu_team(cpu, all *ld)) schedule(static)
-    for (size_t row = 0; row < all; row++) {
-        const float *x = lam_cpu_row(a->x, ld, row / rows, row % rows), *s = x;
-        float *y = lam_cpu_row(a->y, ld, row / rows, row % rows), sum = 0.0f;
-        if (a->add) {
-            float *to = a->gain ? (float *)a->sum + row * ld : y;
-            sum = residual(a, &mask, to, x, (const float *)a->add + row * ld, row);
-            s = to;
-        } else if (a->gain) {
-            sum = sum_of(x, width);
-        } else {
-            memmove(y, x, width * sizeof *y);
-            clear_padding(y, width, ld);
-        }
-        if (a->gain)
-            normalise(a, y, s, sum, row);
-    }
-}
-
-/* --- backward ----------------------------------------------------------------------------------- */
-
-/* One row: pointers NULL where there is nothing to read or write. */
-typedef struct norm_row {
-    const float *s, *dy, *dsum;
-    float *dx, *dadd;
-    float *dgain, *dshift, *dbias; /* partial sums of the chunk */
-    float mean, rstd;
-    float g, gx; /* means of dy * gain and of dy * gain * xhat */
-    uint64_t block;
-} norm_row;
-
-/* fwd was xhat = (s - mean) rstd;  y = xhat gain + shift. */
-static void norm_means(norm_row *r, const float *gain, size_t width)
-{
-    const float *s = r->s, *dy = r->dy, mean = r->mean, rstd = r->rstd;
-    float *dgain = r->dgain, *dshift = r->dshift;
-    lam_f16v g = lam_splat(0.0f), gx = g;
-    float rest_g = 0.0f, rest_gx = 0.0f;
-    size_t i = 0;
-    for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        const lam_f16v d = lam_load(dy + i), dg = d * lam_load(gain + i);
-        const lam_f16v xhat = (lam_load(s + i) - mean) * rstd;
-        g += dg;
-        gx = lam_fma(dg, xhat, gx);
-        lam_store(dgain + i, lam_fma(d, xhat, lam_load(dgain + i)));
-        lam_store(dshift + i, lam_load(dshift + i) + d);
-    }
-    for (; i < width; i++) {
-        const float xhat = (s[i] - mean) * rstd;
-        rest_g += dy[i] * gain[i];
-        rest_gx += dy[i] * gain[i] * xhat;
-        dgain[i] += dy[i] * xhat;
-        dshift[i] += dy[i];
-    }
-    r->g = (lam_sum16(g) + rest_g) / (float)width;
-    r->gx = (lam_sum16(gx) + rest_gx) / (float)width;
-}
-
-/* n of sixteen columns of
- *   ds = rstd (dy gain - mean(dy gain) - xhat mean(dy gain xhat)) + dsum, or dy + dsum;
- * fwd was s = x + drop(add + bias): so dx = ds, and dadd = dbias = ds under the same mask.
- * All is read before it is written, because dx may be dy or dsum. */
-LAM_INLINE void spread_strip(const norm_row *r, const float *gain, float scale, uint64_t bits,
-                             size_t i, size_t n)
-{
-    lam_f16v ds = lam_load_n(r->dy + i, n);
-    if (gain) {
-        const lam_f16v xhat = (lam_load_n(r->s + i, n) - r->mean) * r->rstd;
-        ds = (lam_fma(ds, lam_load_n(gain + i, n), -xhat * r->gx) - r->g) * r->rstd;
-    }
-    if (r->dsum)
-        ds += lam_load_n(r->dsum + i, n);
-    if (r->dx)
-        lam_store_n(r->dx + i, ds, n);
-    const lam_f16v masked = lam_keep16(ds * scale, bits);
-    if (r->dadd)
-        lam_store_n(r->dadd + i, masked, n);
-    if (r->dbias)
-        lam_store_n(r->dbias + i, lam_load_n(r->dbias + i, n) + masked, n);
-}
-
-static void spread(const norm_row *r, const lam_norm *a, const lam_mask *mask)
-{
-    const size_t width = (size_t)a->width;
-    uint64_t bits = 0;
-    size_t i = 0;
-    for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        bits = lam_mask_next(mask, bits, r->block, i);
-        spread_strip(r, a->gain, mask->scale, bits, i, LAM_VEC);
-    }
-    if (i < width) {
-        bits = lam_mask_next(mask, bits, r->block, i);
-        spread_strip(r, a->gain, mask->scale, bits, i, width - i);
-    }
-    clear_padding(r->dx, width, (size_t)a->ld);
-    clear_padding(r->dadd, width, (size_t)a->ld);
-}
-
-/* `sums` are the chunk's three lines. */
-static norm_row norm_row_at(const lam_norm *a, float *sums, size_t row)
-{
-    const size_t ld = (size_t)a->ld, width = (size_t)a->width, line = line_of(width);
-    const size_t b = row / (size_t)a->rows, t = row % (size_t)a->rows;
-    norm_row r = {.dy = lam_cpu_row(a->dy, ld, b, t),
-                  .dsum = lam_cpu_row(a->dsum, ld, b, t),
-                  .dx = lam_cpu_row(a->dx, ld, b, t),
-                  .block = lam_mask_block(row, width)};
-    if (a->add) {
-        r.dadd = a->dadd ? (float *)a->dadd + row * ld : NULL;
-        r.dbias = a->dbias ? sums + 2 * line : NULL;
-    }
-    if (a->gain) {
-        r.s = a->add ? (const float *)a->sum + row * ld : lam_cpu_row(a->x, ld, b, t);
-        r.mean = ((const float *)a->mean)[row];
-        r.rstd = ((const float *)a->rstd)[row];
-        r.dgain = sums;
-        r.dshift = sums + line;
-    }
-    return r;
-}
-
-void lam_cpu_norm_bwd(lam_dev *dev, const lam_norm *a)
-{
-    const lam_cpu_dev *cpu = lam_cpu(dev);
-    const size_t width = (size_t)a->width, all = (size_t)a->rows * (size_t)a->blocks;
-    const lam_mask mask = lam_mask_make(&a->drop);
-    const chunks c = chunks_of(all);
-    float *partial = partial_sums(cpu, c, MAX_SUMS, width);
-
-#pragma omp parallel for num_threads(lam_cpu_team(cpu, all *width)) schedule(static)
-    for (size_t i = 0; i < c.n; i++) {
-        float *sums = partial + i * MAX_SUMS * line_of(width);
-        memset(sums, 0, MAX_SUMS * line_of(width) * sizeof *sums);
-        for (size_t row = i * c.size; row < chunk_end(c, i); row++) {
-            norm_row r = norm_row_at(a, sums, row);
-            if (a->gain)
-                norm_means(&r, a->gain, width);
-            spread(&r, a, &mask);
-        }
-    }
-    if (a->gain) {
-        fold(a->dgain, partial, c, 0, MAX_SUMS, width);
-        fold(a->dshift, partial, c, 1, MAX_SUMS, width);
-    }
-    if (a->add && a->dbias)
-        fold(a->dbias, partial, c, 2, MAX_SUMS, width);
-}
-
-/* --- the simple ones ---------------------------------------------------------------------------- */
 
 /* fwd was h = drop(relu(z + bias)): a positive h is an element that passed both. */
 void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
@@ -304,14 +17,14 @@ void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t width = (size_t)a->width, ld = (size_t)a->ld, rows = (size_t)a->rows;
     const float scale = (float)a->scale;
-    const chunks c = chunks_of(rows);
-    float *partial = partial_sums(cpu, c, 1, width);
+    const lam_chunks c = lam_chunks_of(rows);
+    float *partial = lam_partial_sums(cpu, c, 1, width);
 
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *ld)) schedule(static)
     for (size_t i = 0; i < c.n; i++) {
-        float *sum = partial + i * line_of(width);
-        memset(sum, 0, line_of(width) * sizeof *sum);
-        for (size_t row = i * c.size; row < chunk_end(c, i); row++) {
+        float *sum = partial + i * lam_line_of(width);
+        memset(sum, 0, lam_line_of(width) * sizeof *sum);
+        for (size_t row = i * c.size; row < lam_chunk_end(c, i); row++) {
             const float *h = (const float *)a->h + row * ld;
             float *dh = (float *)a->dh + row * ld;
 #pragma omp simd
@@ -320,10 +33,10 @@ void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
                 dh[j] = g;
                 sum[j] += g;
             }
-            clear_padding(dh, width, ld);
+            lam_clear_padding(dh, width, ld);
         }
     }
-    fold(a->dbias, partial, c, 0, 1, width);
+    lam_fold(a->dbias, partial, c, 0, 1, width);
 }
 
 static void drop_row(float *out, const float *in, const lam_mask *mask, size_t row, size_t width)
@@ -353,7 +66,7 @@ void lam_cpu_dropout(lam_dev *dev, const lam_dropout *a)
     for (size_t row = 0; row < all; row++) {
         float *out = lam_cpu_row(a->out, ld, row / rows, row % rows);
         drop_row(out, lam_cpu_row(a->in, ld, row / rows, row % rows), &mask, row, width);
-        clear_padding(out, width, ld);
+        lam_clear_padding(out, width, ld);
     }
 }
 
@@ -382,19 +95,19 @@ void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a)
 {
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t width = (size_t)a->width, ld = (size_t)a->ld, rows = (size_t)a->rows;
-    const chunks c = chunks_of(rows);
-    float *partial = partial_sums(cpu, c, 1, width);
+    const lam_chunks c = lam_chunks_of(rows);
+    float *partial = lam_partial_sums(cpu, c, 1, width);
 
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *width)) schedule(static)
     for (size_t i = 0; i < c.n; i++) {
-        float *sum = partial + i * line_of(width);
-        memset(sum, 0, line_of(width) * sizeof *sum);
-        for (size_t row = i * c.size; row < chunk_end(c, i); row++) {
+        float *sum = partial + i * lam_line_of(width);
+        memset(sum, 0, lam_line_of(width) * sizeof *sum);
+        for (size_t row = i * c.size; row < lam_chunk_end(c, i); row++) {
             const float *in = (const float *)a->in + row * ld;
 #pragma omp simd
             for (size_t j = 0; j < width; j++)
                 sum[j] += in[j];
         }
     }
-    fold(a->out, partial, c, 0, 1, width);
+    lam_fold(a->out, partial, c, 0, 1, width);
 }
