@@ -3,6 +3,7 @@
  * The same cases as the unit tests, with the report on stdout.  Exit status 1 when one fails.
  * LAM_OPCASES_SEED draws other cases; LAM_OPCASES_FULL_PREC=1 asks the device for float. */
 #include "support/naive.h"
+#include "support/naive16.h"
 #include "support/opcases.h"
 
 #include <stdlib.h>
@@ -10,12 +11,16 @@
 
 int main(int argc, char **argv)
 {
-    const lam_ops *ops = &lam_ops_naive;
+    const lam_ops *ops = NULL;
     if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: opcases ref|cpu|cuda|naive [FAMILY]\n");
+        fprintf(stderr, "usage: opcases ref|cpu|cuda|naive|naive16 [FAMILY]\n");
         return 2;
     }
-    if (strcmp(argv[1], "naive") != 0 && lam_ops_find(&ops, argv[1]) != LAM_OK) {
+    if (strcmp(argv[1], "naive") == 0)
+        ops = &lam_ops_naive;
+    else if (strcmp(argv[1], "naive16") == 0)
+        ops = &lam_ops_naive16;
+    else if (lam_ops_find(&ops, argv[1]) != LAM_OK) {
         fprintf(stderr, "opcases: %s\n", lam_error());
         return 2;
     }
