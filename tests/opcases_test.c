@@ -9,14 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const lam_ops lam_ops_ref;
-
-START_TEST(ref_agrees_with_itself)
-{
-    ck_assert_int_eq(lam_opcases_run(&lam_ops_ref, NULL, stdout), 0);
-}
-END_TEST
-
 START_TEST(the_naive_loops_agree_with_ref)
 {
     ck_assert_int_eq(lam_opcases_run(&lam_ops_naive, NULL, stdout), 0);
@@ -235,16 +227,14 @@ START_TEST(a_broken_operation_is_found)
     TAKE(xent);
     TAKE(update);
 #undef TAKE
-    const int failures = lam_opcases_run(&table, broken[_i].family, NULL);
-    ck_assert_msg(failures > 0, "mistake %d in %s was not found", _i, broken[_i].family);
-    printf("mistake %d in %s: %d cases fail\n", _i, broken[_i].family, failures);
+    ck_assert_msg(lam_opcases_find_failure(&table, broken[_i].family),
+                  "mistake %d in %s was not found", _i, broken[_i].family);
 }
 END_TEST
 
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_test(tests, ref_agrees_with_itself);
     tcase_add_test(tests, the_naive_loops_agree_with_ref);
     tcase_add_test(tests, the_naive_loops_agree_with_ref_in_bf16);
     tcase_add_test(tests, an_unknown_family_is_a_failure);

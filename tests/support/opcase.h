@@ -70,6 +70,7 @@ typedef struct lam_case_run {
     lam_dev *single;     /* the device under test again, with one thread */
     uint64_t seed, next; /* every case has its own stream of random numbers */
     FILE *report;
+    int hasty;           /* skip what comes after a failure */
     int cases, failures; /* of the current family */
     double worst;        /* error as a part of what is allowed, of the current family */
     char worst_case[256];

@@ -72,36 +72,49 @@ static void close_all(lam_case_run *run)
         lam_ops_ref.close(run->ref);
 }
 
-int lam_opcases_run_on(const lam_ops *ops, const lam_dev_options *options, const char *only,
-                       FILE *report)
+/* `run` has the table, the report and its manners. */
+static int run_families(lam_case_run *run, const lam_dev_options *options, const char *only)
 {
     const char *seed = getenv("LAM_OPCASES_SEED");
-    lam_case_run run = {.ops = ops, .seed = seed ? strtoull(seed, NULL, 10) : 1, .report = report};
     int failures = 0, known = 0;
+    run->seed = seed ? strtoull(seed, NULL, 10) : 1;
 
-    if (!open_all(&run, options)) {
-        if (report)
-            fprintf(report, "%s: %s\n", ops->name, lam_error());
-        close_all(&run);
+    if (!open_all(run, options)) {
+        if (run->report)
+            fprintf(run->report, "%s: %s\n", run->ops->name, lam_error());
+        close_all(run);
         return 1;
     }
-    if (report)
-        fprintf(report, "%s (%s), seed %llu\n", ops->name, ops->summary,
-                (unsigned long long)run.seed);
+    if (run->report)
+        fprintf(run->report, "%s (%s), seed %llu\n", run->ops->name, run->ops->summary,
+                (unsigned long long)run->seed);
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        run.next = (uint64_t)i << 32; /* a family has the same cases alone or among the others */
+        run->next = (uint64_t)i << 32; /* a family has the same cases alone or among the others */
         if (only && strcmp(only, families[i].name) != 0)
             continue;
         known = 1;
-        failures += run_family(&run, &families[i]);
+        failures += run_family(run, &families[i]);
     }
-    if (!known && report)
-        fprintf(report, "%s: there is no family of that name\n", only);
-    close_all(&run);
+    if (!known && run->report)
+        fprintf(run->report, "%s: there is no family of that name\n", only);
+    close_all(run);
     return known ? failures : 1;
 }
 
 int lam_opcases_run(const lam_ops *ops, const char *only, FILE *report)
 {
     return lam_opcases_run_on(ops, &(lam_dev_options){0}, only, report);
+}
+
+int lam_opcases_run_on(const lam_ops *ops, const lam_dev_options *options, const char *only,
+                       FILE *report)
+{
+    lam_case_run run = {.ops = ops, .report = report};
+    return run_families(&run, options, only);
+}
+
+int lam_opcases_find_failure(const lam_ops *ops, const char *name)
+{
+    lam_case_run run = {.ops = ops, .hasty = 1};
+    return run_families(&run, &(lam_dev_options){0}, name);
 }

@@ -323,7 +323,8 @@ static int judge(lam_case *c)
 void lam_case_check(lam_case *c)
 {
     c->run->cases++;
-    c->run->failures += !judge(c);
+    if (!c->run->hasty || c->run->failures == 0)
+        c->run->failures += !judge(c);
     for (int i = 0; i < c->n_buffers; i++) {
         free(c->buffer[i].first);
         free(c->buffer[i].want);
