@@ -5,7 +5,7 @@
 #include "model/folder.h"
 
 #include "core/file.h"
-#include "io/safetensors.h"
+#include "nn/params_io.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -76,53 +76,15 @@ lam_status lam_folder_vocab(char **text, const char *dir)
     return lam_file_load(text, &size, path, MAX_VOCAB);
 }
 
-static int is_float(lam_dtype dtype)
-{
-    return dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16 || dtype == LAM_F64;
-}
-
-static lam_status check_tensor(const lam_safetensors *st, const lam_param *param)
-{
-    char have[128], want[128];
-    const lam_st_tensor *const tensor = lam_st_find(st, param->name);
-    const lam_shape shape = lam_param_shape(param);
-    if (!tensor)
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", lam_st_path(st), param->name);
-    if (!is_float(tensor->dtype))
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F32, F16, BF16 or F64",
-                        lam_st_path(st), param->name, lam_dtype_name(tensor->dtype));
-    if (!lam_shape_equal(&tensor->shape, &shape))
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, the configuration makes it %s",
-                        lam_st_path(st), param->name,
-                        lam_shape_text(&tensor->shape, have, sizeof have),
-                        lam_shape_text(&shape, want, sizeof want));
-    return LAM_OK;
-}
-
 /* All names before any data: a file of another model changes nothing. */
 static lam_status check_tensors(const lam_safetensors *st, const lam_params *params)
 {
-    for (int i = 0; i < params->n; i++)
-        LAM_TRY(check_tensor(st, &params->list[i]));
+    LAM_TRY(lam_params_check(st, params, ""));
     for (int i = 0; i < lam_st_count(st); i++)
         if (lam_params_find(params, lam_st_at(st, i)->name) < 0)
             return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is not part of this configuration",
                             lam_st_path(st), lam_st_at(st, i)->name);
     return LAM_OK;
-}
-
-static lam_status read_tensor(lam_params *params, int i, const lam_safetensors *st)
-{
-    const lam_param *const param = &params->list[i];
-    const size_t n = lam_param_count(param);
-    double *const host = malloc(n * sizeof *host + 1);
-    if (!host)
-        return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to load it", param->name);
-    lam_status status = lam_st_read(st, param->name, host, LAM_F64, n);
-    if (status == LAM_OK)
-        status = lam_params_set(params, params->master, i, host);
-    free(host);
-    return status;
 }
 
 static lam_status read_weights(lam_model *model, const char *dir)
@@ -132,8 +94,8 @@ static lam_status read_weights(lam_model *model, const char *dir)
     LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));
     LAM_TRY(lam_st_open(&st, path));
     lam_status status = check_tensors(st, &model->params);
-    for (int i = 0; i < model->params.n && status == LAM_OK; i++)
-        status = read_tensor(&model->params, i, st);
+    if (status == LAM_OK)
+        status = lam_params_read(st, &model->params, model->params.master, "");
     lam_st_close(st);
     return status;
 }
@@ -198,24 +160,6 @@ static lam_status write_config(const char *dir, const lam_config *cfg)
     return status;
 }
 
-/* One tensor at a time: the file may be larger than free memory. */
-static lam_status write_tensor(lam_st_writer *w, const lam_params *params, int i)
-{
-    const size_t n = lam_param_count(&params->list[i]);
-    double *const host = malloc(n * sizeof *host + 1);
-    float *const narrow = malloc(n * sizeof *narrow + 1);
-    lam_status status =
-        host && narrow ? lam_params_get(params, params->master, i, host)
-                       : lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory", params->list[i].name);
-    if (status == LAM_OK) {
-        lam_convert(narrow, LAM_F32, host, LAM_F64, n);
-        status = lam_st_writer_data(w, narrow, n * sizeof *narrow);
-    }
-    free(host);
-    free(narrow);
-    return status;
-}
-
 static lam_status write_weights(const char *dir, const lam_params *params)
 {
     char path[PATH_MAX];
@@ -223,14 +167,12 @@ static lam_status write_weights(const char *dir, const lam_params *params)
     LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));
     LAM_TRY(lam_st_writer_create(&w, path));
     lam_status status = lam_st_writer_meta(w, "format", "pt");
-    for (int i = 0; i < params->n && status == LAM_OK; i++) {
-        const lam_shape shape = lam_param_shape(&params->list[i]);
-        status = lam_st_writer_add(w, params->list[i].name, LAM_F32, &shape);
-    }
+    if (status == LAM_OK)
+        status = lam_params_add_to(w, params, "", LAM_F32);
     if (status == LAM_OK)
         status = lam_st_writer_begin(w);
-    for (int i = 0; i < params->n && status == LAM_OK; i++)
-        status = write_tensor(w, params, i);
+    if (status == LAM_OK)
+        status = lam_params_write(w, params, params->master, LAM_F32);
     if (status == LAM_OK)
         return lam_st_writer_finish(w);
     lam_st_writer_abort(w);
