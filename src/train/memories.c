@@ -1,0 +1,240 @@
+/* memories.c -- see memories.h.
+ *
+ * In the file, tensor "G.x.L", "G.c.L" or "G.lse.L" is one slot of group G and layer L: [B][m][width] of
+ * the rows there are, as the device stores them.  Metadata "G.previous" is the length of the
+ * previous segment. */
+#include "train/memories.h"
+
+#include "io/safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct group {
+    lam_mem mem;
+    void *base; /* NULL for group 0, whose rows are the stack's */
+} group;
+
+struct lam_memories {
+    lam_stack *stack;
+    lam_dev *dev;
+    int n, now;
+    group *groups;
+};
+
+static lam_status place_group(lam_memories *m, group *g)
+{
+    const lam_mem *own = lam_stack_mem(m->stack);
+    const lam_config *cfg = lam_stack_segment(m->stack)->cfg;
+    lam_arena arena = {0};
+    g->mem = *own;
+    g->mem.slots = calloc(2 * (size_t)cfg->n_layer + 1, sizeof *g->mem.slots);
+    if (!g->mem.slots)
+        return lam_fail(LAM_ERR_MEMORY, "memory of %d groups: no memory", m->n);
+    lam_mem_layout(&g->mem, cfg, 0, &arena);
+    LAM_TRY(m->dev->ops->alloc(m->dev, &g->base, arena.used));
+    arena = (lam_arena){.base = g->base, .size = arena.used};
+    lam_mem_layout(&g->mem, cfg, 0, &arena);
+    return LAM_OK;
+}
+
+lam_status lam_memories_create(lam_memories **out, lam_stack *stack, int n)
+{
+    *out = NULL;
+    lam_memories *m = calloc(1, sizeof *m);
+    if (m)
+        *m = (lam_memories){.stack = stack,
+                            .dev = lam_stack_segment(stack)->dev,
+                            .n = n,
+                            .groups = calloc((size_t)n, sizeof *m->groups)};
+    if (!m || !m->groups) {
+        free(m);
+        return lam_fail(LAM_ERR_MEMORY, "memory of %d groups: no memory", n);
+    }
+    m->groups[0].mem = *lam_stack_mem(stack);
+    lam_status status = LAM_OK;
+    for (int i = 1; i < n && status == LAM_OK; i++)
+        status = place_group(m, &m->groups[i]);
+    if (status != LAM_OK) {
+        lam_memories_free(m);
+        return status;
+    }
+    *out = m;
+    return LAM_OK;
+}
+
+void lam_memories_free(lam_memories *m)
+{
+    if (!m)
+        return;
+    lam_memories_select(m, 0);
+    for (int i = 1; i < m->n; i++) {
+        m->dev->ops->release(m->dev, m->groups[i].base);
+        free(m->groups[i].mem.slots);
+    }
+    free(m->groups);
+    free(m);
+}
+
+void lam_memories_select(lam_memories *m, int i)
+{
+    m->groups[m->now].mem = *lam_stack_mem(m->stack);
+    *lam_stack_mem(m->stack) = m->groups[i].mem;
+    m->now = i;
+}
+
+void lam_memories_reset(lam_memories *m)
+{
+    for (int i = 0; i < m->n; i++) {
+        lam_memories_select(m, i);
+        lam_stack_reset(m->stack);
+    }
+    lam_memories_select(m, 0);
+}
+
+/* ---- on disk ---- */
+
+static const char *slot_name(char out[64], int g, const lam_slot *slot)
+{
+    static const char *const sources[] = {"x", "c", "lse"};
+    snprintf(out, 64, "%d.%s.%d", g, sources[slot->source], slot->layer);
+    return out;
+}
+
+static lam_dtype slot_type(const lam_memories *m, const lam_slot *slot)
+{
+    return slot->type == LAM_ACT ? m->dev->act : m->dev->wide;
+}
+
+static lam_status declare(lam_memories *m, lam_st_writer *w)
+{
+    char name[64], value[32];
+    for (int g = 0; g < m->n; g++) {
+        const lam_mem *mem = &m->groups[g].mem;
+        snprintf(name, sizeof name, "%d.previous", g);
+        snprintf(value, sizeof value, "%d", mem->prev);
+        LAM_TRY(lam_st_writer_meta(w, name, value));
+        for (int i = 0; i < mem->n_slots; i++) {
+            const lam_slot *slot = &mem->slots[i];
+            const lam_shape shape = {3, {mem->B, mem->m, slot->width}};
+            LAM_TRY(lam_st_writer_add(w, slot_name(name, g, slot), slot_type(m, slot), &shape));
+        }
+    }
+    return LAM_OK;
+}
+
+/* A stream's m newest rows are the first of its M. */
+typedef struct extent {
+    size_t all, stream, rows; /* bytes of the slot, of one stream of it, of its valid rows */
+} extent;
+
+static extent extent_of(const lam_memories *m, const lam_mem *mem, const lam_slot *slot)
+{
+    const size_t row = (size_t)slot->width * lam_class_size(m->dev, slot->type);
+    const size_t stream = (size_t)mem->M * row;
+    return (extent){(size_t)mem->B * stream, stream, (size_t)mem->m * row};
+}
+
+static lam_status write_slot(lam_memories *m, lam_st_writer *w, const lam_mem *mem,
+                             const lam_slot *slot)
+{
+    const extent e = extent_of(m, mem, slot);
+    char *const raw = malloc(e.all + 1);
+    if (!raw)
+        return lam_fail(LAM_ERR_MEMORY, "memory of layer %d: no memory to save it", slot->layer);
+    lam_status status = m->dev->ops->download(m->dev, raw, slot->rows, e.all);
+    for (int b = 0; b < mem->B && status == LAM_OK; b++)
+        status = lam_st_writer_data(w, raw + (size_t)b * e.stream, e.rows);
+    free(raw);
+    return status;
+}
+
+lam_status lam_memories_save(lam_memories *m, const char *path)
+{
+    lam_st_writer *w;
+    lam_memories_select(m, m->now); /* what the stack knows of its group */
+    LAM_TRY(lam_st_writer_create(&w, path));
+    lam_status status = declare(m, w);
+    if (status == LAM_OK)
+        status = lam_st_writer_begin(w);
+    for (int g = 0; g < m->n; g++)
+        for (int i = 0; i < m->groups[g].mem.n_slots && status == LAM_OK; i++)
+            status = write_slot(m, w, &m->groups[g].mem, &m->groups[g].mem.slots[i]);
+    if (status == LAM_OK)
+        return lam_st_writer_finish(w);
+    lam_st_writer_abort(w);
+    return status;
+}
+
+static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, const lam_slot *slot)
+{
+    char name[64], have[128];
+    lam_mem *mem = &m->groups[g].mem;
+    const lam_st_tensor *t = lam_st_find(st, slot_name(name, g, slot));
+    if (!t)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", lam_st_path(st), name);
+    const int64_t rows = t->shape.rank == 3 ? t->shape.dim[1] : -1;
+    if (rows < 0 || rows > mem->M || (mem->m >= 0 && rows != mem->m) || t->shape.dim[0] != mem->B ||
+        t->shape.dim[2] != slot->width)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, this run has [%d, up to %d, %d]",
+                        lam_st_path(st), name, lam_shape_text(&t->shape, have, sizeof have), mem->B,
+                        mem->M, slot->width);
+    mem->m = (int)rows;
+
+    const extent e = extent_of(m, mem, slot);
+    char *const packed = malloc((size_t)mem->B * e.rows + 1), *const raw = calloc(1, e.all + 1);
+    lam_status status = packed && raw ? LAM_OK
+                                      : lam_fail(LAM_ERR_MEMORY, "%s: no memory for tensor %s",
+                                                 lam_st_path(st), name);
+    if (status == LAM_OK) {
+        const size_t n = lam_shape_count(&t->shape);
+        lam_convert(packed, slot_type(m, slot), t->data, t->dtype, n);
+        for (int b = 0; b < mem->B && e.rows > 0; b++)
+            memcpy(raw + (size_t)b * e.stream, packed + (size_t)b * e.rows, e.rows);
+        m->dev->ops->upload(m->dev, slot->rows, raw, e.all);
+        status = m->dev->ops->sync(m->dev); /* raw goes away */
+    }
+    free(packed);
+    free(raw);
+    return status;
+}
+
+static lam_status read_group(lam_memories *m, const lam_safetensors *st, int g)
+{
+    char name[64], *end;
+    lam_mem *mem = &m->groups[g].mem;
+    snprintf(name, sizeof name, "%d.previous", g);
+    const char *text = lam_st_meta(st, name);
+    const long previous = text ? strtol(text, &end, 10) : -1;
+    if (!text || *end != '\0' || end == text || previous < 0 || previous > LAM_MAX_LEN)
+        return lam_fail(LAM_ERR_FORMAT, "%s: metadata %s is not a length", lam_st_path(st), name);
+    mem->prev = (int)previous;
+    mem->m = mem->n_slots > 0 ? -1 : 0; /* -1: the first slot tells */
+    for (int i = 0; i < mem->n_slots; i++)
+        LAM_TRY(read_slot(m, st, g, &mem->slots[i]));
+    return LAM_OK;
+}
+
+lam_status lam_memories_load(lam_memories *m, const char *path)
+{
+    lam_safetensors *st;
+    int tensors = 0;
+    LAM_TRY(lam_st_open(&st, path));
+    lam_memories_reset(m);
+    m->groups[0].mem = *lam_stack_mem(m->stack);
+    lam_status status = LAM_OK;
+    for (int g = 0; g < m->n && status == LAM_OK; g++) {
+        status = read_group(m, st, g);
+        tensors += m->groups[g].mem.n_slots;
+    }
+    if (status == LAM_OK && lam_st_count(st) != tensors)
+        status = lam_fail(LAM_ERR_FORMAT, "%s: %d tensors, this run has %d", path, lam_st_count(st),
+                          tensors);
+    lam_st_close(st);
+    if (status == LAM_OK)
+        *lam_stack_mem(m->stack) = m->groups[0].mem;
+    else
+        lam_memories_reset(m);
+    return status;
+}
