@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const names[] = {"cosine", "linear", "inv_sqrt", "constant"};
+const char *const lam_schedule_names[] = {"cosine",   "linear",   "inv_sqrt",
+                                          "constant", "dev_perf", NULL};
 
 double lam_schedule_lr(const lam_schedule *s, long t)
 {
@@ -28,16 +29,31 @@ double lam_schedule_lr(const lam_schedule *s, long t)
 
 const char *lam_schedule_name(lam_schedule_kind kind)
 {
-    return names[kind];
+    return lam_schedule_names[kind];
 }
 
 lam_status lam_schedule_find(lam_schedule_kind *out, const char *name)
 {
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-        if (strcmp(name, names[i]) == 0) {
+    for (int i = 0; lam_schedule_names[i]; i++)
+        if (strcmp(name, lam_schedule_names[i]) == 0) {
             *out = (lam_schedule_kind)i;
             return LAM_OK;
         }
-    return lam_fail(LAM_ERR_ARG, "schedule %s: there are cosine, linear, inv_sqrt and constant",
-                    name);
+    return lam_fail(LAM_ERR_ARG,
+                    "schedule %s: there are cosine, linear, inv_sqrt, constant and dev_perf", name);
+}
+
+int lam_plateau_note(lam_plateau *p, const lam_schedule *s, double decay, int patience, double loss)
+{
+    if (loss < p->best * (1.0 - 1e-4)) {
+        p->best = loss;
+        p->bad = 0;
+        return 0;
+    }
+    if (++p->bad <= patience)
+        return 0;
+    const double lowest = s->lr > 0.0 ? s->lr_min / s->lr : 0.0, old = p->factor;
+    p->factor = fmax(p->factor * decay, lowest);
+    p->bad = 0;
+    return p->factor < old;
 }

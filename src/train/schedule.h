@@ -8,7 +8,8 @@ typedef enum lam_schedule_kind {
     LAM_SCHEDULE_COSINE,
     LAM_SCHEDULE_LINEAR,
     LAM_SCHEDULE_INV_SQRT,
-    LAM_SCHEDULE_CONSTANT
+    LAM_SCHEDULE_CONSTANT,
+    LAM_SCHEDULE_DEV_PERF /* constant, lowered by lam_plateau */
 } lam_schedule_kind;
 
 typedef struct lam_schedule {
@@ -24,7 +25,20 @@ typedef struct lam_schedule {
  * authors' scripts make that one update at the full rate. */
 double lam_schedule_lr(const lam_schedule *s, long t);
 
+extern const char *const lam_schedule_names[];         /* by kind; ends with NULL */
 const char *lam_schedule_name(lam_schedule_kind kind); /* "cosine", "linear", "inv_sqrt", ... */
 lam_status lam_schedule_find(lam_schedule_kind *out, const char *name);
+
+/* dev_perf: the rate is multiplied by `decay` when more than `patience` evaluations in a row did not
+ * bring the loss below the best one by a part in 10,000 (PyTorch's ReduceLROnPlateau). */
+typedef struct lam_plateau {
+    double factor; /* of the scheduled rate; 1 at first */
+    double best;   /* lowest loss so far; infinity at first */
+    int bad;       /* evaluations since */
+} lam_plateau;
+
+/* Notes an evaluation; `s` gives the rate and its lower limit.  Returns 1 if the rate fell. */
+int lam_plateau_note(lam_plateau *p, const lam_schedule *s, double decay, int patience,
+                     double loss);
 
 #endif

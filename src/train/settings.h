@@ -1,0 +1,61 @@
+/* settings.h -- how a run goes: batches, optimiser, schedule, how often it reports.
+ *
+ * What the model is stands in nn/config.h.  Names are those of the Transformer-XL and LaMemo scripts
+ * where they have them; a checkpoint keeps them under the same names, so that a run can go on with
+ * nothing but its folder. */
+#ifndef LAM_TRAIN_SETTINGS_H
+#define LAM_TRAIN_SETTINGS_H
+
+#include "core/status.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+typedef struct lam_settings {
+    int batch_size;  /* columns */
+    int batch_chunk; /* groups they are computed in, each with its own memory */
+    int roll, varlen;
+    int64_t seed;
+
+    int optim; /* lam_update_kind */
+    double lr, mom, clip, weight_decay;
+    double loss_scale; /* 0.5 mimics the published halving of the loss before clipping */
+
+    int scheduler;                           /* lam_schedule_kind */
+    int64_t warmup_step, max_step_scheduler; /* the latter 0: max_step */
+    double eta_min;                          /* lowest rate, of dev_perf too */
+    double decay_rate;                       /* dev_perf: factor ... */
+    int patience;                            /* ... after more than so many evaluations in vain */
+
+    int64_t max_step;
+    double max_time;                                    /* seconds of this call; 0: no limit */
+    int64_t log_interval, eval_interval, save_interval; /* 0: never; saving goes with evaluation */
+    int64_t max_eval_steps;                             /* segments; 0: all */
+    int eval_batch_size, eval_tgt_len;                  /* the latter 0: tgt_len */
+} lam_settings;
+
+extern const char *const lam_optim_names[]; /* by lam_update_kind; ends with NULL */
+
+/* The paper's: Adam 2.5e-4, cosine to 0, clip 0.25, loss scale 1.  batch_size and max_step are 0. */
+void lam_settings_defaults(lam_settings *s);
+/* Batch size and length of run that go with a preset of nn/config.h. */
+void lam_settings_preset(lam_settings *s, const char *preset);
+/* Refuses what cannot be run, naming the field and the limit. */
+lam_status lam_settings_check(const lam_settings *s);
+
+/* The parts in their owners' terms. */
+lam_optimizer_options lam_settings_optimizer(const lam_settings *s);
+lam_schedule lam_settings_schedule(const lam_settings *s);
+
+/* A JSON object, to be released by the caller (NULL: no memory), and back; a missing field keeps its
+ * value, `label` names the source. */
+json_t *lam_settings_print(const lam_settings *s);
+lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char *label);
+
+/* A resumed run may change how long it goes and how fast it learns, but not what its state means:
+ * LAM_ERR_ARG names the first of batch_size, batch_chunk, roll, varlen, seed, optim that differs. */
+lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then);
+
+#endif
