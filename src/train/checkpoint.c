@@ -1,0 +1,130 @@
+/* checkpoint.c -- see checkpoint.h.
+ *
+ * Moments are kept in the device's own precision.  So are the weights where that is more than the
+ * float32 of model.safetensors (the reference device computes in double): without it a resumed run
+ * would differ in the last digits. */
+#include "train/checkpoint.h"
+
+#include "core/file.h"
+#include "model/folder.h"
+#include "nn/params_io.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char STATE[] = "training_state.json", MOMENTS[] = "optimizer.safetensors",
+                  MEMORY[] = "memory.safetensors";
+
+/* The flat vectors of optimizer.safetensors, in order; those that do not exist are left out. */
+typedef struct vectors {
+    int n;
+    const char *prefix[3];
+    void *flat[3];
+} vectors;
+
+static vectors vectors_of(const lam_checkpoint *c)
+{
+    vectors v = {0};
+    const lam_params *p = &c->model->params;
+    if (c->optimizer->m) {
+        v.prefix[v.n] = "m.";
+        v.flat[v.n++] = c->optimizer->m;
+    }
+    if (c->optimizer->v) {
+        v.prefix[v.n] = "v.";
+        v.flat[v.n++] = c->optimizer->v;
+    }
+    if (p->dev->wide == LAM_F64) {
+        v.prefix[v.n] = "weight.";
+        v.flat[v.n++] = p->master;
+    }
+    return v;
+}
+
+static lam_status write_moments(const char *path, const lam_checkpoint *c)
+{
+    const lam_params *p = &c->model->params;
+    const vectors v = vectors_of(c);
+    lam_st_writer *w;
+    LAM_TRY(lam_st_writer_create(&w, path));
+    lam_status status = LAM_OK;
+    for (int i = 0; i < v.n && status == LAM_OK; i++)
+        status = lam_params_add_to(w, p, v.prefix[i], p->dev->wide);
+    if (status == LAM_OK)
+        status = lam_st_writer_begin(w);
+    for (int i = 0; i < v.n && status == LAM_OK; i++)
+        status = lam_params_write(w, p, v.flat[i], p->dev->wide);
+    if (status == LAM_OK)
+        return lam_st_writer_finish(w);
+    lam_st_writer_abort(w);
+    return status;
+}
+
+static lam_status read_moments(const char *path, const lam_checkpoint *c)
+{
+    lam_params *p = &c->model->params;
+    const vectors v = vectors_of(c);
+    lam_safetensors *st;
+    LAM_TRY(lam_st_open(&st, path));
+    lam_status status = LAM_OK;
+    for (int i = 0; i < v.n && status == LAM_OK; i++) {
+        /* A run of another device has its weights in model.safetensors alone. */
+        if (v.flat[i] == p->master && lam_st_count(st) < v.n * p->n)
+            continue;
+        status = lam_params_check(st, p, v.prefix[i]);
+        if (status == LAM_OK)
+            status = lam_params_read(st, p, v.flat[i], v.prefix[i]);
+    }
+    lam_st_close(st);
+    return status;
+}
+
+static lam_status write_parts(const char *dir, const lam_checkpoint *c)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_folder_write(dir, c->model, c->vocab));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
+    LAM_TRY(write_moments(path, c));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, MEMORY));
+    LAM_TRY(lam_memories_save(c->memories, path));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
+    return lam_train_state_save(c->state, &c->model->params, path);
+}
+
+lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c)
+{
+    char temporary[PATH_MAX];
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.new", dir) >= sizeof temporary)
+        return lam_fail(LAM_ERR_ARG, "%s: path longer than %d bytes", dir, PATH_MAX);
+    LAM_TRY(lam_dir_recover(dir));
+    LAM_TRY(lam_dir_remove(temporary)); /* what a crash left */
+    LAM_TRY(lam_dir_make(temporary));
+    lam_status status = write_parts(temporary, c);
+    if (status == LAM_OK)
+        status = lam_dir_replace(dir, temporary);
+    if (status != LAM_OK)
+        (void)lam_dir_remove(temporary);
+    return status;
+}
+
+lam_status lam_checkpoint_load(const char *dir, const lam_checkpoint *c)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_folder_restore(c->model, dir));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
+    LAM_TRY(read_moments(path, c));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, MEMORY));
+    LAM_TRY(lam_memories_load(c->memories, path));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
+    lam_train_state_free(c->state);
+    return lam_train_state_load(c->state, &c->model->params, path);
+}
+
+lam_status lam_checkpoint_peek(const char *dir, lam_train_state *state)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_dir_recover(dir));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
+    return lam_train_state_load(state, NULL, path);
+}

@@ -1,0 +1,49 @@
+/* evaluate.h -- the loss of a text: one pass over it, memory empty at first, dropout off.
+ *
+ * The published protocol: the text is cut into `batch` columns read side by side (data/batcher.h), segment
+ * after segment of tgt_len tokens, with a memory of mem_len rows; the result is the plain mean over
+ * the batch * (n_step - 1) predicted tokens.  clamp_len and same_length are the model's: whoever wants
+ * others changes model->cfg before creating the evaluator. */
+#ifndef LAM_TRAIN_EVALUATE_H
+#define LAM_TRAIN_EVALUATE_H
+
+#include "data/tokens.h"
+#include "model/stack.h"
+
+typedef struct lam_eval_options {
+    int batch, tgt_len, mem_len;
+    int64_t max_steps; /* segments; 0: the whole text */
+} lam_eval_options;
+
+/* Sums over blocks; a block is one segment of one column.  Results of several texts or parts of one
+ * may be added field by field. */
+typedef struct lam_eval_result {
+    double nll;     /* sum over tokens, in nats */
+    int64_t tokens; /* predicted */
+    int64_t blocks;
+    double nll_nll, nll_n, n_n; /* sums over blocks of S S, S n, n n (S its nll, n its tokens) */
+    double seconds;
+} lam_eval_result;
+
+double lam_eval_mean(const lam_eval_result *r); /* nats per token */
+/* Standard error of the mean, blocks taken as independent (the ratio estimator): neighbouring tokens
+ * share their difficulty, so tokens alone would promise too much.  NaN for fewer than 2 blocks. */
+double lam_eval_error(const lam_eval_result *r);
+
+/* Called after every segment with what there is so far and the number of tokens in all; a non-zero
+ * return stops the pass with LAM_ERR_INTERRUPTED. */
+typedef int lam_eval_watch(void *user, const lam_eval_result *so_far, int64_t total);
+
+typedef struct lam_evaluator lam_evaluator;
+
+/* `model` is kept.  Takes the memory of a stack; one evaluator may run many times. */
+lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
+                                const lam_eval_options *options);
+void lam_evaluator_free(lam_evaluator *e); /* NULL is fine */
+
+/* One pass over `text` with the model as it is now.  watch may be NULL.  A loss that is not finite is
+ * LAM_ERR_NUMERIC and names the place. */
+lam_status lam_evaluator_run(lam_evaluator *e, lam_eval_result *out, const lam_tokens *text,
+                             lam_eval_watch *watch, void *user);
+
+#endif

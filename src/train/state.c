@@ -1,0 +1,213 @@
+/* state.c -- see state.h.  Doubles are printed with 17 digits and come back bit for bit; numbers of
+ * 64 bits without sign are kept as the signed integer of the same bits. */
+#include "train/state.h"
+
+#include "core/file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_STATE = 1 << 26, MAX_SHIFTS = 1 << 20 };
+
+void lam_train_state_init(lam_train_state *s, const lam_settings *settings)
+{
+    *s = (lam_train_state){
+        .plateau = {.factor = 1.0, .best = INFINITY}, .best_loss = INFINITY, .settings = *settings};
+}
+
+void lam_train_state_free(lam_train_state *s)
+{
+    free(s->shifts);
+    s->shifts = NULL;
+    s->n_shifts = 0;
+}
+
+/* ---- writing ---- */
+
+/* JSON has no infinity: "none yet" is null. */
+static json_t *finite_or_null(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *print_position(const lam_train_state *s)
+{
+    json_t *shifts = json_array();
+    for (int i = 0; i < s->n_shifts; i++)
+        if (json_array_append_new(shifts, json_integer(s->shifts[i])) != 0)
+            break; /* seen below: the count is wrong */
+    if ((int)json_array_size(shifts) != s->n_shifts) {
+        json_decref(shifts);
+        return NULL;
+    }
+    const lam_rng *rng = &s->position.rng;
+    return json_pack("{s:I, s:I, s:[I, I, I], s:o}", "epoch", (json_int_t)s->position.epoch, "row",
+                     (json_int_t)s->position.row, "rng", (json_int_t)rng->key,
+                     (json_int_t)rng->stream, (json_int_t)rng->next, "shifts", shifts);
+}
+
+static json_t *print_counts(const lam_params *params)
+{
+    json_t *counts = json_object();
+    for (int i = 0; i < params->n; i++)
+        if (json_object_set_new(counts, params->list[i].name,
+                                json_integer(params->list[i].steps)) != 0) {
+            json_decref(counts);
+            return NULL;
+        }
+    return counts;
+}
+
+static json_t *print_state(const lam_train_state *s, const lam_params *params)
+{
+    json_t *root =
+        json_pack("{s:i, s:I, s:s, s:o*, s:{s:o, s:I}, s:{s:f, s:o, s:i}, s:I, s:f, s:{s:f, s:I}}",
+                  "format", LAM_STATE_FORMAT, "step", (json_int_t)s->step, "device", s->device,
+                  "position", print_position(s), "best", "loss", finite_or_null(s->best_loss),
+                  "step", (json_int_t)s->best_step, "plateau", "factor", s->plateau.factor, "best",
+                  finite_or_null(s->plateau.best), "bad", s->plateau.bad, "eval_step",
+                  (json_int_t)s->eval_step, "elapsed", s->elapsed, "logged", "nll", s->log_nll,
+                  "tokens", (json_int_t)s->log_tokens);
+    json_t *files = json_pack("{s:I, s:I, s:I, s:s}", "metrics", (json_int_t)s->marks.metrics,
+                              "log", (json_int_t)s->marks.log, "events",
+                              (json_int_t)s->marks.events, "events_name", s->marks.events_name);
+    json_t *corpus = json_pack("{s:s, s:I, s:I}", "path", s->corpus.path, "tokens",
+                               (json_int_t)s->corpus.tokens, "crc32", (json_int_t)s->corpus.crc);
+    int bad = !root || !json_object_get(root, "position");
+    bad |= json_object_set_new(root, "files", files);
+    bad |= json_object_set_new(root, "corpus", corpus);
+    bad |= json_object_set_new(root, "settings", lam_settings_print(&s->settings));
+    bad |= json_object_set_new(root, "param_steps", print_counts(params));
+    if (bad)
+        json_decref(root);
+    return bad ? NULL : root;
+}
+
+lam_status lam_train_state_save(const lam_train_state *s, const lam_params *params,
+                                const char *path)
+{
+    json_t *root = print_state(s, params);
+    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    if (!text)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory, or a name that is not UTF-8", path);
+    const lam_status status = lam_file_save(path, text, strlen(text));
+    free(text);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static double number_or_infinity(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : INFINITY;
+}
+
+static lam_status read_position(lam_train_state *s, json_t *object, const char *path)
+{
+    json_int_t epoch, row, key, stream, next;
+    json_t *shifts;
+    json_error_t error;
+    if (json_unpack_ex(object, &error, 0, "{s:I, s:I, s:[I, I, I], s:o}", "epoch", &epoch, "row",
+                       &row, "rng", &key, &stream, &next, "shifts", &shifts) != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: position: %s", path, error.text);
+    s->position =
+        (lam_batcher_position){epoch, row, {(uint64_t)key, (uint64_t)stream, (uint64_t)next}};
+    const size_t n = json_array_size(shifts);
+    if (n > MAX_SHIFTS)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %zu shifts, at most %d", path, n, MAX_SHIFTS);
+    s->shifts = calloc(n + 1, sizeof *s->shifts);
+    if (!s->shifts)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", path);
+    s->n_shifts = (int)n;
+    for (size_t i = 0; i < n; i++)
+        s->shifts[i] = json_integer_value(json_array_get(shifts, i));
+    return LAM_OK;
+}
+
+static lam_status copy_text(char *out, size_t size, const char *text, const char *path)
+{
+    if ((size_t)snprintf(out, size, "%s", text) >= size)
+        return lam_fail(LAM_ERR_FORMAT, "%s: a text is longer than %zu bytes", path, size - 1);
+    return LAM_OK;
+}
+
+static lam_status read_fields(lam_train_state *s, json_t *root, const char *path)
+{
+    json_int_t step, best_step, eval_step, tokens, metrics, log, events, corpus, crc;
+    json_t *best, *plateau;
+    const char *device, *name, *data;
+    json_error_t error;
+    if (json_unpack_ex(root, &error, 0,
+                       "{s:I, s:s, s:{s:o, s:I}, s:{s:F, s:o, s:i}, s:I, s:F, s:{s:F, s:I},"
+                       " s:{s:I, s:I, s:I, s:s}, s:{s:s, s:I, s:I}}",
+                       "step", &step, "device", &device, "best", "loss", &best, "step", &best_step,
+                       "plateau", "factor", &s->plateau.factor, "best", &plateau, "bad",
+                       &s->plateau.bad, "eval_step", &eval_step, "elapsed", &s->elapsed, "logged",
+                       "nll", &s->log_nll, "tokens", &tokens, "files", "metrics", &metrics, "log",
+                       &log, "events", &events, "events_name", &name, "corpus", "path", &data,
+                       "tokens", &corpus, "crc32", &crc) != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %s", path, error.text);
+    if (step < 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: step is below 0", path);
+    s->step = step;
+    s->best_loss = number_or_infinity(best);
+    s->best_step = best_step;
+    s->plateau.best = number_or_infinity(plateau);
+    s->eval_step = eval_step;
+    s->log_tokens = tokens;
+    s->marks.metrics = metrics;
+    s->marks.log = log;
+    s->marks.events = events;
+    s->corpus.tokens = corpus;
+    s->corpus.crc = (uint32_t)crc;
+    LAM_TRY(copy_text(s->device, sizeof s->device, device, path));
+    LAM_TRY(copy_text(s->marks.events_name, sizeof s->marks.events_name, name, path));
+    return copy_text(s->corpus.path, sizeof s->corpus.path, data, path);
+}
+
+static lam_status read_counts(lam_params *params, const json_t *counts, const char *path)
+{
+    for (int i = 0; i < params->n; i++) {
+        const json_t *value = json_object_get(counts, params->list[i].name);
+        if (!json_is_integer(value) || json_integer_value(value) < 0)
+            return lam_fail(LAM_ERR_FORMAT, "%s: no step count of parameter %s", path,
+                            params->list[i].name);
+        params->list[i].steps = (long)json_integer_value(value);
+    }
+    return LAM_OK;
+}
+
+static lam_status read_root(lam_train_state *s, lam_params *params, json_t *root, const char *path)
+{
+    const json_t *format = json_object_get(root, "format");
+    if (json_integer_value(format) != LAM_STATE_FORMAT)
+        return lam_fail(LAM_ERR_FORMAT, "%s: not a training state of format %d", path,
+                        LAM_STATE_FORMAT);
+    LAM_TRY(read_fields(s, root, path));
+    LAM_TRY(lam_settings_parse(&s->settings, json_object_get(root, "settings"), path));
+    LAM_TRY(read_position(s, json_object_get(root, "position"), path));
+    return params ? read_counts(params, json_object_get(root, "param_steps"), path) : LAM_OK;
+}
+
+lam_status lam_train_state_load(lam_train_state *s, lam_params *params, const char *path)
+{
+    char *text;
+    size_t size;
+    json_error_t error;
+    lam_settings settings;
+    lam_settings_defaults(&settings);
+    lam_train_state_init(s, &settings);
+    LAM_TRY(lam_file_load(&text, &size, path, MAX_STATE));
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    free(text);
+    lam_status status =
+        root ? read_root(s, params, root, path)
+             : lam_fail(LAM_ERR_FORMAT, "%s: line %d: %s", path, error.line, error.text);
+    json_decref(root);
+    if (status != LAM_OK)
+        lam_train_state_free(s);
+    return status;
+}

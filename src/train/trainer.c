@@ -1,0 +1,198 @@
+/* trainer.c -- see trainer.h. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
+{
+    const lam_settings *s = &t->state.settings;
+    const lam_config *cfg = &t->model->cfg;
+    const lam_optimizer_options optimizer = lam_settings_optimizer(s);
+    LAM_TRY(lam_batcher_create(&t->batcher, text,
+                               &(lam_batcher_options){.streams = s->batch_size,
+                                                      .length = cfg->tgt_len,
+                                                      .roll = s->roll,
+                                                      .varlen = s->varlen,
+                                                      .seed = (uint64_t)s->seed}));
+    const int longest = lam_batcher_max_length(t->batcher);
+    LAM_TRY(lam_stack_create(
+        &t->stack, t->model,
+        &(lam_stack_options){
+            .B = s->batch_size / s->batch_chunk, .N = longest, .M = cfg->mem_len, .train = 1}));
+    LAM_TRY(lam_memories_create(&t->memories, t->stack, s->batch_chunk));
+    LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &optimizer));
+    const size_t rows = (size_t)s->batch_size * (size_t)longest;
+    t->inputs = calloc(rows, sizeof *t->inputs);
+    t->targets = calloc(rows, sizeof *t->targets);
+    t->nll = calloc(rows, sizeof *t->nll);
+    return t->inputs && t->targets && t->nll
+               ? LAM_OK
+               : lam_fail(LAM_ERR_MEMORY, "trainer: no memory for batches of %zu tokens", rows);
+}
+
+lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tokens *text,
+                              const lam_settings *settings)
+{
+    *out = NULL;
+    LAM_TRY(lam_settings_check(settings));
+    if (text->vocab_size > model->cfg.n_token)
+        return lam_fail(LAM_ERR_ARG, "the corpus has a vocabulary of %d, the model one of %d",
+                        text->vocab_size, model->cfg.n_token);
+    lam_trainer *t = calloc(1, sizeof *t);
+    if (!t)
+        return lam_fail(LAM_ERR_MEMORY, "trainer: no memory");
+    t->model = model;
+    t->schedule = lam_settings_schedule(settings);
+    lam_train_state_init(&t->state, settings);
+    strcpy(t->state.device, model->dev->ops->name);
+    t->state.corpus.tokens = text->count;
+    t->state.corpus.crc = text->crc;
+    const lam_status status = create_parts(t, text);
+    if (status != LAM_OK) {
+        lam_trainer_free(t);
+        return status;
+    }
+    *out = t;
+    return LAM_OK;
+}
+
+void lam_trainer_free(lam_trainer *t)
+{
+    if (!t)
+        return;
+    lam_optimizer_free(t->optimizer);
+    lam_memories_free(t->memories);
+    lam_stack_free(t->stack);
+    lam_batcher_free(t->batcher);
+    lam_train_state_free(&t->state);
+    free(t->inputs);
+    free(t->targets);
+    free(t->nll);
+    free(t);
+}
+
+double lam_trainer_lr(const lam_trainer *t)
+{
+    const double factor = t->schedule.kind == LAM_SCHEDULE_DEV_PERF ? t->state.plateau.factor : 1.0;
+    return factor * lam_schedule_lr(&t->schedule, (long)t->state.step);
+}
+
+/* The next batch; at the end of an epoch the past is forgotten and the text begins again. */
+static int next_batch(lam_trainer *t)
+{
+    int n = lam_batcher_next(t->batcher, t->inputs, t->targets);
+    if (n == 0) {
+        lam_memories_reset(t->memories);
+        n = lam_batcher_next(t->batcher, t->inputs, t->targets);
+    }
+    return n;
+}
+
+static lam_status add_loss(lam_trainer *t, lam_step_report *report, size_t rows)
+{
+    LAM_TRY(lam_stack_nll(t->stack, t->nll));
+    for (size_t i = 0; i < rows; i++)
+        report->nll += t->nll[i];
+    return LAM_OK;
+}
+
+/* Forward and backward of one group of columns; its gradient is that of scale * sum(nll). */
+static void run_group(lam_trainer *t, int group, int n, double scale)
+{
+    const lam_settings *s = &t->state.settings;
+    const size_t from = (size_t)group * (size_t)(s->batch_size / s->batch_chunk) * (size_t)n;
+    const lam_noise noise = {
+        .on = 1,
+        .seed = (uint64_t)s->seed,
+        .step = (uint32_t)((uint64_t)t->state.step * (uint64_t)s->batch_chunk + (uint64_t)group)};
+    lam_memories_select(t->memories, group);
+    lam_stack_begin(t->stack, n, noise);
+    lam_stack_forward(t->stack, t->inputs + from, n);
+    lam_stack_loss(t->stack, t->targets + from, scale);
+    lam_stack_backward(t->stack);
+    lam_stack_commit(t->stack);
+}
+
+static lam_status not_finite(const lam_trainer *t, const char *what, double value)
+{
+    return lam_fail(LAM_ERR_NUMERIC, "step %lld: the %s is %g", (long long)t->state.step + 1, what,
+                    value);
+}
+
+lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
+{
+    const lam_settings *s = &t->state.settings;
+    const int n = next_batch(t), columns = s->batch_size / s->batch_chunk;
+    const double lr = lam_trainer_lr(t), scale = s->loss_scale / ((double)s->batch_size * n);
+    if (report)
+        *report = (lam_step_report){.tokens = (int64_t)s->batch_size * n, .lr = lr};
+
+    lam_optimizer_zero(t->optimizer);
+    for (int g = 0; g < s->batch_chunk; g++) {
+        run_group(t, g, n, scale);
+        if (report)
+            LAM_TRY(add_loss(t, report, (size_t)columns * (size_t)n));
+    }
+    if (report && !isfinite(report->nll))
+        return not_finite(t, "loss", report->nll / (double)report->tokens);
+    lam_optimizer_step(t->optimizer, lr);
+    if (report) {
+        LAM_TRY(lam_optimizer_norm(t->optimizer, &report->grad_norm));
+        if (!isfinite(report->grad_norm))
+            return not_finite(t, "gradient norm", report->grad_norm);
+    }
+    t->state.step++;
+    return LAM_OK;
+}
+
+/* ---- on disk ---- */
+
+static lam_checkpoint parts_of(lam_trainer *t, lam_train_state *state, const char *vocab)
+{
+    return (lam_checkpoint){t->model, t->optimizer, t->memories, state, vocab};
+}
+
+lam_status lam_trainer_save(lam_trainer *t, const char *dir, const char *vocab)
+{
+    const int n = t->state.settings.batch_size;
+    int64_t *shifts = malloc((size_t)n * sizeof *shifts);
+    if (!shifts)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
+    memcpy(shifts, lam_batcher_shifts(t->batcher), (size_t)n * sizeof *shifts);
+    lam_train_state_free(&t->state);
+    t->state.shifts = shifts;
+    t->state.n_shifts = n;
+    t->state.position = *lam_batcher_where(t->batcher);
+    const lam_checkpoint parts = parts_of(t, &t->state, vocab);
+    return lam_checkpoint_save(dir, &parts);
+}
+
+lam_status lam_trainer_resume(lam_trainer *t, const char *dir)
+{
+    lam_train_state then = {0};
+    LAM_TRY(lam_checkpoint_peek(dir, &then));
+    const lam_train_state *now = &t->state;
+    lam_status status = lam_settings_same_state(&now->settings, &then.settings);
+    if (status == LAM_OK &&
+        (now->corpus.tokens != then.corpus.tokens || now->corpus.crc != then.corpus.crc))
+        status = lam_fail(LAM_ERR_ARG,
+                          "%s was trained on another corpus: %lld tokens, this one has %lld", dir,
+                          (long long)then.corpus.tokens, (long long)now->corpus.tokens);
+    const lam_checkpoint parts = parts_of(t, &then, NULL);
+    if (status == LAM_OK)
+        status = lam_checkpoint_load(dir, &parts);
+    if (status == LAM_OK)
+        status = lam_batcher_restore(t->batcher, &then.position, then.shifts, then.n_shifts);
+    if (status != LAM_OK) {
+        lam_train_state_free(&then);
+        return status;
+    }
+    then.settings = now->settings;
+    then.corpus = now->corpus;
+    strcpy(then.device, t->model->dev->ops->name);
+    lam_train_state_free(&t->state);
+    t->state = then;
+    return LAM_OK;
+}

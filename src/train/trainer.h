@@ -1,0 +1,51 @@
+/* trainer.h -- the state of a run and its one step: forward, backward, update.
+ *
+ * A step takes the next batch of the corpus, runs its groups of columns one after the other, each with its
+ * own memory, adds their gradients and updates the parameters once.  When to log, evaluate and save
+ * is train/run.h's business. */
+#ifndef LAM_TRAIN_TRAINER_H
+#define LAM_TRAIN_TRAINER_H
+
+#include "train/checkpoint.h"
+
+typedef struct lam_trainer {
+    lam_model *model; /* kept */
+    lam_schedule schedule;
+    lam_optimizer *optimizer;
+    lam_stack *stack; /* of one group */
+    lam_memories *memories;
+    lam_batcher *batcher;
+    lam_train_state state;     /* state.settings are this run's */
+    int32_t *inputs, *targets; /* [batch_size][longest] */
+    double *nll;
+} lam_trainer;
+
+/* A fresh run on `text` (kept): the model's parameters are what they are, its mem_len and tgt_len
+ * hold. */
+lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tokens *text,
+                              const lam_settings *settings);
+void lam_trainer_free(lam_trainer *t); /* NULL is fine */
+
+typedef struct lam_step_report {
+    double nll; /* sum over the batch, nats */
+    int64_t tokens;
+    double grad_norm; /* before clipping */
+    double lr;
+} lam_step_report;
+
+/* Makes step state.step + 1.  With a report the device is waited for, and a loss or gradient norm that
+ * is not finite is LAM_ERR_NUMERIC naming step and quantity; the parameters are then still those
+ * before the step.  Without one (NULL) nothing is read back: a bad step leaves the parameters alone
+ * all the same, and the next step with a report tells. */
+lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report);
+
+/* The learning rate of the next step. */
+double lam_trainer_lr(const lam_trainer *t);
+
+/* Saves the run as checkpoint `dir`; `vocab` as in lam_folder_save. */
+lam_status lam_trainer_save(lam_trainer *t, const char *dir, const char *vocab);
+/* Goes on from checkpoint `dir`.  The trainer keeps its own settings; those that give the state its
+ * meaning must be equal. */
+lam_status lam_trainer_resume(lam_trainer *t, const char *dir);
+
+#endif
