@@ -3,6 +3,7 @@
 #include "train/state.h"
 
 #include "core/file.h"
+#include "io/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -88,12 +89,15 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
 lam_status lam_train_state_save(const lam_train_state *s, const lam_params *params,
                                 const char *path)
 {
+    char *text = NULL;
+    size_t size = 0;
     json_t *root = print_state(s, params);
-    char *text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(root);
-    if (!text)
+    if (!root)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory, or a name that is not UTF-8", path);
-    const lam_status status = lam_file_save(path, text, strlen(text));
+    lam_status status = lam_json_text(&text, &size, root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    json_decref(root);
+    if (status == LAM_OK)
+        status = lam_file_save(path, text, size);
     free(text);
     return status;
 }
@@ -196,16 +200,15 @@ lam_status lam_train_state_load(lam_train_state *s, lam_params *params, const ch
 {
     char *text;
     size_t size;
-    json_error_t error;
+    json_t *root;
     lam_settings settings;
     lam_settings_defaults(&settings);
     lam_train_state_init(s, &settings);
     LAM_TRY(lam_file_load(&text, &size, path, MAX_STATE));
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    lam_status status = lam_json_parse(&root, path, text, size);
     free(text);
-    lam_status status =
-        root ? read_root(s, params, root, path)
-             : lam_fail(LAM_ERR_FORMAT, "%s: line %d: %s", path, error.line, error.text);
+    if (status == LAM_OK)
+        status = read_root(s, params, root, path);
     json_decref(root);
     if (status != LAM_OK)
         lam_train_state_free(s);

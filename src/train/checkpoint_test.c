@@ -1,0 +1,247 @@
+/* checkpoint_test.c -- a resumed run is the run, and no accident costs the previous checkpoint. */
+#include "train/checkpoint.h"
+
+#include "core/file.h"
+#include "support/alloc.h"
+#include "support/fault.h"
+#include "support/suite.h"
+#include "support/toyrun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+typedef struct kind {
+    const char *device, *memory;
+    lam_settings settings;
+} kind;
+
+/* Every part of the state must matter in one of these: several groups, turned columns, drawn lengths,
+ * rules with one moment, a schedule, two devices. */
+static kind kind_of(int i)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo"};
+    kind k = {i % 2 ? "cpu" : "ref", memories[i / 2 % 3], toyrun_settings()};
+    const int variant = i / 6;
+    k.settings.batch_chunk = variant == 1 ? 2 : 1;
+    k.settings.roll = variant == 1;
+    k.settings.varlen = variant == 2;
+    k.settings.optim = variant == 2 ? LAM_SGD : variant == 3 ? LAM_ADAGRAD : LAM_ADAM;
+    k.settings.mom = 0.5;
+    k.settings.warmup_step = variant == 3 ? 10 : 0;
+    return k;
+}
+enum { KINDS = 24 };
+
+static toyrun open_kind(const kind *k)
+{
+    const lam_config cfg = toyrun_config(k->memory);
+    return toyrun_open(k->device, &cfg, &k->settings);
+}
+
+START_TEST(a_resumed_run_is_the_uninterrupted_one_bit_for_bit)
+{
+    /* 300 tokens in 4 columns are 19 batches: the runs pass the end of an epoch. */
+    enum { BEFORE = 17, AFTER = 8 };
+    const kind k = kind_of(_i);
+    double whole[BEFORE + AFTER], parts[AFTER];
+    const char *dir = test_temp_path("resumed");
+    toyrun a = open_kind(&k), b = open_kind(&k), c = open_kind(&k);
+    toyrun_steps(&a, BEFORE + AFTER, whole);
+    toyrun_steps(&b, BEFORE, NULL);
+    must(lam_trainer_save(b.trainer, dir, NULL));
+    must(lam_trainer_resume(c.trainer, dir));
+    ck_assert_int_eq(c.trainer->state.step, BEFORE);
+    ck_assert(toyrun_equal(&b, &c));
+    toyrun_steps(&c, AFTER, parts);
+    for (int i = 0; i < AFTER; i++)
+        ck_assert_msg(parts[i] == whole[BEFORE + i], "kind %d: step %d: loss %.17g, not %.17g", _i,
+                      BEFORE + i + 1, parts[i], whole[BEFORE + i]);
+    ck_assert(toyrun_equal(&a, &c));
+    toyrun_close(&a);
+    toyrun_close(&b);
+    toyrun_close(&c);
+}
+END_TEST
+
+START_TEST(every_field_of_the_state_comes_back)
+{
+    const kind k = kind_of(6 + 4);
+    const char *dir = test_temp_path("fields");
+    toyrun a = open_kind(&k), b = open_kind(&k);
+    lam_train_state *s = &a.trainer->state;
+    toyrun_steps(&a, 3, NULL);
+    s->plateau = (lam_plateau){0.25, 1.5, 3};
+    s->best_loss = 1.0 / 3.0;
+    s->best_step = 2;
+    s->eval_step = 3;
+    s->elapsed = 12.5;
+    s->log_nll = 0.1;
+    s->log_tokens = 99;
+    s->marks = (lam_log_marks){1, 2, 3, "events.out"};
+    must(lam_trainer_save(a.trainer, dir, NULL));
+    must(lam_trainer_resume(b.trainer, dir));
+    const lam_train_state *t = &b.trainer->state;
+    ck_assert_int_eq(t->step, 3);
+    ck_assert_int_eq(memcmp(&t->position, &s->position, sizeof s->position), 0);
+    ck_assert_int_eq(t->n_shifts, s->n_shifts);
+    ck_assert_int_eq(memcmp(t->shifts, s->shifts, (size_t)s->n_shifts * sizeof *s->shifts), 0);
+    ck_assert(t->plateau.factor == 0.25 && t->plateau.best == 1.5 && t->plateau.bad == 3);
+    ck_assert(t->best_loss == 1.0 / 3.0 && t->best_step == 2 && t->eval_step == 3);
+    ck_assert(t->elapsed == 12.5 && t->log_nll == 0.1 && t->log_tokens == 99);
+    ck_assert(t->marks.metrics == 1 && t->marks.log == 2 && t->marks.events == 3);
+    ck_assert_str_eq(t->marks.events_name, "events.out");
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(another_run_is_refused_by_name)
+{
+    const char *dir = test_temp_path("another");
+    kind k = kind_of(4);
+    toyrun a = open_kind(&k);
+    must(lam_trainer_save(a.trainer, dir, NULL));
+    toyrun_close(&a);
+
+    kind other = k;
+    other.settings.batch_size = 8;
+    toyrun b = open_kind(&other);
+    ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "batch_size 8: the run was begun with 4");
+    toyrun_close(&b);
+
+    other = k;
+    other.settings.optim = LAM_SGD;
+    b = open_kind(&other);
+    ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "optim sgd: the run was begun with adam");
+    toyrun_close(&b);
+
+    other = k;
+    other.memory = "xl";
+    b = open_kind(&other);
+    ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "another configuration"));
+    toyrun_close(&b);
+
+    b = open_kind(&k);
+    b.trainer->state.corpus.crc++;
+    ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "another corpus"));
+    toyrun_close(&b);
+}
+END_TEST
+
+/* A checkpoint folder must hold the run after 2 steps or the one after 4, exactly. */
+static void check_whole(const char *dir, const kind *k, const toyrun *two, const toyrun *four)
+{
+    toyrun r = open_kind(k);
+    ck_assert_msg(lam_trainer_resume(r.trainer, dir) == LAM_OK, "%s", lam_error());
+    ck_assert(r.trainer->state.step == 2 ? toyrun_equal(&r, two) : toyrun_equal(&r, four));
+    toyrun_close(&r);
+}
+
+START_TEST(a_failing_write_sync_or_rename_leaves_a_whole_checkpoint)
+{
+    const kind k = kind_of(4);
+    const char *dir = test_temp_path("failing");
+    toyrun two = open_kind(&k), four = open_kind(&k);
+    toyrun_steps(&two, 2, NULL);
+    toyrun_steps(&four, 4, NULL);
+    int calls = 0;
+    test_fault_no_exchange(_i);
+    for (int n = 1; test_fault_at(n, ENOSPC); n++, calls++) {
+        lam_file_fault = NULL;
+        must(lam_trainer_save(two.trainer, dir, "{}"));
+        test_fault_no_exchange(_i); /* the hook again */
+        const lam_status status = lam_trainer_save(four.trainer, dir, "{}");
+        if (test_fault_happened()) {
+            ck_assert_int_eq(status, LAM_ERR_IO);
+            ck_assert_msg(strstr(lam_error(), "no space left") != NULL, "%s", lam_error());
+        } else
+            must(status);
+        check_whole(dir, &k, &two, &four);
+    }
+    ck_assert_int_gt(calls, 20); /* five files: write, fsync, rename, fsync of the folder */
+    toyrun_close(&two);
+    toyrun_close(&four);
+}
+END_TEST
+
+typedef struct saving {
+    lam_trainer *trainer;
+    const char *dir;
+} saving;
+
+static void save_body(void *arg)
+{
+    const saving *s = arg;
+    if (lam_trainer_save(s->trainer, s->dir, "{}") != LAM_OK)
+        abort();
+}
+
+START_TEST(a_crash_at_any_system_call_leaves_a_whole_checkpoint)
+{
+    const kind k = kind_of(4);
+    const char *dir = test_temp_path("crashing");
+    toyrun two = open_kind(&k), four = open_kind(&k);
+    toyrun_steps(&two, 2, NULL);
+    toyrun_steps(&four, 4, NULL);
+    test_fault_no_exchange(_i);
+    saving s = {four.trainer, dir};
+    for (int n = 1, again = 1; again; n++) {
+        must(lam_trainer_save(two.trainer, dir, "{}"));
+        again = test_crash_at(n, save_body, &s);
+        check_whole(dir, &k, &two, &four);
+    }
+    toyrun_close(&two);
+    toyrun_close(&four);
+}
+END_TEST
+
+START_TEST(a_lack_of_memory_is_reported_and_leaks_nothing)
+{
+    const kind k = kind_of(6 + 4);
+    const char *dir = test_temp_path("nomemory");
+    toyrun a = open_kind(&k);
+    toyrun_steps(&a, 2, NULL);
+    for (long n = 1; test_alloc_fail(n); n++) {
+        const lam_status status = lam_trainer_save(a.trainer, dir, "{}");
+        const int failed = test_alloc_stop();
+        ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld: status %d", n,
+                      (int)status);
+    }
+    for (long n = 1; test_alloc_fail(n); n++) {
+        lam_trainer *t;
+        const lam_status status = lam_trainer_create(&t, a.model, a.text, &k.settings);
+        const int failed = test_alloc_stop();
+        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        lam_trainer_free(t);
+    }
+    toyrun_close(&a);
+}
+END_TEST
+
+int main(void)
+{
+    /* Thousands of fsyncs: in memory they cost nothing, and none of the claims is about the disk. */
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 0);
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_loop_test(tests, a_resumed_run_is_the_uninterrupted_one_bit_for_bit, 0, KINDS);
+    tcase_add_test(tests, every_field_of_the_state_comes_back);
+    tcase_add_test(tests, another_run_is_refused_by_name);
+    tcase_add_loop_test(tests, a_failing_write_sync_or_rename_leaves_a_whole_checkpoint, 0, 2);
+    tcase_add_loop_test(tests, a_crash_at_any_system_call_leaves_a_whole_checkpoint, 0, 2);
+    tcase_add_test(tests, a_lack_of_memory_is_reported_and_leaks_nothing);
+    return test_run("train/checkpoint", tests);
+}
