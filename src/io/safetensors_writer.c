@@ -45,7 +45,7 @@ lam_status lam_st_writer_create(lam_st_writer **out, const char *path)
 /* jansson returns NULL for text that is not UTF-8 as for a lack of memory; tell them apart. */
 static lam_status check_text(const lam_st_writer *w, const char *what, const char *text)
 {
-    json_error_t error;
+    json_error_t error = {0}; /* jansson sets the code only where it has something to say */
     json_t *const probe = json_pack_ex(&error, 0, "[s]", text);
     json_decref(probe);
     if (!probe && json_error_code(&error) == json_error_invalid_utf8)

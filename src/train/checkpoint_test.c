@@ -216,8 +216,8 @@ START_TEST(a_lack_of_memory_is_reported_and_leaks_nothing)
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = lam_trainer_save(a.trainer, dir, "{}");
         const int failed = test_alloc_stop();
-        ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld: status %d", n,
-                      (int)status);
+        ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld: status %d: %s",
+                      n, (int)status, lam_error());
     }
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_trainer *t;
