@@ -1,0 +1,157 @@
+/* evaluate_test.c -- the published protocol, against the same text pushed through by hand. */
+#include "train/evaluate.h"
+
+#include "support/suite.h"
+#include "support/toyrun.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+static toyrun open_run(const char *device, const char *memory)
+{
+    lam_config cfg = toyrun_config(memory);
+    const lam_settings s = toyrun_settings();
+    return toyrun_open(device, &cfg, &s);
+}
+
+static lam_eval_result evaluate(toyrun *r, const lam_eval_options *options)
+{
+    lam_evaluator *e;
+    lam_eval_result result, again;
+    must(lam_evaluator_create(&e, r->model, options));
+    must(lam_evaluator_run(e, &result, r->text, NULL, NULL));
+    must(lam_evaluator_run(e, &again, r->text, NULL, NULL)); /* nothing is left of the first */
+    ck_assert(result.nll == again.nll);
+    lam_evaluator_free(e);
+    return result;
+}
+
+START_TEST(one_stream_equals_the_text_streamed_by_hand)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo"};
+    static const char *const devices[] = {"ref", "cpu"};
+    const char *memory = memories[_i / 2];
+    toyrun r = open_run(devices[_i % 2], memory);
+    const int M = strcmp(memory, "none") == 0 ? 0 : 6, N = 7;
+    const lam_eval_result got = evaluate(&r, &(lam_eval_options){1, N, M, 0});
+
+    lam_stack *stack;
+    must(lam_stack_create(&stack, r.model, &(lam_stack_options){.B = 1, .N = N, .M = M}));
+    double sum = 0.0, nll[7];
+    int64_t tokens = 0;
+    for (int64_t at = 0; at < r.text->count - 1; at += N) {
+        const int n = r.text->count - 1 - at < N ? (int)(r.text->count - 1 - at) : N;
+        int32_t in[7], out[7];
+        lam_tokens_copy(r.text, in, at, (size_t)n);
+        lam_tokens_copy(r.text, out, at + 1, (size_t)n);
+        lam_stack_begin(stack, n, (lam_noise){0});
+        lam_stack_forward(stack, in, n);
+        lam_stack_loss(stack, out, 0.0);
+        must(lam_stack_nll(stack, nll));
+        lam_stack_commit(stack);
+        double part = 0.0;
+        for (int i = 0; i < n; i++)
+            part += nll[i];
+        sum += part;
+        tokens += n;
+    }
+    lam_stack_free(stack);
+    ck_assert_int_eq(tokens, 299);
+    ck_assert_int_eq(got.tokens, tokens);
+    ck_assert_int_eq(got.blocks, (299 + N - 1) / N);
+    ck_assert_msg(got.nll == sum, "%.17g by hand, not %.17g", sum, got.nll);
+    toyrun_close(&r);
+}
+END_TEST
+
+START_TEST(columns_predict_all_but_their_first_token)
+{
+    toyrun r = open_run("ref", "lamemo");
+    /* 300 tokens in 7 columns: 42 rows, 41 predicted each, 6 tokens left out */
+    const lam_eval_result all = evaluate(&r, &(lam_eval_options){7, 5, 8, 0});
+    ck_assert_int_eq(all.tokens, 7 * 41);
+    ck_assert_int_eq(all.blocks, 7 * 9);
+    const lam_eval_result some = evaluate(&r, &(lam_eval_options){7, 5, 8, 3});
+    ck_assert_int_eq(some.tokens, 7 * 15);
+    ck_assert_int_eq(some.blocks, 7 * 3);
+    toyrun_close(&r);
+}
+END_TEST
+
+START_TEST(the_error_is_that_of_the_mean_of_blocks)
+{
+    /* Equal blocks: the standard error of their means. */
+    const double means[4] = {1.0, 2.0, 4.0, 5.0};
+    lam_eval_result r = {0};
+    for (int i = 0; i < 4; i++) {
+        const double S = 10.0 * means[i];
+        r.nll += S;
+        r.tokens += 10;
+        r.blocks++;
+        r.nll_nll += S * S;
+        r.nll_n += S * 10.0;
+        r.n_n += 100.0;
+    }
+    ck_assert_double_eq_tol(lam_eval_mean(&r), 3.0, 1e-15);
+    /* variance (4 + 1 + 1 + 4) / 3, over 4 blocks */
+    ck_assert_double_eq_tol(lam_eval_error(&r), sqrt(10.0 / 3.0 / 4.0), 1e-14);
+    r.blocks = 1;
+    ck_assert(isnan(lam_eval_error(&r)));
+}
+END_TEST
+
+static int stop_at_once(void *user, const lam_eval_result *so_far, int64_t total)
+{
+    int64_t *seen = user;
+    seen[0] = so_far->tokens;
+    seen[1] = total;
+    return 1;
+}
+
+START_TEST(a_pass_can_be_watched_and_stopped)
+{
+    toyrun r = open_run("ref", "xl");
+    lam_evaluator *e;
+    lam_eval_result result;
+    int64_t seen[2] = {0};
+    must(lam_evaluator_create(&e, r.model, &(lam_eval_options){2, 5, 4, 0}));
+    ck_assert_int_eq(lam_evaluator_run(e, &result, r.text, stop_at_once, seen),
+                     LAM_ERR_INTERRUPTED);
+    ck_assert_int_eq(seen[0], 10);
+    ck_assert_int_eq(seen[1], 2 * 149);
+    lam_evaluator_free(e);
+    toyrun_close(&r);
+}
+END_TEST
+
+START_TEST(a_text_that_does_not_fit_is_refused)
+{
+    toyrun r = open_run("ref", "xl");
+    lam_evaluator *e;
+    lam_eval_result result;
+    must(lam_evaluator_create(&e, r.model, &(lam_eval_options){200, 5, 4, 0}));
+    ck_assert_int_eq(lam_evaluator_run(e, &result, r.text, NULL, NULL), LAM_ERR_ARG);
+    r.text->vocab_size = 99;
+    ck_assert_int_eq(lam_evaluator_run(e, &result, r.text, NULL, NULL), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "the text has a vocabulary of 99, the model one of 13");
+    lam_evaluator_free(e);
+    toyrun_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_loop_test(tests, one_stream_equals_the_text_streamed_by_hand, 0, 6);
+    tcase_add_test(tests, columns_predict_all_but_their_first_token);
+    tcase_add_test(tests, the_error_is_that_of_the_mean_of_blocks);
+    tcase_add_test(tests, a_pass_can_be_watched_and_stopped);
+    tcase_add_test(tests, a_text_that_does_not_fit_is_refused);
+    return test_run("train/evaluate", tests);
+}

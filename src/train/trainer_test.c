@@ -1,0 +1,202 @@
+/* trainer_test.c -- a step means what it says: groups add up, devices agree, bad numbers stop it. */
+#include "train/trainer.h"
+
+#include "support/suite.h"
+#include "support/toyrun.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+static double *all_params(const toyrun *r, size_t *n)
+{
+    const lam_params *p = &r->model->params;
+    size_t total = 0;
+    for (int i = 0; i < p->n; i++)
+        total += lam_param_count(&p->list[i]);
+    double *x = malloc(total * sizeof *x);
+    ck_assert_ptr_nonnull(x);
+    *n = total;
+    total = 0;
+    for (int i = 0; i < p->n; i++) {
+        must(lam_params_get(p, p->master, i, x + total));
+        total += lam_param_count(&p->list[i]);
+    }
+    return x;
+}
+
+START_TEST(groups_of_columns_add_up_to_the_whole_batch)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo"};
+    enum { STEPS = 6 };
+    lam_config cfg = toyrun_config(memories[_i]);
+    cfg.dropout = 0.0; /* masks are drawn per group */
+    lam_settings s = toyrun_settings();
+    double whole[STEPS], parts[STEPS];
+    toyrun a = toyrun_open("ref", &cfg, &s);
+    toyrun_steps(&a, STEPS, whole);
+    size_t n;
+    double *x = all_params(&a, &n);
+    for (int chunk = 2; chunk <= 4; chunk += 2) {
+        s.batch_chunk = chunk;
+        toyrun b = toyrun_open("ref", &cfg, &s);
+        toyrun_steps(&b, STEPS, parts);
+        double *y = all_params(&b, &n);
+        for (int i = 0; i < STEPS; i++)
+            ck_assert_msg(fabs(parts[i] - whole[i]) < 1e-12, "%d groups, step %d: %.17g, not %.17g",
+                          chunk, i, parts[i], whole[i]);
+        for (size_t i = 0; i < n; i++)
+            ck_assert_msg(fabs(x[i] - y[i]) < 1e-10, "%d groups: number %zu", chunk, i);
+        free(y);
+        toyrun_close(&b);
+    }
+    free(x);
+    toyrun_close(&a);
+}
+END_TEST
+
+START_TEST(loss_scale_scales_the_gradient_alone)
+{
+    const lam_config cfg = toyrun_config("lamemo");
+    lam_settings s = toyrun_settings();
+    lam_step_report one, half;
+    toyrun a = toyrun_open("ref", &cfg, &s);
+    s.loss_scale = 0.5;
+    toyrun b = toyrun_open("ref", &cfg, &s);
+    must(lam_trainer_step(a.trainer, &one));
+    must(lam_trainer_step(b.trainer, &half));
+    ck_assert(one.nll == half.nll && one.tokens == half.tokens);
+    ck_assert_msg(fabs(half.grad_norm / one.grad_norm - 0.5) < 1e-12, "%g and %g", one.grad_norm,
+                  half.grad_norm);
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(xl_without_memory_is_none)
+{
+    enum { STEPS = 25 }; /* past the end of the text */
+    lam_config none = toyrun_config("none"), xl = toyrun_config("xl");
+    xl.mem_len = 0;
+    const lam_settings s = toyrun_settings();
+    double x[STEPS], y[STEPS];
+    toyrun a = toyrun_open("ref", &none, &s), b = toyrun_open("ref", &xl, &s);
+    toyrun_steps(&a, STEPS, x);
+    toyrun_steps(&b, STEPS, y);
+    for (int i = 0; i < STEPS; i++)
+        ck_assert_msg(x[i] == y[i], "step %d: %.17g and %.17g", i + 1, x[i], y[i]);
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(ref_and_cpu_learn_alike_with_dropout)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo"};
+    enum { STEPS = 50 };
+    lam_config cfg = toyrun_config(memories[_i]);
+    cfg.d_model = 24;
+    cfg.d_head = 12;
+    cfg.d_inner = 40;
+    cfg.tgt_len = 8;
+    cfg.mem_len = _i == 0 ? 0 : 8;
+    cfg.dropatt = 0.1;
+    const lam_settings s = toyrun_settings();
+    double x[STEPS], y[STEPS];
+    toyrun a = toyrun_open("ref", &cfg, &s), b = toyrun_open("cpu", &cfg, &s);
+    toyrun_steps(&a, STEPS, x);
+    toyrun_steps(&b, STEPS, y);
+    double worst = 0;
+    for (int i = 0; i < STEPS; i++) {
+        worst = fmax(worst, fabs(y[i] / x[i] - 1.0));
+        ck_assert_msg(fabs(y[i] / x[i] - 1.0) < 1e-3, "step %d: ref %.9g, cpu %.9g", i + 1, x[i],
+                      y[i]);
+    }
+    printf("%s: worst relative difference of 50 losses %.2g; from %.4f to %.4f\n", cfg.memory,
+           worst, x[0], x[STEPS - 1]);
+    ck_assert(x[STEPS - 1] < 0.95 * x[0]); /* it learned: the comparison means something */
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+/* Puts `value` into the first number of the parameter called `name`. */
+static void spoil(toyrun *r, const char *name, double value)
+{
+    lam_params *p = &r->model->params;
+    const int i = lam_params_find(p, name);
+    ck_assert_msg(i >= 0, "no parameter %s", name);
+    double *x = malloc(lam_param_count(&p->list[i]) * sizeof *x);
+    ck_assert_ptr_nonnull(x);
+    must(lam_params_get(p, p->master, i, x));
+    x[0] = value;
+    must(lam_params_set(p, p->master, i, x));
+    free(x);
+}
+
+START_TEST(a_number_that_is_not_finite_stops_the_run_and_changes_nothing)
+{
+    const lam_config cfg = toyrun_config("lamemo");
+    const lam_settings s = toyrun_settings();
+    static const char *const devices[] = {"ref", "cpu"};
+    toyrun r = toyrun_open(devices[_i], &cfg, &s);
+    lam_step_report report;
+    size_t n;
+    toyrun_steps(&r, 3, NULL);
+    spoil(&r, "layers.0.pos_ff.CoreNet.0.bias", INFINITY);
+    double *before = all_params(&r, &n);
+    ck_assert_int_eq(lam_trainer_step(r.trainer, &report), LAM_ERR_NUMERIC);
+    ck_assert_msg(strncmp(lam_error(), "step 4: the loss is ", 20) == 0, "%s", lam_error());
+    ck_assert_int_eq(r.trainer->state.step, 3);
+    /* Not even a step that nobody looks at. */
+    must(lam_trainer_step(r.trainer, NULL));
+    double *after = all_params(&r, &n);
+    ck_assert_int_eq(memcmp(before, after, n * sizeof *before), 0);
+    free(before);
+    free(after);
+    toyrun_close(&r);
+}
+END_TEST
+
+START_TEST(settings_that_cannot_run_are_named)
+{
+    const lam_config cfg = toyrun_config("xl");
+    toyrun r;
+    lam_trainer *t;
+    lam_settings s = toyrun_settings();
+    r = toyrun_open("ref", &cfg, &s);
+    s.batch_chunk = 3;
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "batch_size 4 cannot be divided into batch_chunk 3 equal parts");
+    s = toyrun_settings();
+    s.lr = -1.0;
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    s = toyrun_settings();
+    s.batch_size = 200; /* columns of one token */
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    r.text->vocab_size = 14;
+    s = toyrun_settings();
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "the corpus has a vocabulary of 14, the model one of 13");
+    ck_assert_ptr_null(t);
+    toyrun_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_loop_test(tests, groups_of_columns_add_up_to_the_whole_batch, 0, 3);
+    tcase_add_test(tests, loss_scale_scales_the_gradient_alone);
+    tcase_add_test(tests, xl_without_memory_is_none);
+    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 3);
+    tcase_add_loop_test(tests, a_number_that_is_not_finite_stops_the_run_and_changes_nothing, 0, 2);
+    tcase_add_test(tests, settings_that_cannot_run_are_named);
+    return test_run("train/trainer", tests);
+}
