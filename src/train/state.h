@@ -6,16 +6,10 @@
 #define LAM_TRAIN_STATE_H
 
 #include "data/batcher.h"
+#include "train/runlog.h"
 #include "train/settings.h"
 
 enum { LAM_STATE_FORMAT = 1 };
-
-/* How long the log files were, and the name of one of them: what was written later is cut off on
- * resuming, so that no step appears twice. */
-typedef struct lam_log_marks {
-    int64_t metrics, log, events;
-    char events_name[256];
-} lam_log_marks;
 
 /* The corpus a run belongs to. */
 typedef struct lam_corpus_mark {

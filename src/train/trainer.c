@@ -126,8 +126,9 @@ lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
     const lam_settings *s = &t->state.settings;
     const int n = next_batch(t), columns = s->batch_size / s->batch_chunk;
     const double lr = lam_trainer_lr(t), scale = s->loss_scale / ((double)s->batch_size * n);
+    t->tokens = (int64_t)s->batch_size * n;
     if (report)
-        *report = (lam_step_report){.tokens = (int64_t)s->batch_size * n, .lr = lr};
+        *report = (lam_step_report){.tokens = t->tokens, .lr = lr};
 
     lam_optimizer_zero(t->optimizer);
     for (int g = 0; g < s->batch_chunk; g++) {

@@ -18,6 +18,7 @@ typedef struct lam_trainer {
     lam_train_state state;     /* state.settings are this run's */
     int32_t *inputs, *targets; /* [batch_size][longest] */
     double *nll;
+    int64_t tokens; /* of the last step's batch */
 } lam_trainer;
 
 /* A fresh run on `text` (kept): the model's parameters are what they are, its mem_len and tgt_len

@@ -1,0 +1,333 @@
+/* run.c -- see run.h.
+ *
+ * The loop asks "is something due at this step?" before it steps, never after: a run that was stopped
+ * between a step and its evaluation makes up for it when it is resumed, as if nothing had
+ * happened. */
+#include "train/run.h"
+
+#include "core/file.h"
+#include "model/folder.h"
+#include "model/macs.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct run {
+    lam_trainer *t;
+    lam_runlog *log;
+    const lam_run_options *opt;
+    const lam_run_watch *watch;
+    lam_evaluator *evaluator;
+    char last[PATH_MAX], best[PATH_MAX];
+    int on_host;                    /* reading a number back costs nothing */
+    int64_t saved;                  /* step of last/; -1: there is none */
+    int dirty;                      /* last/ is not what is here */
+    int checked;                    /* the last step was seen to be finite */
+    double began;                   /* clock when this call began */
+    double before;                  /* seconds of earlier calls */
+    double step_flops, step_tokens; /* of a whole step with a full memory */
+    double spent;                   /* seconds in steps since the last logged one */
+    int64_t tokens;                 /* and tokens */
+    double step_time;               /* seconds per step, smoothed */
+    double norm, lr;                /* of the last step read back */
+} run;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double lam_metric_of(lam_metric metric, double loss)
+{
+    return metric == LAM_BPC ? loss / 0.69314718055994530942 : exp(loss);
+}
+
+static const lam_settings *settings(const run *r)
+{
+    return &r->t->state.settings;
+}
+
+static int stopping(const run *r)
+{
+    return r->watch && r->watch->stop && r->watch->stop(r->watch->user);
+}
+
+static int out_of_time(const run *r)
+{
+    return settings(r)->max_time > 0.0 && now() - r->began >= settings(r)->max_time;
+}
+
+static int is_multiple(int64_t step, int64_t of)
+{
+    return of > 0 && step > 0 && step % of == 0;
+}
+
+/* ---- saving ---- */
+
+static lam_status save_last(run *r)
+{
+    lam_train_state *s = &r->t->state;
+    if (!r->dirty)
+        return LAM_OK;
+    s->elapsed = r->before + now() - r->began;
+    LAM_TRY(lam_runlog_sync(r->log, &s->marks));
+    LAM_TRY(lam_trainer_save(r->t, r->last, r->opt->vocab));
+    r->saved = s->step;
+    r->dirty = 0;
+    return LAM_OK;
+}
+
+/* Adds to an error where the run can go on from. */
+static lam_status explain(const run *r, lam_status status)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s", lam_error());
+    if (r->saved < 0)
+        return lam_fail(status, "%s; there is no checkpoint yet", text);
+    return lam_fail(status, "%s; the last good checkpoint is %s, step %lld", text, r->last,
+                    (long long)r->saved);
+}
+
+/* ---- evaluation ---- */
+
+static void show(const run *r, double evaluated)
+{
+    if (!r->watch || !r->watch->progress)
+        return;
+    const lam_train_state *s = &r->t->state;
+    double left = r->step_time * (double)(settings(r)->max_step - s->step);
+    if (settings(r)->max_time > 0.0)
+        left = fmin(left, settings(r)->max_time - (now() - r->began));
+    r->watch->progress(
+        r->watch->user,
+        &(lam_run_progress){.step = s->step,
+                            .max_step = settings(r)->max_step,
+                            .loss = s->log_tokens > 0 ? s->log_nll / (double)s->log_tokens : NAN,
+                            .tokens_per_second =
+                                r->step_time > 0.0 ? r->step_tokens / r->step_time : 0.0,
+                            .flops = r->step_time > 0.0 ? r->step_flops / r->step_time : 0.0,
+                            .seconds_left = left,
+                            .evaluated = evaluated});
+}
+
+static int watch_evaluation(void *user, const lam_eval_result *so_far, int64_t total)
+{
+    run *r = user;
+    show(r, (double)so_far->tokens / (double)total);
+    return stopping(r);
+}
+
+/* As published: the attention span stays what it is in training. */
+static lam_status create_evaluator(run *r)
+{
+    const lam_config *cfg = &r->t->model->cfg;
+    const int N = settings(r)->eval_tgt_len > 0 ? settings(r)->eval_tgt_len : cfg->tgt_len;
+    const int M = cfg->mem_len > 0 ? cfg->mem_len + cfg->tgt_len - N : 0;
+    if (M < 0)
+        return lam_fail(LAM_ERR_ARG, "eval_tgt_len %d is above tgt_len + mem_len = %d", N,
+                        cfg->tgt_len + cfg->mem_len);
+    return lam_evaluator_create(&r->evaluator, r->t->model,
+                                &(lam_eval_options){.batch = settings(r)->eval_batch_size,
+                                                    .tgt_len = N,
+                                                    .mem_len = M,
+                                                    .max_steps = settings(r)->max_eval_steps});
+}
+
+static lam_status log_evaluation(run *r, const lam_eval_result *e, int better)
+{
+    const lam_metric metric = r->opt->metric;
+    const char *const name = lam_metric_name(metric);
+    const double loss = lam_eval_mean(e), value = lam_metric_of(metric, loss);
+    /* The error of bpc is that of the loss in bits; that of ppl follows from its slope. */
+    const double error = lam_eval_error(e) * (metric == LAM_BPC ? value / loss : value);
+    const lam_train_state *s = &r->t->state;
+    char valid[32], tag[32];
+    snprintf(valid, sizeof valid, "valid_%s", name);
+    snprintf(tag, sizeof tag, "valid/%s", name);
+    const lam_scalar row[] = {{"valid_loss", loss, "valid/loss"},
+                              {valid, value, tag},
+                              {"valid_stderr", lam_eval_error(e), NULL},
+                              {"valid_tokens", (double)e->tokens, NULL},
+                              {"elapsed", r->before + now() - r->began, NULL}};
+    LAM_TRY(lam_runlog_record(r->log, s->step, row, sizeof row / sizeof *row));
+    return lam_runlog_line(r->log, "step %7lld  valid %s %.4f +- %.4f%s", (long long)s->step, name,
+                           value, error, better ? "  (best)" : "");
+}
+
+static lam_status evaluate(run *r)
+{
+    lam_train_state *s = &r->t->state;
+    lam_eval_result e;
+    if (!r->evaluator)
+        LAM_TRY(create_evaluator(r));
+    LAM_TRY(lam_evaluator_run(r->evaluator, &e, r->opt->valid, watch_evaluation, r));
+    const double loss = lam_eval_mean(&e);
+    const int better = loss < s->best_loss;
+    LAM_TRY(log_evaluation(r, &e, better));
+    if (better) {
+        LAM_TRY(lam_folder_save(r->best, r->t->model, r->opt->vocab));
+        s->best_loss = loss;
+        s->best_step = s->step;
+    }
+    if (settings(r)->scheduler == LAM_SCHEDULE_DEV_PERF &&
+        lam_plateau_note(&s->plateau, &r->t->schedule, settings(r)->decay_rate,
+                         settings(r)->patience, loss))
+        LAM_TRY(lam_runlog_line(r->log, "step %7lld  lr %.3e from now on", (long long)s->step,
+                                lam_trainer_lr(r->t)));
+    s->eval_step = s->step;
+    r->dirty = 1;
+    return LAM_OK;
+}
+
+/* ---- steps ---- */
+
+static int finished(const run *r)
+{
+    return r->t->state.step >= settings(r)->max_step || out_of_time(r);
+}
+
+static int evaluation_due(const run *r, int end)
+{
+    const lam_train_state *s = &r->t->state;
+    return r->opt->valid && s->step > 0 && s->eval_step != s->step &&
+           (is_multiple(s->step, settings(r)->eval_interval) || end);
+}
+
+static int saving_due(const run *r, int end)
+{
+    const int64_t step = r->t->state.step;
+    return end || is_multiple(step, settings(r)->save_interval) ||
+           is_multiple(step, settings(r)->eval_interval);
+}
+
+/* Must the numbers of step `step` be seen?  Where that makes the device wait, only when they are
+ * logged, or when what follows is saved. */
+static int must_read(const run *r, int64_t step)
+{
+    return r->on_host || is_multiple(step, settings(r)->log_interval) ||
+           is_multiple(step, settings(r)->save_interval) ||
+           is_multiple(step, settings(r)->eval_interval) || step >= settings(r)->max_step ||
+           stopping(r) || out_of_time(r);
+}
+
+static lam_status log_step(run *r)
+{
+    lam_train_state *s = &r->t->state;
+    const char *const name = lam_metric_name(r->opt->metric);
+    const double loss = s->log_nll / (double)s->log_tokens;
+    const double value = lam_metric_of(r->opt->metric, loss);
+    const double rate = r->spent > 0.0 ? (double)r->tokens / r->spent : 0.0;
+    const double gflops = rate / r->step_tokens * r->step_flops * 1e-9;
+    const long long epoch = (long long)s->position.epoch + 1;
+    char tag[32];
+    snprintf(tag, sizeof tag, "train/%s", name);
+    const lam_scalar row[] = {{"epoch", (double)epoch, NULL},
+                              {"loss", loss, "train/loss"},
+                              {name, value, tag},
+                              {"lr", r->lr, "train/lr"},
+                              {"grad_norm", r->norm, "train/grad_norm"},
+                              {"tokens_per_second", rate, "speed/tokens_per_second"},
+                              {"gflops", gflops, "speed/gflops"},
+                              {"elapsed", r->before + now() - r->began, NULL}};
+    LAM_TRY(lam_runlog_record(r->log, s->step, row, sizeof row / sizeof *row));
+    LAM_TRY(lam_runlog_line(r->log,
+                            "step %7lld  epoch %lld  %s %.4f  lr %.3e  norm %.3g  %.0f tokens/s  "
+                            "%.1f GFLOP/s",
+                            (long long)s->step, epoch, name, value, r->lr, r->norm, rate, gflops));
+    s->log_nll = 0.0;
+    s->log_tokens = 0;
+    r->spent = 0.0;
+    r->tokens = 0;
+    return LAM_OK;
+}
+
+static lam_status step(run *r)
+{
+    lam_train_state *s = &r->t->state;
+    lam_step_report report = {0};
+    const int read = must_read(r, s->step + 1);
+    const double started = now();
+    LAM_TRY(lam_trainer_step(r->t, read ? &report : NULL));
+    const double took = now() - started;
+    r->dirty = 1;
+    r->checked = read;
+    r->spent += took;
+    r->step_time = r->step_time > 0.0 ? 0.95 * r->step_time + 0.05 * took : took;
+    s->position = *lam_batcher_where(r->t->batcher);
+    if (read) {
+        s->log_nll += report.nll;
+        s->log_tokens += report.tokens;
+        r->norm = report.grad_norm;
+        r->lr = report.lr;
+    }
+    r->tokens += r->t->tokens;
+    show(r, -1.0);
+    return is_multiple(s->step, settings(r)->log_interval) ? log_step(r) : LAM_OK;
+}
+
+/* What is due at this step, in this order: evaluation, best/, last/.  *end: nothing follows. */
+static lam_status between_steps(run *r, int *end)
+{
+    *end = finished(r);
+    if (stopping(r) && (r->checked || r->t->state.step == 0)) {
+        LAM_TRY(save_last(r));
+        return lam_fail(LAM_ERR_INTERRUPTED, "stopped at step %lld, saved in %s",
+                        (long long)r->t->state.step, r->last);
+    }
+    if (!r->checked) { /* one more step, read back: what is saved must be good */
+        *end = 0;
+        return LAM_OK;
+    }
+    if (evaluation_due(r, *end)) {
+        const lam_status status = evaluate(r);
+        if (status == LAM_ERR_INTERRUPTED)
+            LAM_TRY(save_last(r)); /* without the evaluation: resuming begins with it */
+        if (status != LAM_OK)
+            return status;
+    }
+    return saving_due(r, *end) ? save_last(r) : LAM_OK;
+}
+
+static lam_status loop(run *r)
+{
+    for (int end = 0;;) {
+        LAM_TRY(between_steps(r, &end));
+        if (end)
+            return LAM_OK;
+        LAM_TRY(step(r));
+    }
+}
+
+lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
+                   const lam_run_options *options, const lam_run_watch *watch)
+{
+    lam_train_state *s = &t->state;
+    run r = {.t = t,
+             .log = log,
+             .opt = options,
+             .watch = watch,
+             .on_host = strcmp(t->model->dev->ops->name, "cuda") != 0,
+             .saved = s->step > 0 ? s->step : -1,
+             .checked = 1,
+             .dirty = s->step == 0,
+             .began = now(),
+             .before = s->elapsed,
+             .step_tokens = (double)s->settings.batch_size * t->model->cfg.tgt_len,
+             .step_flops = 2.0 * lam_macs_step(&t->model->cfg, s->settings.batch_size)};
+    LAM_TRY(lam_path_join(r.last, sizeof r.last, options->dir, "last"));
+    LAM_TRY(lam_path_join(r.best, sizeof r.best, options->dir, "best"));
+    lam_status status = loop(&r);
+    if (status != LAM_OK && status != LAM_ERR_INTERRUPTED)
+        status = explain(&r, status);
+    lam_evaluator_free(r.evaluator);
+    *out = (lam_run_result){.step = s->step,
+                            .timed_out = s->step < s->settings.max_step,
+                            .best_loss = s->best_loss,
+                            .best_step = s->best_step};
+    return status;
+}

@@ -1,0 +1,51 @@
+/* run.h -- a whole run: steps, and between them logging, evaluation, checkpoints, and when to stop.
+ *
+ * The run folder afterwards holds last/ (a checkpoint), best/ (a model folder, the one with the lowest
+ * validation loss), metrics.jsonl, train.log and the TensorBoard events.  What the next step needs is
+ * saved only after it was seen to be finite: last/ is always a good one. */
+#ifndef LAM_TRAIN_RUN_H
+#define LAM_TRAIN_RUN_H
+
+#include "data/corpus.h"
+#include "train/evaluate.h"
+#include "train/trainer.h"
+
+typedef struct lam_run_options {
+    const char *dir; /* exists */
+    lam_metric metric;
+    const lam_tokens *valid; /* NULL: no evaluation, no best/ */
+    const char *vocab;       /* text for the folders' vocab.json; NULL: none */
+} lam_run_options;
+
+/* For a live line. */
+typedef struct lam_run_progress {
+    int64_t step, max_step;
+    double loss; /* mean since the last logged step, nats; NaN: none yet */
+    double tokens_per_second, flops;
+    double seconds_left;
+    double evaluated; /* part of the evaluation that is done; below 0: no evaluation runs */
+} lam_run_progress;
+
+typedef struct lam_run_watch {
+    void *user;
+    int (*stop)(void *user);                                 /* non-zero: save and leave */
+    void (*progress)(void *user, const lam_run_progress *p); /* after every step */
+} lam_run_watch;
+
+typedef struct lam_run_result {
+    int64_t step;
+    int timed_out;    /* max_time ended it before max_step */
+    double best_loss; /* infinity: never evaluated */
+    int64_t best_step;
+} lam_run_result;
+
+/* Trains until max_step, max_time or a stop; `log` is open on the same folder.  LAM_OK at the end,
+ * LAM_ERR_INTERRUPTED after a stop: last/ is then saved too.  LAM_ERR_NUMERIC names the step, the quantity
+ * and the last good checkpoint. */
+lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
+                   const lam_run_options *options, const lam_run_watch *watch);
+
+/* A loss in nats as the corpus's metric. */
+double lam_metric_of(lam_metric metric, double loss);
+
+#endif

@@ -1,0 +1,165 @@
+/* runlog.c -- see runlog.h.  Every record is one write(), so that readers see whole lines. */
+#include "train/runlog.h"
+
+#include "core/file.h"
+#include "core/log.h"
+#include "train/tfevents.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { METRICS, LOG, EVENTS, FILES, MAX_LINE = 2048 };
+
+struct lam_runlog {
+    int fd[FILES];
+    char path[FILES][PATH_MAX];
+    char events_name[256];
+};
+
+static lam_status failed(const lam_runlog *r, int which, const char *verb)
+{
+    return lam_fail(LAM_ERR_IO, "%s: cannot %s: %s", r->path[which], verb,
+                    errno == ENOSPC || errno == EDQUOT ? "no space left on the device"
+                                                       : strerror(errno));
+}
+
+static lam_status append(lam_runlog *r, int which, const void *data, size_t size)
+{
+    for (const char *at = data; size > 0;) {
+        const ssize_t n = write(r->fd[which], at, size);
+        if (n < 0 && errno != EINTR)
+            return failed(r, which, "write");
+        at += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
+    return LAM_OK;
+}
+
+/* Opens one file and cuts it at `mark`; one that is shorter stays as it is. */
+static lam_status open_at(lam_runlog *r, int which, const char *dir, const char *name, int64_t mark)
+{
+    LAM_TRY(lam_path_join(r->path[which], sizeof r->path[which], dir, name));
+    r->fd[which] = open(r->path[which], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (r->fd[which] < 0)
+        return failed(r, which, "open");
+    if (which == LOG && flock(r->fd[which], LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return lam_fail(LAM_ERR_IO, "%s: another process is training here", dir);
+    const off_t size = lseek(r->fd[which], 0, SEEK_END);
+    if (size > mark && ftruncate(r->fd[which], (off_t)mark) != 0)
+        return failed(r, which, "cut");
+    return LAM_OK;
+}
+
+static double wall_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static lam_status open_files(lam_runlog *r, const char *dir, const lam_log_marks *marks)
+{
+    char host[128] = "localhost";
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(r->events_name, sizeof r->events_name, "events.out.tfevents.%lld.%s",
+             (long long)wall_clock(), host);
+    if (marks && marks->events_name[0] != '\0' && !strchr(marks->events_name, '/'))
+        strcpy(r->events_name, marks->events_name);
+    const lam_log_marks none = {0};
+    const lam_log_marks *m = marks ? marks : &none;
+    /* The log first: it carries the lock, and nothing else is cut without it. */
+    LAM_TRY(open_at(r, LOG, dir, "train.log", m->log));
+    LAM_TRY(open_at(r, METRICS, dir, "metrics.jsonl", m->metrics));
+    LAM_TRY(open_at(r, EVENTS, dir, r->events_name, m->events));
+    if (lseek(r->fd[EVENTS], 0, SEEK_END) == 0) {
+        unsigned char frame[LAM_TFEVENT_MAX];
+        LAM_TRY(append(r, EVENTS, frame, lam_tfevent_version(frame, wall_clock())));
+    }
+    return LAM_OK;
+}
+
+lam_status lam_runlog_open(lam_runlog **out, const char *dir, const lam_log_marks *marks)
+{
+    *out = NULL;
+    lam_runlog *r = calloc(1, sizeof *r);
+    if (!r)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
+    for (int i = 0; i < FILES; i++)
+        r->fd[i] = -1;
+    const lam_status status = open_files(r, dir, marks);
+    if (status == LAM_OK)
+        *out = r;
+    else
+        lam_runlog_close(r);
+    return status;
+}
+
+void lam_runlog_close(lam_runlog *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < FILES; i++)
+        if (r->fd[i] >= 0)
+            close(r->fd[i]);
+    free(r);
+}
+
+lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
+{
+    char line[MAX_LINE];
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(line, sizeof line - 1, format, args);
+    va_end(args);
+    lam_log(LAM_LOG_INFO, "%s", line);
+    const size_t n = length < MAX_LINE - 2 ? (size_t)length : MAX_LINE - 2;
+    line[n] = '\n';
+    return append(r, LOG, line, n + 1);
+}
+
+lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scalars, int n)
+{
+    char line[MAX_LINE];
+    size_t used = (size_t)snprintf(line, sizeof line, "{\"step\":%lld", (long long)step);
+    for (int i = 0; i < n; i++) {
+        const double v = scalars[i].value;
+        used += (size_t)snprintf(line + used, sizeof line - used, ",\"%s\":", scalars[i].name);
+        used +=
+            (size_t)snprintf(line + used, sizeof line - used, isfinite(v) ? "%.10g" : "null", v);
+        if (used > sizeof line - 128)
+            return lam_fail(LAM_ERR_ARG, "%s: more than %d bytes in a record", r->path[METRICS],
+                            MAX_LINE);
+    }
+    memcpy(line + used, "}\n", 2);
+    LAM_TRY(append(r, METRICS, line, used + 2));
+
+    unsigned char frame[LAM_TFEVENT_MAX];
+    const double wall = wall_clock();
+    for (int i = 0; i < n; i++)
+        if (scalars[i].tag && isfinite(scalars[i].value))
+            LAM_TRY(
+                append(r, EVENTS, frame,
+                       lam_tfevent_scalar(frame, wall, step, scalars[i].tag, scalars[i].value)));
+    return LAM_OK;
+}
+
+lam_status lam_runlog_sync(lam_runlog *r, lam_log_marks *marks)
+{
+    int64_t *const at[FILES] = {&marks->metrics, &marks->log, &marks->events};
+    for (int i = 0; i < FILES; i++) {
+        if (fsync(r->fd[i]) != 0 && errno != EINVAL)
+            return failed(r, i, "sync");
+        *at[i] = lseek(r->fd[i], 0, SEEK_END);
+    }
+    strcpy(marks->events_name, r->events_name);
+    return LAM_OK;
+}

@@ -1,0 +1,41 @@
+/* runlog.h -- what a run leaves to read: metrics.jsonl, train.log and a TensorBoard event file.
+ *
+ * All three only grow.  A checkpoint remembers how long they were; a resumed run cuts off what came later
+ * and goes on, so that no step appears twice and a half-written line disappears. */
+#ifndef LAM_TRAIN_RUNLOG_H
+#define LAM_TRAIN_RUNLOG_H
+
+#include "core/status.h"
+
+#include <stdint.h>
+
+/* How long the files were, and the name of the one whose name is not fixed. */
+typedef struct lam_log_marks {
+    int64_t metrics, log, events;
+    char events_name[256];
+} lam_log_marks;
+
+typedef struct lam_runlog lam_runlog;
+
+/* Opens the files in folder `dir`; marks NULL begins new ones.  One process at a time: a second one is
+ * refused. */
+lam_status lam_runlog_open(lam_runlog **out, const char *dir, const lam_log_marks *marks);
+void lam_runlog_close(lam_runlog *r); /* NULL is fine */
+
+/* A line for people: train.log, and the log of the program (core/log.h, level info). */
+lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One object of metrics.jsonl, {"step": ..., NAME: value, ...}, and one event for each value that has a
+ * TensorBoard tag.  A value that is not finite is null, and no event. */
+typedef struct lam_scalar {
+    const char *name; /* plain ASCII */
+    double value;
+    const char *tag; /* NULL: not for TensorBoard */
+} lam_scalar;
+lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scalars, int n);
+
+/* Everything so far is on disk; says how much that is. */
+lam_status lam_runlog_sync(lam_runlog *r, lam_log_marks *marks);
+
+#endif

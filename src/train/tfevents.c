@@ -1,0 +1,98 @@
+/* tfevents.c -- see tfevents.h.
+ *
+ *   Event   { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5; }
+ *   Summary { repeated Value value = 1; }      Value { string tag = 1; float simple_value = 2; }
+ * A field is its number and wire type in one byte (0: varint, 1: 8 bytes, 2: length and bytes,
+ * 5: 4 bytes), then its content. */
+#include "train/tfevents.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { HEAD = 12, TAIL = 4 }; /* bytes of a frame around its data */
+
+uint32_t lam_crc32c(const void *data, size_t size)
+{
+    const unsigned char *p = data;
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < size; i++) {
+        crc ^= p[i];
+        for (int bit = 0; bit < 8; bit++) /* a few dozen bytes a step: no table needed */
+            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0u);
+    }
+    return ~crc;
+}
+
+uint32_t lam_crc32c_masked(const void *data, size_t size)
+{
+    const uint32_t crc = lam_crc32c(data, size);
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+static unsigned char *put_low_first(unsigned char *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        *at++ = (unsigned char)(value >> 8 * i);
+    return at;
+}
+
+static unsigned char *put_varint(unsigned char *at, uint64_t value)
+{
+    for (; value > 127; value >>= 7)
+        *at++ = (unsigned char)(value | 128);
+    *at++ = (unsigned char)value;
+    return at;
+}
+
+static unsigned char *put_bytes(unsigned char *at, int field, const void *data, size_t size)
+{
+    *at++ = (unsigned char)(field << 3 | 2);
+    at = put_varint(at, size);
+    memcpy(at, data, size);
+    return at + size;
+}
+
+static unsigned char *put_wall(unsigned char *at, double wall)
+{
+    uint64_t bits;
+    memcpy(&bits, &wall, sizeof bits);
+    *at++ = 1 << 3 | 1;
+    return put_low_first(at, bits, 8);
+}
+
+/* Closes the frame around the data at out + HEAD. */
+static size_t frame(unsigned char *out, const unsigned char *end)
+{
+    const size_t size = (size_t)(end - (out + HEAD));
+    put_low_first(out, size, 8);
+    put_low_first(out + 8, lam_crc32c_masked(out, 8), 4);
+    put_low_first(out + HEAD + size, lam_crc32c_masked(out + HEAD, size), 4);
+    return HEAD + size + TAIL;
+}
+
+size_t lam_tfevent_version(unsigned char out[LAM_TFEVENT_MAX], double wall)
+{
+    static const char version[] = "brain.Event:2";
+    unsigned char *at = put_wall(out + HEAD, wall);
+    return frame(out, put_bytes(at, 3, version, strlen(version)));
+}
+
+size_t lam_tfevent_scalar(unsigned char out[LAM_TFEVENT_MAX], double wall, int64_t step,
+                          const char *tag, double value)
+{
+    unsigned char item[LAM_TFEVENT_TAG + 16], summary[LAM_TFEVENT_TAG + 32];
+    const float narrow = (float)value;
+    uint32_t bits;
+    assert(strlen(tag) <= LAM_TFEVENT_TAG);
+    memcpy(&bits, &narrow, sizeof bits);
+
+    unsigned char *at = put_bytes(item, 1, tag, strlen(tag));
+    *at++ = 2 << 3 | 5;
+    at = put_low_first(at, bits, 4);
+    const unsigned char *const end = put_bytes(summary, 1, item, (size_t)(at - item));
+
+    at = put_wall(out + HEAD, wall);
+    *at++ = 2 << 3 | 0;
+    at = put_varint(at, (uint64_t)step);
+    return frame(out, put_bytes(at, 5, summary, (size_t)(end - summary)));
+}
