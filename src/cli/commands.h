@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 extern const lam_command lam_command_prepare;
+extern const lam_command lam_command_train;
 extern const lam_command lam_command_generate;
 extern const lam_command lam_command_score;
 extern const lam_command lam_command_info;

@@ -117,32 +117,11 @@ lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev)
     return status;
 }
 
-/* Two configurations are equal if they read the same on paper. */
-static lam_status check_config(const lam_model *model, const char *dir)
-{
-    lam_config cfg;
-    char *mine = NULL, *theirs = NULL;
-    LAM_TRY(read_config(&cfg, dir));
-    lam_status status = lam_config_print(&mine, &model->cfg);
-    if (status == LAM_OK)
-        status = lam_config_print(&theirs, &cfg);
-    if (status == LAM_OK && strcmp(mine, theirs) != 0) {
-        size_t line = 0; /* the start of the first line that differs */
-        for (size_t i = 0; mine[i] == theirs[i]; i++)
-            line = mine[i] == '\n' ? i + 1 : line;
-        line += strspn(mine + line, " ");
-        status = lam_fail(LAM_ERR_FORMAT, "%s: another configuration: it has %.*s, not %.*s", dir,
-                          (int)strcspn(theirs + line, ",\n"), theirs + line,
-                          (int)strcspn(mine + line, ",\n"), mine + line);
-    }
-    free(mine);
-    free(theirs);
-    return status;
-}
-
 lam_status lam_folder_restore(lam_model *model, const char *dir)
 {
-    LAM_TRY(check_config(model, dir));
+    lam_config cfg;
+    LAM_TRY(read_config(&cfg, dir));
+    LAM_TRY(lam_config_same(&cfg, &model->cfg, dir));
     return read_weights(model, dir);
 }
 

@@ -79,6 +79,10 @@ const char *const *lam_preset_names(void); /* NULL-terminated */
 lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label);
 lam_status lam_config_print(char **json, const lam_config *cfg);
 
+/* LAM_ERR_FORMAT "LABEL: another configuration: it has \"n_layer\": 2, not \"n_layer\": 4" with the first
+ * field in which `it` differs from `wanted`. */
+lam_status lam_config_same(const lam_config *it, const lam_config *wanted, const char *label);
+
 /* Cluster i = 0 .. n_cutoffs of the vocabulary: its ids [first, first + count) and embedding width. */
 typedef struct lam_cluster {
     int first, count, width;

@@ -166,3 +166,24 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
     json_decref(root);
     return status;
 }
+
+/* Two configurations are equal if they read the same on paper. */
+lam_status lam_config_same(const lam_config *it, const lam_config *wanted, const char *label)
+{
+    char *a = NULL, *b = NULL;
+    lam_status status = lam_config_print(&a, it);
+    if (status == LAM_OK)
+        status = lam_config_print(&b, wanted);
+    if (status == LAM_OK && strcmp(a, b) != 0) {
+        size_t line = 0; /* the start of the first line that differs */
+        for (size_t i = 0; a[i] == b[i]; i++)
+            line = a[i] == '\n' ? i + 1 : line;
+        line += strspn(a + line, " ");
+        status = lam_fail(LAM_ERR_FORMAT, "%s: another configuration: it has %.*s, not %.*s", label,
+                          (int)strcspn(a + line, ",\n"), a + line, (int)strcspn(b + line, ",\n"),
+                          b + line);
+    }
+    free(a);
+    free(b);
+    return status;
+}

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+static const double LN2 = 0.69314718055994530942;
+
 typedef struct run {
     lam_trainer *t;
     lam_runlog *log;
@@ -44,7 +46,14 @@ static double now(void)
 
 double lam_metric_of(lam_metric metric, double loss)
 {
-    return metric == LAM_BPC ? loss / 0.69314718055994530942 : exp(loss);
+    return metric == LAM_BPC ? loss / LN2 : exp(loss);
+}
+
+/* bpc is the loss in other units; ppl = exp(loss) has its own slope. */
+double lam_metric_error(lam_metric metric, const lam_eval_result *r)
+{
+    const double slope = metric == LAM_BPC ? 1.0 / LN2 : exp(lam_eval_mean(r));
+    return slope * lam_eval_error(r);
 }
 
 static const lam_settings *settings(const run *r)
@@ -138,25 +147,28 @@ static lam_status create_evaluator(run *r)
                                                     .max_steps = settings(r)->max_eval_steps});
 }
 
-static lam_status log_evaluation(run *r, const lam_eval_result *e, int better)
+/* One record and one line; `split` is "valid" or "test". */
+static lam_status log_evaluation(run *r, const char *split, int64_t step, const lam_eval_result *e,
+                                 const char *remark)
 {
     const lam_metric metric = r->opt->metric;
     const char *const name = lam_metric_name(metric);
     const double loss = lam_eval_mean(e), value = lam_metric_of(metric, loss);
-    /* The error of bpc is that of the loss in bits; that of ppl follows from its slope. */
-    const double error = lam_eval_error(e) * (metric == LAM_BPC ? value / loss : value);
-    const lam_train_state *s = &r->t->state;
-    char valid[32], tag[32];
-    snprintf(valid, sizeof valid, "valid_%s", name);
-    snprintf(tag, sizeof tag, "valid/%s", name);
-    const lam_scalar row[] = {{"valid_loss", loss, "valid/loss"},
-                              {valid, value, tag},
-                              {"valid_stderr", lam_eval_error(e), NULL},
-                              {"valid_tokens", (double)e->tokens, NULL},
+    char key[4][32], tag[2][32];
+    snprintf(key[0], sizeof key[0], "%s_loss", split);
+    snprintf(key[1], sizeof key[1], "%s_%s", split, name);
+    snprintf(key[2], sizeof key[2], "%s_stderr", split);
+    snprintf(key[3], sizeof key[3], "%s_tokens", split);
+    snprintf(tag[0], sizeof tag[0], "%s/loss", split);
+    snprintf(tag[1], sizeof tag[1], "%s/%s", split, name);
+    const lam_scalar row[] = {{key[0], loss, tag[0]},
+                              {key[1], value, tag[1]},
+                              {key[2], lam_eval_error(e), NULL},
+                              {key[3], (double)e->tokens, NULL},
                               {"elapsed", r->before + now() - r->began, NULL}};
-    LAM_TRY(lam_runlog_record(r->log, s->step, row, sizeof row / sizeof *row));
-    return lam_runlog_line(r->log, "step %7lld  valid %s %.4f +- %.4f%s", (long long)s->step, name,
-                           value, error, better ? "  (best)" : "");
+    LAM_TRY(lam_runlog_record(r->log, step, row, sizeof row / sizeof *row));
+    return lam_runlog_line(r->log, "step %7lld  %s %s %.4f +- %.4f%s", (long long)step, split, name,
+                           value, lam_metric_error(metric, e), remark);
 }
 
 static lam_status evaluate(run *r)
@@ -168,7 +180,7 @@ static lam_status evaluate(run *r)
     LAM_TRY(lam_evaluator_run(r->evaluator, &e, r->opt->valid, watch_evaluation, r));
     const double loss = lam_eval_mean(&e);
     const int better = loss < s->best_loss;
-    LAM_TRY(log_evaluation(r, &e, better));
+    LAM_TRY(log_evaluation(r, "valid", s->step, &e, better ? "  (best)" : ""));
     if (better) {
         LAM_TRY(lam_folder_save(r->best, r->t->model, r->opt->vocab));
         s->best_loss = loss;
@@ -303,6 +315,19 @@ static lam_status loop(run *r)
     }
 }
 
+/* The trainer's model becomes the best one: nothing is trained after this. */
+static lam_status test_best(run *r, lam_eval_result *out)
+{
+    const lam_train_state *s = &r->t->state;
+    const int best = isfinite(s->best_loss);
+    if (best)
+        LAM_TRY(lam_folder_restore(r->t->model, r->best));
+    if (!r->evaluator)
+        LAM_TRY(create_evaluator(r));
+    LAM_TRY(lam_evaluator_run(r->evaluator, out, r->opt->test, watch_evaluation, r));
+    return log_evaluation(r, "test", best ? s->best_step : s->step, out, "");
+}
+
 lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
                    const lam_run_options *options, const lam_run_watch *watch)
 {
@@ -321,13 +346,17 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
              .step_flops = 2.0 * lam_macs_step(&t->model->cfg, s->settings.batch_size)};
     LAM_TRY(lam_path_join(r.last, sizeof r.last, options->dir, "last"));
     LAM_TRY(lam_path_join(r.best, sizeof r.best, options->dir, "best"));
+    lam_eval_result test = {0};
     lam_status status = loop(&r);
+    if (status == LAM_OK && options->test)
+        status = test_best(&r, &test);
     if (status != LAM_OK && status != LAM_ERR_INTERRUPTED)
         status = explain(&r, status);
     lam_evaluator_free(r.evaluator);
     *out = (lam_run_result){.step = s->step,
                             .timed_out = s->step < s->settings.max_step,
                             .best_loss = s->best_loss,
-                            .best_step = s->best_step};
+                            .best_step = s->best_step,
+                            .test = test};
     return status;
 }

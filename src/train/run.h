@@ -14,6 +14,7 @@ typedef struct lam_run_options {
     const char *dir; /* exists */
     lam_metric metric;
     const lam_tokens *valid; /* NULL: no evaluation, no best/ */
+    const lam_tokens *test;  /* NULL: none at the end */
     const char *vocab;       /* text for the folders' vocab.json; NULL: none */
 } lam_run_options;
 
@@ -37,15 +38,18 @@ typedef struct lam_run_result {
     int timed_out;    /* max_time ended it before max_step */
     double best_loss; /* infinity: never evaluated */
     int64_t best_step;
+    lam_eval_result test; /* tokens 0: not made */
 } lam_run_result;
 
-/* Trains until max_step, max_time or a stop; `log` is open on the same folder.  LAM_OK at the end,
+/* Trains until max_step, max_time or a stop; `log` is open on the same folder.  At the end the best model (the
+ * last one without a validation text) is loaded and evaluated on the test text.  LAM_OK at the end,
  * LAM_ERR_INTERRUPTED after a stop: last/ is then saved too.  LAM_ERR_NUMERIC names the step, the quantity
  * and the last good checkpoint. */
 lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
                    const lam_run_options *options, const lam_run_watch *watch);
 
-/* A loss in nats as the corpus's metric. */
+/* A loss in nats as the corpus's metric, and the standard error of that. */
 double lam_metric_of(lam_metric metric, double loss);
+double lam_metric_error(lam_metric metric, const lam_eval_result *r);
 
 #endif

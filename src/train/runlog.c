@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "train/tfevents.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +17,8 @@
 #include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
+
+static const char PREFIX[] = "events.out.tfevents.";
 
 enum { METRICS, LOG, EVENTS, FILES, MAX_LINE = 2048 };
 
@@ -59,6 +62,19 @@ static lam_status open_at(lam_runlog *r, int which, const char *dir, const char 
     return LAM_OK;
 }
 
+/* A new run in an old folder: TensorBoard would join the old curves to the new ones. */
+static void remove_events(const char *dir)
+{
+    char path[PATH_MAX];
+    DIR *const folder = opendir(dir);
+    for (struct dirent *e; folder && (e = readdir(folder));)
+        if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0 &&
+            lam_path_join(path, sizeof path, dir, e->d_name) == LAM_OK)
+            unlink(path);
+    if (folder)
+        closedir(folder);
+}
+
 static double wall_clock(void)
 {
     struct timespec t;
@@ -70,14 +86,16 @@ static lam_status open_files(lam_runlog *r, const char *dir, const lam_log_marks
 {
     char host[128] = "localhost";
     (void)gethostname(host, sizeof host - 1);
-    snprintf(r->events_name, sizeof r->events_name, "events.out.tfevents.%lld.%s",
-             (long long)wall_clock(), host);
+    snprintf(r->events_name, sizeof r->events_name, "%s%lld.%s", PREFIX, (long long)wall_clock(),
+             host);
     if (marks && marks->events_name[0] != '\0' && !strchr(marks->events_name, '/'))
         strcpy(r->events_name, marks->events_name);
     const lam_log_marks none = {0};
     const lam_log_marks *m = marks ? marks : &none;
     /* The log first: it carries the lock, and nothing else is cut without it. */
     LAM_TRY(open_at(r, LOG, dir, "train.log", m->log));
+    if (!marks)
+        remove_events(dir);
     LAM_TRY(open_at(r, METRICS, dir, "metrics.jsonl", m->metrics));
     LAM_TRY(open_at(r, EVENTS, dir, r->events_name, m->events));
     if (lseek(r->fd[EVENTS], 0, SEEK_END) == 0) {

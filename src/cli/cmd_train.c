@@ -1,0 +1,266 @@
+/* cmd_train.c -- `lamemo train`: opens what a run needs, lets it run, says how it went. */
+#include "cli/commands.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+#include "cli/train_options.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "model/folder.h"
+#include "train/run.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct session {
+    const lam_train_options *o;
+    const lam_args *args;
+    char last[PATH_MAX];
+    int resumed;
+    lam_train_state then; /* of the checkpoint, when resumed */
+    char data[PATH_MAX];
+    lam_config cfg;
+    lam_settings settings;
+    lam_corpus *corpus;
+    char *vocab;
+    lam_dev *dev;
+    lam_model *model;
+    lam_trainer *trainer;
+    lam_runlog *log;
+    lam_progress line;
+} session;
+
+/* ---- opening ---- */
+
+static int has(const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    return lam_path_join(path, sizeof path, dir, name) == LAM_OK && lam_path_exists(path);
+}
+
+/* Is there a run to go on with, and may we? */
+static lam_status look_at_folder(session *s)
+{
+    const lam_train_options *o = s->o;
+    if (!o->out)
+        return lam_fail(LAM_ERR_ARG, "--out is missing: where is the run to be kept?");
+    if (o->resume && o->overwrite)
+        return lam_fail(LAM_ERR_ARG, "--resume and --overwrite contradict each other");
+    LAM_TRY(lam_path_join(s->last, sizeof s->last, o->out, "last"));
+    const int checkpoint = has(o->out, "last") || has(o->out, "last.old");
+    const int run = checkpoint || has(o->out, "best") || has(o->out, "metrics.jsonl");
+    if (run && !o->resume && !o->overwrite)
+        return lam_fail(LAM_ERR_ARG,
+                        "%s: there is a run already; --resume goes on with it, "
+                        "--overwrite throws it away",
+                        o->out);
+    if (!o->resume || !checkpoint)
+        return LAM_OK;
+    LAM_TRY(lam_checkpoint_peek(s->last, &s->then));
+    s->resumed = 1;
+    return LAM_OK;
+}
+
+static lam_status open_corpus(session *s)
+{
+    char path[PATH_MAX];
+    size_t size;
+    const char *dir = s->o->data ? s->o->data : s->resumed ? s->then.corpus.path : NULL;
+    if (!dir)
+        return lam_fail(LAM_ERR_ARG, "--data is missing: which corpus? (lamemo prepare makes one)");
+    LAM_TRY(lam_corpus_open(&s->corpus, dir, LAM_CORPUS_VERIFY));
+    if (!realpath(dir, s->data)) /* a resumed run may stand in another folder */
+        snprintf(s->data, sizeof s->data, "%s", dir);
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
+    return lam_file_load(&s->vocab, &size, path, 1 << 30);
+}
+
+static lam_status settle_options(session *s)
+{
+    const int n_token = s->corpus->info.vocab_size;
+    if (!s->resumed)
+        return lam_train_fresh(&s->cfg, &s->settings, s->args, n_token);
+    s->settings = s->then.settings;
+    LAM_TRY(lam_folder_config(&s->cfg, s->last));
+    if (s->cfg.n_token != n_token)
+        return lam_fail(LAM_ERR_ARG, "%s: a vocabulary of %d, the model in %s has one of %d",
+                        s->data, n_token, s->last, s->cfg.n_token);
+    return lam_train_resumed(&s->cfg, &s->settings, s->args);
+}
+
+static lam_status remove_run(const char *dir)
+{
+    static const char *const parts[] = {"last", "last.new", "last.old",
+                                        "best", "best.new", "best.old"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        LAM_TRY(lam_path_join(path, sizeof path, dir, parts[i]));
+        LAM_TRY(lam_dir_remove(path));
+    }
+    return LAM_OK;
+}
+
+/* The corpus's path goes into the state, so that --resume needs no --data. */
+static lam_status note_corpus(session *s)
+{
+    lam_corpus_mark *mark = &s->trainer->state.corpus;
+    if ((size_t)snprintf(mark->path, sizeof mark->path, "%s", s->data) >= sizeof mark->path)
+        return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", s->data, sizeof mark->path);
+    return LAM_OK;
+}
+
+static lam_status open_run(session *s)
+{
+    LAM_TRY(lam_device_open(&s->dev, &s->o->device));
+    LAM_TRY(lam_model_create(&s->model, &s->cfg, s->dev));
+    LAM_TRY(lam_trainer_create(&s->trainer, s->model, &s->corpus->split[LAM_TRAIN], &s->settings));
+    LAM_TRY(note_corpus(s));
+    if (s->resumed)
+        LAM_TRY(lam_trainer_resume(s->trainer, s->last));
+    else
+        LAM_TRY(lam_model_init(s->model, (uint64_t)s->settings.seed));
+    /* From here on the folder changes. */
+    LAM_TRY(lam_dir_make(s->o->out));
+    LAM_TRY(lam_runlog_open(&s->log, s->o->out, s->resumed ? &s->then.marks : NULL));
+    return s->o->overwrite ? remove_run(s->o->out) : LAM_OK;
+}
+
+static void close_session(session *s)
+{
+    lam_runlog_close(s->log);
+    lam_trainer_free(s->trainer);
+    lam_model_free(s->model);
+    if (s->dev)
+        s->dev->ops->close(s->dev);
+    free(s->vocab);
+    lam_corpus_close(s->corpus);
+    lam_train_state_free(&s->then);
+}
+
+/* ---- speaking ---- */
+
+static lam_status introduce(session *s)
+{
+    char count[32], tokens[32];
+    const lam_config *cfg = &s->cfg;
+    lam_format_count(count, sizeof count, (int64_t)lam_model_count(s->model));
+    lam_format_count(tokens, sizeof tokens, s->corpus->info.tokens[LAM_TRAIN]);
+    LAM_TRY(lam_runlog_line(s->log,
+                            "model: memory %s, %d layers, d_model %d, %d heads of %d, d_inner %d, "
+                            "segments of %d, memory of %d: %s parameters",
+                            cfg->memory, cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
+                            cfg->d_inner, cfg->tgt_len, cfg->mem_len, count));
+    LAM_TRY(lam_runlog_line(s->log, "corpus: %s, %s training tokens, vocabulary of %d",
+                            s->corpus->info.name, tokens, s->corpus->info.vocab_size));
+    LAM_TRY(lam_runlog_line(s->log, "run: %lld steps of %d x %d tokens on %s (%s), seed %lld",
+                            (long long)s->settings.max_step, s->settings.batch_size, cfg->tgt_len,
+                            s->dev->ops->name, s->dev->ops->summary, (long long)s->settings.seed));
+    if (!s->resumed)
+        return s->o->resume ? lam_runlog_line(s->log, "nothing to resume: a new run") : LAM_OK;
+    if (strcmp(s->then.device, s->dev->ops->name) != 0)
+        lam_log(LAM_LOG_WARN, "the run was on device %s: the numbers go on, but not bit for bit",
+                s->then.device);
+    return lam_runlog_line(s->log, "resumed at step %lld", (long long)s->trainer->state.step);
+}
+
+static int on_stop(void *user)
+{
+    (void)user;
+    return lam_stop_signal() != 0;
+}
+
+static void on_progress(void *user, const lam_run_progress *p)
+{
+    session *s = user;
+    char left[32];
+    if (!lam_progress_due(&s->line))
+        return;
+    const lam_metric metric = s->corpus->info.metric;
+    lam_format_time(left, sizeof left, p->seconds_left);
+    if (p->evaluated >= 0.0)
+        lam_progress_show(&s->line, "step %lld/%lld  evaluating: %.0f %%  %s left",
+                          (long long)p->step, (long long)p->max_step, 100.0 * p->evaluated, left);
+    else
+        lam_progress_show(&s->line, "step %lld/%lld  %s %.4f  %.0f tokens/s  %.1f GFLOP/s  %s left",
+                          (long long)p->step, (long long)p->max_step, lam_metric_name(metric),
+                          lam_metric_of(metric, p->loss), p->tokens_per_second, p->flops * 1e-9,
+                          left);
+}
+
+static lam_status report(session *s, const lam_run_result *r)
+{
+    const lam_metric metric = s->corpus->info.metric;
+    if (r->timed_out)
+        LAM_TRY(lam_runlog_line(s->log, "time is up at step %lld of %lld; --resume goes on",
+                                (long long)r->step, (long long)s->settings.max_step));
+    if (isfinite(r->best_loss))
+        printf("best valid %s %.4f at step %lld: %s/best\n", lam_metric_name(metric),
+               lam_metric_of(metric, r->best_loss), (long long)r->best_step, s->o->out);
+    if (r->test.tokens > 0)
+        printf("test %s %.4f +- %.4f, %lld tokens\n", lam_metric_name(metric),
+               lam_metric_of(metric, lam_eval_mean(&r->test)), lam_metric_error(metric, &r->test),
+               (long long)r->test.tokens);
+    if (!isfinite(r->best_loss))
+        printf("%lld steps: %s/last\n", (long long)r->step, s->o->out);
+    return LAM_OK;
+}
+
+static lam_status train(session *s)
+{
+    lam_run_result result = {0};
+    const lam_tokens *split = s->corpus->split;
+    const lam_run_options options = {
+        .dir = s->o->out,
+        .metric = s->corpus->info.metric,
+        .vocab = s->vocab,
+        .valid = split[LAM_VALID].count > 0 ? &split[LAM_VALID] : NULL,
+        .test = split[LAM_TEST].count > 0 && !s->o->no_test ? &split[LAM_TEST] : NULL};
+    const lam_run_watch watch = {s, on_stop, on_progress};
+    LAM_TRY(introduce(s));
+    lam_progress_open(&s->line, s->args->quiet || !lam_term_is_tty(stderr));
+    const lam_status status = lam_run(&result, s->trainer, s->log, &options, &watch);
+    lam_progress_close(&s->line);
+    if (status == LAM_ERR_INTERRUPTED)
+        (void)lam_runlog_line(s->log, "%s; --resume goes on", lam_error());
+    LAM_TRY(status);
+    return report(s, &result);
+}
+
+static lam_status run(const lam_args *args)
+{
+    session s = {.o = args->options, .args = args};
+    lam_status status = look_at_folder(&s);
+    if (status == LAM_OK)
+        status = open_corpus(&s);
+    if (status == LAM_OK)
+        status = settle_options(&s);
+    if (status == LAM_OK)
+        status = open_run(&s);
+    if (status == LAM_OK)
+        status = train(&s);
+    close_session(&s);
+    return status;
+}
+
+const lam_command lam_command_train = {
+    .name = "train",
+    .summary = "train a model on a corpus",
+    .description =
+        "Trains a model on a corpus folder and keeps the run in another folder: last, a checkpoint "
+        "that --resume goes on from bit for bit; best, the model with the lowest validation loss; "
+        "metrics.jsonl, train.log and events for TensorBoard. A preset gives sizes and batches; "
+        "options change single values. The option names of the Transformer-XL and LaMemo scripts "
+        "(--n_layer, --mem_len, --attn_type, ...) are accepted. Ctrl-C or SIGTERM finishes the "
+        "step, saves and leaves.",
+    .options = lam_train_table,
+    .options_size = sizeof(lam_train_options),
+    .examples = "lamemo train --data corpus --preset tiny --memory lamemo --out run\n"
+                "# go on after an interruption\n"
+                "lamemo train --out run --resume\n"
+                "# Transformer-XL with other lengths, for ten minutes\n"
+                "lamemo train --data corpus --memory xl --tgt_len 128 --mem_len 256 --max-time 600 "
+                "--out xl",
+    .run = run,
+};
