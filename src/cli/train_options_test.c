@@ -1,0 +1,160 @@
+/* train_options_test.c -- the table says what the library does, and presets give way to the user alone. */
+#include "cli/train_options.h"
+
+#include "cli/commands.h"
+#include "support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WORDS = 32 };
+
+typedef struct parsed {
+    lam_args args;
+    lam_train_options options;
+    char text[WORDS][64];
+    char *argv[WORDS];
+} parsed;
+
+static void parse(parsed *p, const char *line)
+{
+    int argc = 0;
+    char copy[1024];
+    memset(p, 0, sizeof *p);
+    snprintf(copy, sizeof copy, "train %s", line);
+    for (char *save, *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        snprintf(p->text[argc], sizeof p->text[argc], "%s", word);
+        p->argv[argc] = p->text[argc];
+        argc++;
+    }
+    lam_args_parse(&p->args, &p->options, &lam_command_train, argc, p->argv);
+}
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+static void fresh(const char *line, lam_config *cfg, lam_settings *s)
+{
+    static parsed p;
+    parse(&p, line);
+    must(lam_train_fresh(cfg, s, &p.args, 256));
+}
+
+START_TEST(defaults_of_the_table_are_the_librarys)
+{
+    lam_config cfg, preset;
+    lam_settings s, defaults;
+    fresh("", &cfg, &s);
+    must(lam_config_preset(&preset, "tiny", "lamemo"));
+    must(lam_config_same(&cfg, &preset, "defaults"));
+    lam_settings_defaults(&defaults);
+    lam_settings_preset(&defaults, "tiny");
+    json_t *a = lam_settings_print(&s), *b = lam_settings_print(&defaults);
+    const char *name;
+    json_t *value;
+    json_object_foreach(a, name, value)
+        ck_assert_msg(json_equal(value, json_object_get(b, name)), "%s", name);
+    json_decref(a);
+    json_decref(b);
+}
+END_TEST
+
+START_TEST(what_the_user_wrote_overrides_the_preset)
+{
+    lam_config cfg;
+    lam_settings s;
+    fresh("--preset small --n_layer 3 --d_model 64 --batch_size 5 --lr 0.5 --pre_lnorm --not_tied "
+          "--scheduler dev_perf --init uniform --alpha zero",
+          &cfg, &s);
+    ck_assert_int_eq(cfg.n_layer, 3);
+    ck_assert_int_eq(cfg.d_model, 64);
+    ck_assert_int_eq(cfg.d_embed, 64); /* follows d_model */
+    ck_assert_int_eq(cfg.d_inner, 1024);
+    ck_assert_int_eq(cfg.pre_lnorm, 1);
+    ck_assert_int_eq(cfg.tie_weight, 0);
+    ck_assert_int_eq(cfg.init_uniform, 1);
+    ck_assert_int_eq(cfg.alpha, LAM_ALPHA_ZERO);
+    ck_assert_int_eq(s.batch_size, 5);
+    ck_assert_int_eq(s.scheduler, LAM_SCHEDULE_DEV_PERF);
+    ck_assert(s.lr == 0.5 && s.clip == 0.25 && s.max_step == 20000);
+}
+END_TEST
+
+START_TEST(attn_type_and_memory_settle_each_other)
+{
+    lam_config cfg;
+    lam_settings s;
+    fresh("--attn_type 0", &cfg, &s);
+    ck_assert_str_eq(cfg.memory, "xl");
+    fresh("--attn_type 0 --mem_len 0", &cfg, &s);
+    ck_assert_str_eq(cfg.memory, "none");
+    fresh("--attn_type 32", &cfg, &s);
+    ck_assert_str_eq(cfg.memory, "lamemo");
+    ck_assert_int_eq(cfg.attn_type, 32);
+    fresh("--memory none", &cfg, &s);
+    ck_assert_int_eq(cfg.mem_len, 0);
+    static parsed p;
+    parse(&p, "--memory lamemo --attn_type 0");
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+}
+END_TEST
+
+START_TEST(adaptive_cuts_by_the_size_of_the_vocabulary)
+{
+    static const struct {
+        int V, first, last;
+    } rows[] = {{267735, 20000, 200000}, {793471, 60000, 640000}, {10000, 750, 7500}};
+    static parsed p;
+    lam_config cfg;
+    lam_settings s;
+    parse(&p, "--adaptive --div_val 2");
+    for (int i = 0; i < 3; i++) {
+        must(lam_train_fresh(&cfg, &s, &p.args, rows[i].V));
+        ck_assert_int_eq(cfg.n_cutoffs, 3);
+        ck_assert_int_eq(cfg.cutoffs[0], rows[i].first);
+        ck_assert_int_eq(cfg.cutoffs[2], rows[i].last);
+        ck_assert_int_eq(cfg.div_val, 2);
+    }
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+    parse(&p, "--cutoffs 10,50");
+    must(lam_train_fresh(&cfg, &s, &p.args, 256));
+    ck_assert(cfg.n_cutoffs == 2 && cfg.cutoffs[0] == 10 && cfg.cutoffs[1] == 50);
+}
+END_TEST
+
+START_TEST(a_resumed_run_keeps_what_the_user_did_not_write)
+{
+    static parsed p;
+    lam_config cfg, before;
+    lam_settings s;
+    fresh("--preset small --memory xl --n_layer 3 --lr 0.5 --batch_size 5", &cfg, &s);
+    before = cfg;
+    parse(&p, "--resume --max_step 77");
+    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_config_same(&cfg, &before, "resumed"));
+    ck_assert(s.max_step == 77 && s.lr == 0.5 && s.batch_size == 5);
+    /* The same words once more, or a part of them, are no contradiction. */
+    parse(&p, "--resume --preset small --memory xl --n_layer 3 --lr 0.25");
+    must(lam_train_resumed(&cfg, &s, &p.args));
+    ck_assert(s.lr == 0.25);
+    parse(&p, "--resume --n_layer 4");
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "it has \"n_layer\": 3, not \"n_layer\": 4"));
+    parse(&p, "--resume --memory lamemo");
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--memory lamemo: the run was begun with xl");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, defaults_of_the_table_are_the_librarys);
+    tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
+    tcase_add_test(tests, attn_type_and_memory_settle_each_other);
+    tcase_add_test(tests, adaptive_cuts_by_the_size_of_the_vocabulary);
+    tcase_add_test(tests, a_resumed_run_keeps_what_the_user_did_not_write);
+    return test_run("cli/train_options", tests);
+}

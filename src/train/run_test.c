@@ -1,0 +1,291 @@
+/* run_test.c -- stopped, killed or starved, a run ends where the undisturbed one ends. */
+#include "train/run.h"
+
+#include "core/file.h"
+#include "core/log.h"
+#include "support/fault.h"
+#include "support/suite.h"
+#include "support/toyrun.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+static void be_quiet(void)
+{
+    lam_log_set_level(LAM_LOG_ERROR);
+}
+
+static lam_settings run_settings(void)
+{
+    lam_settings s = toyrun_settings();
+    s.max_step = 12;
+    s.log_interval = 2;
+    s.eval_interval = 4;
+    s.save_interval = 3;
+    s.eval_batch_size = 2;
+    s.batch_chunk = 2;
+    s.roll = 1;
+    s.scheduler = LAM_SCHEDULE_DEV_PERF; /* evaluations matter for what follows */
+    return s;
+}
+
+/* Stops when the countdown reaches 0; below 0: never. */
+static int count_down(void *user)
+{
+    int *left = user;
+    return *left >= 0 && --*left < 0;
+}
+
+/* One call of the program: a new trainer, resumed if there is a checkpoint, run on. */
+static lam_status call(const char *dir, const lam_settings *s, int stop_after,
+                       lam_run_result *result)
+{
+    char last[PATH_MAX];
+    const lam_config cfg = toyrun_config("lamemo");
+    toyrun r = toyrun_open("cpu", &cfg, s);
+    unsigned char *ids;
+    const lam_tokens valid = toyrun_text(&ids, 100, cfg.n_token, 5);
+    lam_runlog *log = NULL;
+    lam_run_result ignored;
+    must(lam_dir_make(dir));
+    must(lam_path_join(last, sizeof last, dir, "last"));
+    lam_status status = LAM_OK;
+    const int resumed = lam_path_exists(last);
+    if (resumed)
+        status = lam_trainer_resume(r.trainer, last);
+    if (status == LAM_OK)
+        status = lam_runlog_open(&log, dir, resumed ? &r.trainer->state.marks : NULL);
+    if (status == LAM_OK)
+        status = lam_run(result ? result : &ignored, r.trainer, log,
+                         &(lam_run_options){.dir = dir, .valid = &valid, .vocab = "{}"},
+                         &(lam_run_watch){&stop_after, count_down, NULL});
+    lam_runlog_close(log);
+    toyrun_close(&r);
+    free(ids);
+    return status;
+}
+
+static char *contents(const char *dir, const char *name, size_t *size)
+{
+    char path[PATH_MAX], *text;
+    must(lam_path_join(path, sizeof path, dir, name));
+    must(lam_file_load(&text, size, path, 1 << 24));
+    return text;
+}
+
+static void check_same_file(const char *a, const char *b, const char *name)
+{
+    size_t m, n;
+    char *x = contents(a, name, &m), *y = contents(b, name, &n);
+    ck_assert_msg(m == n && memcmp(x, y, m) == 0, "%s differs", name);
+    free(x);
+    free(y);
+}
+
+/* Every record but for what depends on the clock. */
+static void check_same_metrics(const char *a, const char *b)
+{
+    size_t m, n;
+    char *x = contents(a, "metrics.jsonl", &m), *y = contents(b, "metrics.jsonl", &n);
+    char *save_x, *save_y, *p = strtok_r(x, "\n", &save_x), *q = strtok_r(y, "\n", &save_y);
+    for (; p && q; p = strtok_r(NULL, "\n", &save_x), q = strtok_r(NULL, "\n", &save_y)) {
+        char *cut =
+            strstr(p, ",\"tokens_per") ? strstr(p, ",\"tokens_per") : strstr(p, ",\"elapsed");
+        ck_assert_ptr_nonnull(cut);
+        ck_assert_msg(strncmp(p, q, (size_t)(cut - p)) == 0, "'%s' and '%s'", p, q);
+    }
+    ck_assert_msg(!p && !q, "a record more: %s", p ? p : q);
+    free(x);
+    free(y);
+}
+
+static void check_same_run(const char *a, const char *b)
+{
+    check_same_file(a, b, "last/model.safetensors");
+    check_same_file(a, b, "last/optimizer.safetensors");
+    check_same_file(a, b, "last/memory.safetensors");
+    check_same_file(a, b, "best/model.safetensors");
+    check_same_metrics(a, b);
+}
+
+START_TEST(a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run)
+{
+    const lam_settings s = run_settings();
+    const char *whole = test_temp_path("whole"), *parts = test_temp_path("parts");
+    int interrupted = 0;
+    must(call(whole, &s, -1, NULL));
+    for (int after = 0;; after++) {
+        must(lam_dir_remove(parts));
+        const lam_status status = call(parts, &s, after, NULL);
+        if (status == LAM_OK)
+            break; /* the countdown outlasted the run */
+        ck_assert_msg(status == LAM_ERR_INTERRUPTED, "%s", lam_error());
+        interrupted++;
+        must(call(parts, &s, -1, NULL));
+        check_same_run(whole, parts);
+    }
+    ck_assert_int_gt(interrupted, 12 + 3 * 5); /* before every step and inside evaluations */
+}
+END_TEST
+
+static double clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* OpenMP's threads do not survive fork(): this process must not have used any yet. */
+static pid_t call_in_child(const char *dir, const lam_settings *s)
+{
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(call(dir, s, -1, NULL) == LAM_OK ? 0 : 1);
+    return child;
+}
+
+static int wait_for(pid_t child)
+{
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return status;
+}
+
+START_TEST(a_run_killed_at_random_times_ends_as_the_undisturbed_run)
+{
+    const lam_settings s = run_settings();
+    const char *whole = test_temp_path("undisturbed"), *parts = test_temp_path("killed");
+    const double started = clock_now();
+    ck_assert_int_eq(wait_for(call_in_child(whole, &s)), 0);
+    const double length = clock_now() - started;
+    lam_rng rng = {.key = (uint64_t)(1e9 * started)};
+    printf("seed %llu, a run takes %.3f s\n", (unsigned long long)rng.key, length);
+    int kills = 0;
+    for (int round = 0; round < 6; round++) {
+        must(lam_dir_remove(parts));
+        for (int done = 0; !done;) {
+            const pid_t child = call_in_child(parts, &s);
+            usleep((useconds_t)(1e6 * length * lam_rng_uniform(&rng)));
+            kill(child, SIGKILL);
+            const int status = wait_for(child);
+            ck_assert(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+            done = !WIFSIGNALED(status);
+            kills += !done;
+        }
+        check_same_run(whole, parts);
+    }
+    printf("%d kills\n", kills);
+    ck_assert_int_gt(kills, 0);
+}
+END_TEST
+
+START_TEST(a_full_disk_ends_the_run_with_a_whole_checkpoint)
+{
+    const lam_settings s = run_settings();
+    const char *whole = test_temp_path("roomy"), *full = test_temp_path("full");
+    must(call(whole, &s, -1, NULL));
+    /* Every seventh call is enough here; checkpoint_test.c tries them all. */
+    int faults = 0;
+    for (int n = 1; test_fault_at(n, ENOSPC); n += 7) {
+        must(lam_dir_remove(full));
+        const lam_status status = call(full, &s, -1, NULL);
+        const int failed = test_fault_happened();
+        ck_assert_int_eq(status, failed ? LAM_ERR_IO : LAM_OK);
+        faults += failed;
+        if (failed) {
+            ck_assert_ptr_nonnull(strstr(lam_error(), "no space left"));
+            ck_assert_ptr_nonnull(strstr(lam_error(), "checkpoint"));
+            must(call(full, &s, -1, NULL)); /* the hook fires once */
+        }
+        check_same_run(whole, full);
+    }
+    ck_assert_int_gt(faults, 10);
+}
+END_TEST
+
+/* The first number of the first feed-forward bias becomes infinite. */
+static void spoil(toyrun *r)
+{
+    lam_params *p = &r->model->params;
+    const int i = lam_params_find(p, "layers.0.pos_ff.CoreNet.0.bias");
+    double x[64];
+    ck_assert(i >= 0 && lam_param_count(&p->list[i]) <= 64);
+    must(lam_params_get(p, p->master, i, x));
+    x[0] = INFINITY;
+    must(lam_params_set(p, p->master, i, x));
+}
+
+START_TEST(a_bad_number_leaves_the_last_good_checkpoint_and_names_it)
+{
+    lam_settings s = run_settings();
+    const lam_config cfg = toyrun_config("lamemo");
+    const char *dir = test_temp_path("bad");
+    lam_runlog *log;
+    lam_run_result result;
+    char wanted[PATH_MAX + 64];
+    s.max_step = 6;
+    toyrun r = toyrun_open("cpu", &cfg, &s);
+    must(lam_dir_make(dir));
+    must(lam_runlog_open(&log, dir, NULL));
+    const lam_run_options options = {.dir = dir};
+    must(lam_run(&result, r.trainer, log, &options, NULL));
+    spoil(&r);
+    r.trainer->state.settings.max_step = 20;
+    ck_assert_int_eq(lam_run(&result, r.trainer, log, &options, NULL), LAM_ERR_NUMERIC);
+    snprintf(wanted, sizeof wanted, "; the last good checkpoint is %s/last, step 6", dir);
+    ck_assert_msg(strncmp(lam_error(), "step 7: the loss is ", 20) == 0 &&
+                      strstr(lam_error(), wanted),
+                  "%s", lam_error());
+    lam_runlog_close(log);
+    toyrun_close(&r);
+    s.max_step = 8; /* it is good: the run goes on */
+    must(call(dir, &s, -1, &result));
+    ck_assert_int_eq(result.step, 8);
+}
+END_TEST
+
+START_TEST(the_clock_ends_a_run_with_everything_saved)
+{
+    lam_settings s = run_settings();
+    lam_run_result result;
+    const char *dir = test_temp_path("timed");
+    s.max_step = 100000000;
+    s.max_time = 1e-3;
+    s.eval_interval = 1 << 30;
+    must(call(dir, &s, -1, &result));
+    ck_assert(result.timed_out && result.step > 0 && result.step < s.max_step);
+    ck_assert(isfinite(result.best_loss) && result.best_step == result.step);
+    ck_assert(lam_path_exists(test_temp_path("timed/last/training_state.json")));
+    ck_assert(lam_path_exists(test_temp_path("timed/best/config.json")));
+}
+END_TEST
+
+int main(void)
+{
+    if (access("/dev/shm", W_OK) == 0) /* thousands of fsyncs; none of the claims is about them */
+        setenv("TMPDIR", "/dev/shm", 0);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_checked_fixture(tests, be_quiet, NULL);
+    tcase_add_test(tests, a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run);
+    tcase_add_test(tests, a_run_killed_at_random_times_ends_as_the_undisturbed_run);
+    tcase_add_test(tests, a_full_disk_ends_the_run_with_a_whole_checkpoint);
+    tcase_add_test(tests, a_bad_number_leaves_the_last_good_checkpoint_and_names_it);
+    tcase_add_test(tests, the_clock_ends_a_run_with_everything_saved);
+    return test_run("train/run", tests);
+}
