@@ -1,0 +1,137 @@
+# train_test.sh -- the whole way: prepare, train, stop, kill, resume; and what is refused.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export OMP_NUM_THREADS=1
+
+# A text with something to learn: numbered lines.
+seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > "$work/text"
+run 0 prepare --out "$work/corpus" "$work/text"
+
+small="--data $work/corpus --n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8
+    --mem_len 8 --batch_size 4 --max_step 120 --log_interval 10 --eval_interval 40
+    --save_interval 15 --max_eval_steps 5 --lr 0.003 --threads 1"
+
+# train CODE ARG...: `lamemo train` of a small model.
+# shellcheck disable=SC2086
+train() {
+    want=$1
+    shift
+    run "$want" train $small "$@"
+}
+
+# An undisturbed run leaves everything it promises.
+train 0 --out "$work/whole"
+says "$out" "best valid bpc"
+says "$out" "test bpc"
+says "$err" "step     120"
+for file in last/model.safetensors last/optimizer.safetensors last/memory.safetensors \
+    last/training_state.json last/config.json last/vocab.json best/config.json \
+    best/model.safetensors best/vocab.json metrics.jsonl train.log; do
+    [ -s "$work/whole/$file" ] || fail "$file is missing"
+done
+cmp "$work/corpus/vocab.json" "$work/whole/best/vocab.json" || fail "another vocabulary"
+[ "$(grep -c '"loss"' "$work/whole/metrics.jsonl")" -eq 12 ] || fail "not 12 logged steps"
+[ "$(grep -c '"valid_loss"' "$work/whole/metrics.jsonl")" -eq 3 ] || fail "not 3 evaluations"
+grep -v "^lamemo" "$err" > "$work/lines"
+cmp "$work/lines" "$work/whole/train.log" || fail "train.log is not what was said"
+run 0 info --model "$work/whole"
+
+same() { # the run in $1 is the undisturbed one
+    for file in last/model.safetensors last/optimizer.safetensors last/memory.safetensors \
+        best/model.safetensors; do
+        cmp "$work/whole/$file" "$1/$file" || fail "$1: $file differs"
+    done
+    for name in whole "$(basename "$1")"; do
+        sed 's/,"\(tokens_per_second\|elapsed\).*//' "$work/$name/metrics.jsonl" > "$work/$name.m"
+    done
+    cmp "$work/whole.m" "$work/$(basename "$1").m" || fail "$1: metrics differ"
+}
+
+# finish_after SIGNAL CODE DIR: sends the signal while it trains, then resumes until it is done.
+finish_after() {
+    code=0
+    # shellcheck disable=SC2086
+    "$LAMEMO" train --out "$3" $small > "$out" 2> "$err" &
+    pid=$!
+    tries=0
+    while [ ! -s "$3/metrics.jsonl" ] && [ $tries -lt 300 ]; do
+        sleep 0.02
+        tries=$((tries + 1))
+    done
+    kill "-$1" $pid 2> "$work/.kill" || true # it may be done
+    wait $pid || code=$?
+    [ $code -eq "$2" ] || [ $code -eq 0 ] || fail "SIG$1: exit $code, not $2"
+    if [ $code -ne 0 ] && [ "$1" != KILL ]; then
+        says "$err" "saved in $3/last; --resume goes on"
+    fi
+    run 0 train --out "$3" --resume # the checkpoint knows the rest
+}
+
+for how in TERM:143 INT:130; do
+    signal=${how%%:*}
+    finish_after "$signal" "${how#*:}" "$work/run-$signal"
+    same "$work/run-$signal"
+done
+
+# kill -9 at several times; each time the same command with --resume goes on.
+for delay in 0.01 0.05 0.1 0.2 0.3; do
+    # shellcheck disable=SC2086
+    "$LAMEMO" train --resume --out "$work/killed" $small > "$out" 2> "$err" &
+    pid=$!
+    sleep $delay
+    kill -KILL $pid 2> "$work/.kill" || true
+    wait $pid || true
+done
+train 0 --resume --out "$work/killed"
+same "$work/killed"
+
+# What is there is not overwritten, and what does not fit is named.
+train 2 --out "$work/whole"
+says "$err" "there is a run already"
+run 2 train --out "$work/whole" --resume --batch_size 8
+says "$err" "batch_size 8: the run was begun with 4"
+run 1 train --out "$work/whole" --resume --n_layer 3
+says "$err" 'it has "n_layer": 2, not "n_layer": 3'
+run 2 train --out "$work/new"
+says "$err" "--data is missing"
+run 2 train --data "$work/corpus"
+says "$err" "--out is missing"
+run 1 train --data "$work/no-such-folder" --out "$work/new"
+says "$err" "no-such-folder"
+run 2 train --data "$work/corpus" --out "$work/new" --memory magic
+says "$err" "magic"
+run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
+says "$err" "too few for 100000 streams"
+run 2 train --data "$work/corpus" --out "$work/new" --d_model 15
+says "$err" "d_model is 15, must be even"
+run 2 train --data "$work/corpus" --out "$work/new" --batch_size 4 --batch_chunk 3
+says "$err" "batch_chunk 3"
+[ ! -e "$work/new" ] || fail "a refused run left a folder"
+seq 1 2000 > "$work/numbers"
+run 0 prepare --corpus chars --out "$work/other" "$work/numbers"
+run 2 train --out "$work/whole" --resume --data "$work/other"
+says "$err" "vocabulary"
+run 0 prepare --out "$work/another" "$work/numbers"
+run 2 train --out "$work/whole" --resume --data "$work/another"
+says "$err" "another corpus"
+cp -r "$work/corpus" "$work/cut"
+head -c 1000 "$work/corpus/train.bin" > "$work/cut/train.bin"
+run 1 train --data "$work/cut" --out "$work/new"
+says "$err" "train.bin"
+printf x | dd of="$work/whole/last/model.safetensors" bs=1 seek=0 conv=notrunc 2> "$work/.dd"
+run 1 train --out "$work/whole" --resume --max_step 130
+says "$err" "last/model.safetensors"
+
+# --overwrite begins anew, in the same folder.
+train 0 --out "$work/whole" --overwrite --seed 5 --max_step 20
+[ "$(grep -c '"loss"' "$work/whole/metrics.jsonl")" -eq 2 ] || fail "old records are left"
+
+# Every memory, the ablations and the adaptive softmax train; Transformer-XL's names work.
+for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha zero" \
+    "--attn_type 33 --window current" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
+    "--pre_lnorm --not_tied --same_length --clamp_len 5" "--optim sgd --mom 0.9 --varlen" \
+    "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
+    "--roll --scheduler dev_perf --init uniform --device ref"; do
+    # shellcheck disable=SC2086
+    train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
+done
