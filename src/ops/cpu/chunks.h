@@ -11,18 +11,30 @@
 #include <string.h>
 
 enum {
-    LAM_MIN_CHUNK = 32,  /* rows: fewer would make the partial sums dearer than the work */
-    LAM_MAX_CHUNKS = 64, /* bounds scratch; more threads than this stay idle in column sums */
-    LAM_MAX_SUMS = 3     /* dgain, dshift, dbias */
+    LAM_MIN_CHUNK = 32,        /* rows: fewer would make the partial sums dearer than the work */
+    LAM_MAX_CHUNKS = 64,       /* more threads than this stay idle in column sums */
+    LAM_MAX_SUMS = 3,          /* dgain, dshift, dbias */
+    LAM_MAX_PARTIAL = 1 << 20, /* floats of scratch, where one chunk does not need more */
 };
 
 typedef struct lam_chunks {
     size_t rows, size, n;
 } lam_chunks;
 
-static inline lam_chunks lam_chunks_of(size_t rows)
+/* Partial sums: one line of floats per chunk and sum, each on cache lines of its own; never 0. */
+static inline size_t lam_line_of(size_t width)
 {
-    const size_t even = (rows + LAM_MAX_CHUNKS - 1) / LAM_MAX_CHUNKS;
+    const size_t per = LAM_ALIGN / sizeof(float);
+    return (width / per + 1) * per;
+}
+
+/* For `sums` sums of `width` columns each; very wide ones, the bias of a large vocabulary say, get
+ * fewer chunks. */
+static inline lam_chunks lam_chunks_of(size_t rows, size_t sums, size_t width)
+{
+    const size_t room = LAM_MAX_PARTIAL / (sums * lam_line_of(width));
+    const size_t most = room < 1 ? 1 : room < LAM_MAX_CHUNKS ? room : LAM_MAX_CHUNKS;
+    const size_t even = (rows + most - 1) / most;
     const size_t size = even > LAM_MIN_CHUNK ? even : LAM_MIN_CHUNK;
     return (lam_chunks){rows, size, (rows + size - 1) / size};
 }
@@ -30,13 +42,6 @@ static inline lam_chunks lam_chunks_of(size_t rows)
 static inline size_t lam_chunk_end(lam_chunks c, size_t i)
 {
     return (i + 1) * c.size < c.rows ? (i + 1) * c.size : c.rows;
-}
-
-/* Partial sums: one line of floats per chunk and sum, each on cache lines of its own. */
-static inline size_t lam_line_of(size_t width)
-{
-    const size_t per = LAM_ALIGN / sizeof(float);
-    return (width + per - 1) / per * per;
 }
 
 static inline float *lam_partial_sums(const lam_cpu_dev *dev, lam_chunks c, size_t sums,

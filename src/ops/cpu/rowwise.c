@@ -7,8 +7,9 @@
 
 size_t lam_cpu_rowwise_scratch(const lam_work *largest)
 {
-    return (size_t)LAM_MAX_CHUNKS * LAM_MAX_SUMS * lam_line_of((size_t)largest->width) *
-           sizeof(float);
+    const size_t one = LAM_MAX_SUMS * lam_line_of((size_t)largest->width);
+    const size_t cap = one > LAM_MAX_PARTIAL ? one : LAM_MAX_PARTIAL;
+    return (one * LAM_MAX_CHUNKS < cap ? one * LAM_MAX_CHUNKS : cap) * sizeof(float);
 }
 
 /* fwd was h = drop(relu(z + bias)): a positive h is an element that passed both. */
@@ -17,7 +18,7 @@ void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t width = (size_t)a->width, ld = (size_t)a->ld, rows = (size_t)a->rows;
     const float scale = (float)a->scale;
-    const lam_chunks c = lam_chunks_of(rows);
+    const lam_chunks c = lam_chunks_of(rows, 1, width);
     float *partial = lam_partial_sums(cpu, c, 1, width);
 
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *ld)) schedule(static)
@@ -95,7 +96,7 @@ void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a)
 {
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t width = (size_t)a->width, ld = (size_t)a->ld, rows = (size_t)a->rows;
-    const lam_chunks c = lam_chunks_of(rows);
+    const lam_chunks c = lam_chunks_of(rows, 1, width);
     float *partial = lam_partial_sums(cpu, c, 1, width);
 
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *width)) schedule(static)

@@ -210,7 +210,7 @@ void lam_cpu_norm_bwd(lam_dev *dev, const lam_norm *a)
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t width = (size_t)a->width, all = (size_t)a->rows * (size_t)a->blocks;
     const lam_mask mask = lam_mask_make(&a->drop);
-    const lam_chunks c = lam_chunks_of(all);
+    const lam_chunks c = lam_chunks_of(all, LAM_MAX_SUMS, width);
     float *partial = lam_partial_sums(cpu, c, LAM_MAX_SUMS, width);
 
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, all *width)) schedule(static)

@@ -1,7 +1,7 @@
 /* threads_test.c -- do the bits depend on the number of threads?  On one, two, three and seven, every
  * operation of ops/cpu must leave the same bytes behind.  Matrix products are the library's own
  * affair and are only required to agree with themselves; attention has a test of its own. */
-#include "ops/cpu/cpu.h"
+#include "ops/cpu/chunks.h"
 #include "support/suite.h"
 
 #include "core/rng.h"
@@ -234,10 +234,28 @@ START_TEST(bits_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
+START_TEST(chunks_cover_the_rows_and_partial_sums_fit_the_scratch)
+{
+    const size_t widths[] = {0, 1, 203, 1024, 5461, 65536, 267799, 1 << 20, 3 << 20};
+    const size_t rows[] = {0, 1, 31, 32, 33, 2048, 2049, 100003};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
+            for (size_t sums = 1; sums <= LAM_MAX_SUMS; sums++) {
+                const lam_work work = {.width = (int)widths[i]};
+                const lam_chunks c = lam_chunks_of(rows[j], sums, widths[i]);
+                ck_assert_uint_le(c.n * sums * lam_line_of(widths[i]) * sizeof(float),
+                                  lam_cpu_rowwise_scratch(&work));
+                ck_assert_uint_eq(c.n == 0 ? 0 : lam_chunk_end(c, c.n - 1), rows[j]);
+                ck_assert(c.n == 0 || (c.n - 1) * c.size < rows[j]);
+            }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_threads, 0,
                         (int)(sizeof operations / sizeof *operations));
+    tcase_add_test(tests, chunks_cover_the_rows_and_partial_sums_fit_the_scratch);
     return test_run("ops/cpu/threads", tests);
 }
