@@ -61,10 +61,10 @@ lam_status lam_division_parse(lam_division *out, const char *text)
 
 lam_status lam_division_cut(const lam_division *d, int64_t total, int64_t ends[LAM_SPLITS])
 {
-    int64_t at = 0;
+    double sum = 0;
     for (int s = 0; s < LAM_SPLITS; s++) {
-        at += (int64_t)floor(d->sizes ? d->part[s] : d->part[s] * (double)total + 1e-6);
-        ends[s] = at;
+        sum += d->part[s];
+        ends[s] = (int64_t)floor(d->sizes ? sum : sum * (double)total + 1e-6);
     }
     if (!d->sizes)
         ends[LAM_TEST] = total;

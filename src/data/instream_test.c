@@ -14,7 +14,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { TEXT_SIZE = 400000, PACKED_MAX = 1 << 20, SMALL = 300 };
+enum { TEXT_SIZE = 400000, PACKED_MAX = 1 << 20, SMALL = 120 };
 
 static unsigned char text[TEXT_SIZE], packed[PACKED_MAX], unpacked[PACKED_MAX];
 
@@ -180,13 +180,15 @@ enum { PACKINGS = sizeof packings / sizeof *packings };
 
 /* ---- reading back ---- */
 
+/* Thousands of times: a file that is only overwritten, and no assertion that holds (Check writes a
+ * line for each). */
 static const char *save(const void *data, size_t size)
 {
     const char *path = test_temp_path("file");
-    FILE *file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
-    ck_assert_int_eq(fclose(file), 0);
+    const int fd = open(path, O_WRONLY | O_CREAT, 0600); /* O_TRUNC would wait for the disk */
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size || ftruncate(fd, (off_t)size) != 0 ||
+        close(fd) != 0)
+        ck_abort_msg("%s: cannot write", path);
     return path;
 }
 
@@ -276,10 +278,9 @@ START_TEST(truncated_input_is_an_error)
             /* A whole member, a whole frame, or a zip archive without its directory. */
             ck_assert_mem_eq(unpacked, text, size);
             complete++;
-        } else {
-            ck_assert_int_eq(status, LAM_ERR_FORMAT);
-            ck_assert_ptr_nonnull(strstr(lam_error(), path));
-            ck_assert_ptr_nonnull(strstr(lam_error(), "at byte"));
+        } else if (status != LAM_ERR_FORMAT || strstr(lam_error(), path) == NULL ||
+                   strstr(lam_error(), "at byte") == NULL) {
+            ck_abort_msg("cut at %zu: %s", cut, lam_error());
         }
     }
     ck_assert_uint_le(complete, 46);
@@ -296,9 +297,8 @@ START_TEST(corrupt_input_is_never_wrong_text)
         size_t size;
         packed[bit / 8] ^= (unsigned char)(1 << bit % 8);
         const lam_status status = read_all(save(packed, n), NULL, 64, &size);
-        if (status == LAM_OK)
-            ck_assert_msg(size == SMALL && memcmp(unpacked, text, SMALL) == 0, "%s: bit %zu",
-                          packings[_i].name, bit);
+        if (status == LAM_OK && (size != SMALL || memcmp(unpacked, text, SMALL) != 0))
+            ck_abort_msg("%s: bit %zu", packings[_i].name, bit);
         noticed += status != LAM_OK;
         packed[bit / 8] ^= (unsigned char)(1 << bit % 8);
     }
@@ -314,7 +314,7 @@ START_TEST(random_bytes_after_a_magic_do_not_hurt)
                                          "\x28\xb5\x2f\xfd"};
     static const size_t sizes[] = {3, 4, 6, 4};
     lam_rng rng = test_rng(11);
-    for (int round = 0; round < 4000; round++) {
+    for (int round = 0; round < 2000; round++) {
         size_t size;
         const int k = round % 4;
         const size_t n = sizes[k] + lam_rng_below(&rng, 200);
@@ -322,7 +322,8 @@ START_TEST(random_bytes_after_a_magic_do_not_hurt)
             packed[i] = (unsigned char)lam_rng_below(&rng, round % 3 == 0 ? 4 : 256);
         memcpy(packed, magics[k], sizes[k]);
         const lam_status status = read_all(save(packed, n), NULL, 512, &size);
-        ck_assert(status == LAM_OK || strstr(lam_error(), test_temp_path("file")) != NULL);
+        if (status != LAM_OK && strstr(lam_error(), test_temp_path("file")) == NULL)
+            ck_abort_msg("round %d: %s", round, lam_error());
     }
 }
 END_TEST

@@ -16,7 +16,7 @@ struct lam_tokenizer {
     unsigned char pending[LAM_UTF8_MAX]; /* a character cut by a block boundary */
     size_t n_pending;
     unsigned char last; /* the last byte seen; '\n' at the start */
-    int32_t *table;     /* number of each byte or code point, or -1; NULL for words */
+    int32_t *table;     /* number + 1 of each byte or code point, 0: none yet; NULL for words */
     int32_t eos;
     size_t word_size; /* a word cut by a block boundary */
     char word[LAM_SYMBOL_MAX + LAM_UTF8_MAX];
@@ -43,11 +43,9 @@ lam_status lam_tokenizer_create(lam_tokenizer **out, const lam_tokenizer_options
         status = lam_symbols_add(options->symbols, "<eos>", 5, &t->eos);
     } else {
         const size_t n = options->kind == LAM_BYTES ? 256 : LAM_CODEPOINTS;
-        t->table = malloc(n * sizeof *t->table);
+        t->table = calloc(n, sizeof *t->table); /* zeros cost nothing until they are touched */
         if (t->table == NULL)
             status = lam_fail(LAM_ERR_MEMORY, "no memory for a table of %zu symbols", n);
-        else
-            memset(t->table, 0xff, n * sizeof *t->table);
     }
     lam_tokenizer_start(t, "text");
     if (status != LAM_OK)
@@ -115,15 +113,18 @@ static lam_status new_symbol(lam_tokenizer *t, int32_t code)
     int size = 1;
     if (t->options.kind == LAM_CHARS)
         size = lam_utf8_encode(text, t->options.lower ? lam_utf8_lower(code) : code);
-    return lam_symbols_add(t->options.symbols, text, (size_t)size, &t->table[code]);
+    int32_t id;
+    LAM_TRY(lam_symbols_add(t->options.symbols, text, (size_t)size, &id));
+    t->table[code] = id + 1;
+    return LAM_OK;
 }
 
 static lam_status feed_bytes(lam_tokenizer *t, const unsigned char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (t->table[s[i]] < 0)
+        if (t->table[s[i]] == 0)
             LAM_TRY(new_symbol(t, s[i]));
-        LAM_TRY(emit(t, t->table[s[i]]));
+        LAM_TRY(emit(t, t->table[s[i]] - 1));
     }
     return LAM_OK;
 }
@@ -138,9 +139,9 @@ static lam_status use_chars(lam_tokenizer *t, const unsigned char *s, size_t n, 
         LAM_TRY(next_char(t, s + i, n - i, i, &code, &size));
         if (size == 0)
             break;
-        if (t->table[code] < 0)
+        if (t->table[code] == 0)
             LAM_TRY(new_symbol(t, code));
-        LAM_TRY(emit(t, t->table[code]));
+        LAM_TRY(emit(t, t->table[code] - 1));
         i += (size_t)size;
     }
     *used = i;

@@ -176,7 +176,7 @@ START_TEST(invalid_utf8_is_refused_at_its_offset)
                                          "\xc3", "\x80", "\xed\xa0", "\xf0\x9f", "\xff"};
     lam_rng rng = test_rng(3);
     int refused = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 4000; round++) {
         char text[64] = "", want[64];
         const int n = 1 + (int)lam_rng_below(&rng, 12);
         for (int i = 0; i < n; i++)
@@ -192,7 +192,7 @@ START_TEST(invalid_utf8_is_refused_at_its_offset)
             refused++;
         }
     }
-    ck_assert_int_gt(refused, 5000);
+    ck_assert_int_gt(refused, 1000);
     ck_assert_int_eq(tokenize(LAM_CHARS, false, "ab\0c", 4, 4), LAM_ERR_FORMAT);
     ck_assert_str_eq(lam_error(), "input: not text: a zero byte at byte 2");
 }
@@ -205,7 +205,7 @@ START_TEST(blocks_may_end_anywhere)
                                          "\n", "\r",       "\r\n",         "\xc3\xa9",
                                          "\t", "\xc2\xa0", "\xe2\x80\xa8", "\xf0\x9f\x98\x80"};
     lam_rng rng = test_rng(4);
-    for (int round = 0; round < 500; round++) {
+    for (int round = 0; round < 200; round++) {
         char text[1024] = "";
         for (int i = 0; i < 60; i++)
             strcat(text, pieces[lam_rng_below(&rng, 12)]);

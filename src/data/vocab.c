@@ -4,6 +4,7 @@
 
 #include "data/vocab_int.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@ lam_status lam_vocab_append(lam_vocab *v, const char *text, size_t size, int64_t
     int32_t id;
     const int32_t next = lam_symbols_count(v->symbols);
     LAM_TRY(lam_symbols_add(v->symbols, text, size, &id));
-    if (id != next)
-        return lam_fail(LAM_ERR_FORMAT, "symbol '%s' occurs twice, as %d and %d", text, id, next);
+    assert(id == next);
     v->counts[id] = count;
     if (v->kind == LAM_WORDS && size == 5 && memcmp(text, "<eos>", 5) == 0)
         v->eos = id;

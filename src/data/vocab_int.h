@@ -14,7 +14,7 @@ struct lam_vocab {
 
 /* An empty vocabulary with room for `room` symbols; of the rules, those of the text are kept. */
 lam_status lam_vocab_start(lam_vocab **out, const lam_vocab_rules *rules, size_t room);
-/* The next number; a symbol that is there already is LAM_ERR_FORMAT. */
+/* Gives a new symbol the next number. */
 lam_status lam_vocab_append(lam_vocab *vocab, const char *text, size_t size, int64_t count);
 
 #endif

@@ -60,30 +60,34 @@ lam_status lam_vocab_save(const lam_vocab *v, const char *path)
     return status;
 }
 
-static lam_status symbol_from_json(lam_vocab *v, const json_t *symbol, int64_t count,
-                                   const char *path, size_t i)
+/* The bytes of a symbol; NULL if it is none. */
+static const char *symbol_text(const json_t *symbol, lam_text_kind kind, char byte[1], size_t *size)
 {
-    if (v->kind == LAM_BYTES) {
-        const json_int_t value = json_integer_value(symbol);
-        const char byte = (char)value;
-        if (!json_is_integer(symbol) || value < 0 || value > 255)
-            return lam_fail(LAM_ERR_FORMAT, "%s: symbol %zu is not a byte", path, i);
-        return lam_vocab_append(v, &byte, 1, count);
+    const json_int_t value = json_integer_value(symbol);
+    if (kind == LAM_BYTES) {
+        byte[0] = (char)value;
+        *size = 1;
+        return json_is_integer(symbol) && value >= 0 && value <= 255 ? byte : NULL;
     }
-    if (!json_is_string(symbol) || json_string_length(symbol) > LAM_SYMBOL_MAX)
-        return lam_fail(LAM_ERR_FORMAT, "%s: symbol %zu is not a string of at most %d bytes", path,
-                        i, LAM_SYMBOL_MAX);
-    return lam_vocab_append(v, json_string_value(symbol), json_string_length(symbol), count);
+    *size = json_string_length(symbol);
+    return *size <= LAM_SYMBOL_MAX ? json_string_value(symbol) : NULL;
 }
 
 static lam_status fill(lam_vocab *v, const json_t *symbols, const json_t *counts, const char *path)
 {
     for (size_t i = 0; i < json_array_size(symbols); i++) {
         const json_t *count = json_array_get(counts, i);
+        char byte[1];
+        size_t size;
+        const char *text = symbol_text(json_array_get(symbols, i), v->kind, byte, &size);
+        if (text == NULL)
+            return lam_fail(LAM_ERR_FORMAT, "%s: symbol %zu is %s", path, i,
+                            v->kind == LAM_BYTES ? "not a byte" : "no string, or too long");
+        if (lam_vocab_find(v, text, size) >= 0)
+            return lam_fail(LAM_ERR_FORMAT, "%s: symbol %zu is there twice", path, i);
         if (!json_is_integer(count) || json_integer_value(count) < 0)
             return lam_fail(LAM_ERR_FORMAT, "%s: the count of symbol %zu is no count", path, i);
-        LAM_TRY(
-            symbol_from_json(v, json_array_get(symbols, i), json_integer_value(count), path, i));
+        LAM_TRY(lam_vocab_append(v, text, size, json_integer_value(count)));
     }
     return LAM_OK;
 }

@@ -1,0 +1,111 @@
+# prepare_test.sh -- `lamemo prepare` as people use it, and as they misuse it.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$work"
+
+i=0
+while [ $i -lt 200 ]; do
+    echo "line $i of a small text , with words and numbers $((i * i))"
+    i=$((i + 1))
+done > text.txt
+bytes=$(wc -c < text.txt)
+
+# Any text, byte by byte; the same through every packing and through a pipe.
+run 0 prepare --out plain text.txt
+says "$out" "text: bytes, 256 symbols, measured in bpc"
+for pack in "gzip -c" "xz -c" "zstd -qc"; do
+    command -v "${pack%% *}" > /dev/null || continue
+    $pack text.txt > packed
+    run 0 prepare -q --out packed.out --replace --name text packed
+    [ ! -s "$out" ] || fail "--quiet is not quiet"
+    cmp plain/train.bin packed.out/train.bin > "$err" || fail "$pack changed the text"
+    "$LAMEMO" prepare -q --out piped --replace - < packed
+    cmp plain/test.bin piped/test.bin > "$err" || fail "$pack through a pipe changed the text"
+done
+
+# The summary for machines is JSON and says the same.
+run 0 prepare --json --out words --corpus words --min_count 2 text.txt
+says "$out" '"kind": "words"'
+says "$out" '"metric": "ppl"'
+says "$out" "\"bytes\": $bytes"
+[ "$(cat "$out")" = "$(cat words/corpus.json)" ] ||
+    fail "--json is not corpus.json"
+
+# The sizes are those asked for.
+run 0 prepare --split 1000/200/300 --out sizes text.txt
+says "$out" "1,000 tokens"
+run 1 prepare --split 1G/5M/5M --out never text.txt
+says "$err" "the split needs 1010000000"
+
+# Folders keep their splits; a folder that is not the published corpus is refused by name.
+mkdir ptb
+for s in train valid test; do echo "the cat sat on the <unk>" > ptb/ptb.$s.txt; done
+run 1 prepare --corpus ptb --out never ptb
+says "$err" "this is not ptb: train has 7 tokens, not 929589"
+run 0 prepare --corpus ptb --force --name toy --out toy ptb
+says "$out" "prepared like ptb, which it is not: results are those of toy"
+run 1 prepare --corpus enwik8 --out never text.txt
+says "$err" "text.txt is not enwik8: it has $bytes bytes, not 100000000"
+run 1 prepare --corpus wt103 --out never text.txt
+says "$err" "neither a folder nor a zip archive"
+run 1 prepare --corpus wt2 --out never .
+says "$err" "wiki.{train,valid,test}.tokens"
+
+# Wrong usage: exit 2, one line and where to look.
+for wrong in "--corpus latin text.txt" "--split 1/2 text.txt" "--min-count 0 text.txt" \
+    "--min-count 2 text.txt" "--corpus enwik8 --split 90/5/5 text.txt" "--force text.txt" \
+    "--name enwik8 text.txt" "--corpus enwik8 text.txt text.txt" ""; do
+    # shellcheck disable=SC2086
+    run 2 prepare --out never $wrong
+    says "$err" "Try 'lamemo prepare --help'."
+done
+run 2 prepare text.txt
+says "$err" "--out DIR is missing"
+
+# Bad data: exit 1, one line that names the thing.
+run 1 prepare --out never missing.txt
+says "$err" "missing.txt: cannot open: No such file or directory"
+run 1 prepare --out never /dev/null
+says "$err" "the text is empty"
+printf 'good\n\377bad\n' > latin1.txt
+run 1 prepare --corpus chars --out never latin1.txt
+says "$err" "latin1.txt: not valid UTF-8 at byte 5"
+gzip -c text.txt | head -c 500 > cut.gz
+run 1 prepare --out never cut.gz
+says "$err" "cut.gz: ends inside its gzip data at byte 500"
+run 1 prepare --out plain text.txt
+says "$err" "plain: there is a corpus already"
+run 1 prepare --out text.txt/sub text.txt
+mkdir full && touch full/file
+run 1 prepare --replace --out full text.txt
+says "$err" "full: exists and is not a corpus folder"
+
+# A disk that is full (here: files may not grow beyond 1 block).
+code=0
+(
+    trap '' XFSZ
+    ulimit -f 1
+    "$LAMEMO" prepare --out never text.txt 2> "$err"
+) || code=$?
+[ "$code" -eq 1 ] || fail "a full disk gave exit $code"
+
+# Stopping: 143 after SIGTERM, and the folder does not appear.
+mkfifo pipe
+"$LAMEMO" prepare --out never pipe > "$out" 2> "$err" &
+pid=$!
+exec 3> pipe
+printf 'some text' >&3
+sleep 0.3
+kill "$pid"
+code=0
+wait "$pid" || code=$?
+exec 3>&-
+[ "$code" -eq 143 ] || fail "SIGTERM gave exit $code"
+says "$err" "stopped"
+
+# Nothing half written is left by any of these.
+[ ! -e never ] || fail "a failed run left its folder"
+# shellcheck disable=SC2144
+for leftover in ./*.tmp; do
+    [ ! -e "$leftover" ] || fail "$leftover was left behind"
+done
