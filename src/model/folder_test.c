@@ -58,9 +58,11 @@ static int equal(const lam_model *a, const lam_model *b)
     return same;
 }
 
+/* With rows as they are, and with rows that the device wants wider. */
 START_TEST(a_saved_model_comes_back)
 {
     const char *dir = test_temp_path("model");
+    dev->pad = _i ? 10 : 1;
     lam_model *a = make(2, "lamemo", 1), *b;
     char *vocab;
     ck_assert_int_eq(lam_folder_save(dir, a, "{\"x\": 1}"), LAM_OK);
@@ -201,7 +203,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_checked_fixture(tests, open_device, close_device);
-    tcase_add_test(tests, a_saved_model_comes_back);
+    tcase_add_loop_test(tests, a_saved_model_comes_back, 0, 2);
     tcase_add_test(tests, a_run_folder_stands_for_its_best_then_its_last_model);
     tcase_add_test(tests, a_tensor_missing_bent_or_extra_is_named);
     tcase_add_test(tests, another_configuration_is_refused_and_named);

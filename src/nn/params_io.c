@@ -1,18 +1,37 @@
 /* params_io.c -- see params_io.h.
  *
- * One tensor at a time is in host memory: a file may be larger than what is free. */
+ * A parameter without padding goes through in pieces, since one embedding table can be most of a model;
+ * a padded one is in host memory as a whole. */
 #include "nn/params_io.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FULL_NAME = LAM_NAME_MAX + 16 };
+enum { FULL_NAME = LAM_NAME_MAX + 16, PIECE = 1 << 18 /* elements */ };
 
 static const char *full_name(char out[FULL_NAME], const char *prefix, const lam_param *param)
 {
     snprintf(out, FULL_NAME, "%s%s", prefix, param->name);
     return out;
 }
+
+static lam_status no_memory(const lam_param *param)
+{
+    return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to load or save it", param->name);
+}
+
+static int is_plain(const lam_param *param)
+{
+    return param->stored == lam_param_count(param);
+}
+
+static size_t piece_of(const lam_param *param, size_t at)
+{
+    return param->stored - at < PIECE ? param->stored - at : PIECE;
+}
+
+/* ---- writing ---- */
 
 lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const char *prefix,
                              lam_dtype dtype)
@@ -25,22 +44,40 @@ lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const char *
     return LAM_OK;
 }
 
-static lam_status write_one(lam_st_writer *w, const lam_params *p, const void *flat, int i,
-                            lam_dtype dtype)
+static lam_status write_pieces(lam_st_writer *w, const lam_params *p, const void *flat, int i,
+                               lam_dtype dtype)
+{
+    const lam_param *const param = &p->list[i];
+    const size_t wide = lam_class_size(p->dev, LAM_WIDE), size = lam_dtype_size(dtype);
+    char *const raw = malloc(PIECE * wide), *const out = malloc(PIECE * size);
+    lam_status status = raw && out ? LAM_OK : no_memory(param);
+    for (size_t at = 0; at < param->stored && status == LAM_OK; at += PIECE) {
+        const size_t n = piece_of(param, at);
+        status = p->dev->ops->download(
+            p->dev, raw, lam_at(p->dev, LAM_WIDE, flat, param->offset + at), n * wide);
+        if (status != LAM_OK)
+            break;
+        lam_convert(out, dtype, raw, p->dev->wide, n);
+        status = lam_st_writer_data(w, out, n * size);
+    }
+    free(raw);
+    free(out);
+    return status;
+}
+
+static lam_status write_whole(lam_st_writer *w, const lam_params *p, const void *flat, int i,
+                              lam_dtype dtype)
 {
     const size_t n = lam_param_count(&p->list[i]), size = lam_dtype_size(dtype);
     double *const host = malloc(n * sizeof *host + 1);
-    void *const narrow = malloc(n * size + 1);
-    lam_status status =
-        host && narrow
-            ? lam_params_get(p, flat, i, host)
-            : lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to save it", p->list[i].name);
+    void *const out = malloc(n * size + 1);
+    lam_status status = host && out ? lam_params_get(p, flat, i, host) : no_memory(&p->list[i]);
     if (status == LAM_OK) {
-        lam_convert(narrow, dtype, host, LAM_F64, n);
-        status = lam_st_writer_data(w, narrow, n * size);
+        lam_convert(out, dtype, host, LAM_F64, n);
+        status = lam_st_writer_data(w, out, n * size);
     }
     free(host);
-    free(narrow);
+    free(out);
     return status;
 }
 
@@ -48,9 +85,12 @@ lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const void *f
                             lam_dtype dtype)
 {
     for (int i = 0; i < p->n; i++)
-        LAM_TRY(write_one(w, p, flat, i, dtype));
+        LAM_TRY(is_plain(&p->list[i]) ? write_pieces(w, p, flat, i, dtype)
+                                      : write_whole(w, p, flat, i, dtype));
     return LAM_OK;
 }
+
+/* ---- reading ---- */
 
 static int is_float(lam_dtype dtype)
 {
@@ -82,19 +122,59 @@ lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, cons
     return LAM_OK;
 }
 
+/* Some elements of a tensor, and their place in a flat vector. */
+typedef struct piece {
+    const void *data;
+    lam_dtype dtype;
+    size_t at, n;
+} piece;
+
+/* Converts in `raw`, which holds a piece of any type. */
+static lam_status upload(const lam_params *p, lam_class type, void *flat, piece it, char *raw)
+{
+    lam_convert(raw, type == LAM_ACT ? p->dev->act : p->dev->wide, it.data, it.dtype, it.n);
+    p->dev->ops->upload(p->dev, lam_at(p->dev, type, flat, it.at), raw,
+                        it.n * lam_class_size(p->dev, type));
+    return p->dev->ops->sync(p->dev); /* raw is used again */
+}
+
+static lam_status read_pieces(const lam_st_tensor *tensor, lam_params *p, void *flat, int i)
+{
+    const lam_param *const param = &p->list[i];
+    const int weights = flat == p->master && p->weight != p->master;
+    char *const raw = malloc(PIECE * sizeof(double));
+    lam_status status = raw ? LAM_OK : no_memory(param);
+    for (size_t at = 0; at < param->stored && status == LAM_OK; at += PIECE) {
+        const piece it = {(const char *)tensor->data + at * lam_dtype_size(tensor->dtype),
+                          tensor->dtype, param->offset + at, piece_of(param, at)};
+        status = upload(p, LAM_WIDE, flat, it, raw);
+        if (status == LAM_OK && weights)
+            status = upload(p, LAM_ACT, p->weight, it, raw);
+    }
+    free(raw);
+    return status;
+}
+
+static lam_status read_whole(const lam_st_tensor *tensor, lam_params *p, void *flat, int i)
+{
+    const size_t n = lam_param_count(&p->list[i]);
+    double *const host = malloc(n * sizeof *host + 1);
+    if (!host)
+        return no_memory(&p->list[i]);
+    lam_convert(host, LAM_F64, tensor->data, tensor->dtype, n);
+    const lam_status status = lam_params_set(p, flat, i, host);
+    free(host);
+    return status;
+}
+
 lam_status lam_params_read(const lam_safetensors *st, lam_params *p, void *flat, const char *prefix)
 {
     char name[FULL_NAME];
-    lam_status status = LAM_OK;
-    for (int i = 0; i < p->n && status == LAM_OK; i++) {
-        const size_t n = lam_param_count(&p->list[i]);
-        double *const host = malloc(n * sizeof *host + 1);
-        status =
-            host ? lam_st_read(st, full_name(name, prefix, &p->list[i]), host, LAM_F64, n)
-                 : lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to load it", p->list[i].name);
-        if (status == LAM_OK)
-            status = lam_params_set(p, flat, i, host);
-        free(host);
+    for (int i = 0; i < p->n; i++) {
+        const lam_st_tensor *tensor = lam_st_find(st, full_name(name, prefix, &p->list[i]));
+        assert(tensor); /* the file was checked */
+        LAM_TRY(is_plain(&p->list[i]) ? read_pieces(tensor, p, flat, i)
+                                      : read_whole(tensor, p, flat, i));
     }
-    return status;
+    return LAM_OK;
 }
