@@ -1,0 +1,261 @@
+/* cmd_eval.c -- `lamemo eval`: bits per character or perplexity of a model on a text. */
+#include "cli/commands.h"
+#include "cli/device.h"
+#include "cli/prompt.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+#include "core/file.h"
+#include "data/corpus.h"
+#include "infer/engine.h"
+#include "model/folder.h"
+#include "train/evaluate.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const split_names[] = {"train", "valid", "test", NULL};
+
+typedef struct eval_options {
+    const char *model, *data;
+    int split, batch, tgt_len, clamp_len;
+    lam_int_list mem_len;
+    int64_t max_steps;
+    lam_device_options device;
+    bool same_length, json;
+} eval_options;
+
+static const lam_option options[] = {
+    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(eval_options, model),
+     .help = "Model or run folder."},
+    {"data", 0, "PATH", LAM_OPT_PATH, offsetof(eval_options, data),
+     .help = "Corpus folder, or a text file (- for standard input)."},
+    {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(eval_options, split), "test",
+     .choices = split_names, .help = "Part of the corpus: train, valid or test."},
+    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(eval_options, batch), "16", .min = 1,
+     .max = 1 << 20, .aliases = "batch",
+     .help = "Columns the text is cut into; the published results have 16."},
+    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, tgt_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the model's", .help = "Segment length."},
+    {"mem-len", 0, "M,...", LAM_OPT_INTS, offsetof(eval_options, mem_len), .max = LAM_MAX_LEN,
+     .shown = "the model's", .help = "Memory length; several make a table."},
+    {"clamp-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, clamp_len), "0", .min = -1,
+     .max = LAM_MAX_LEN, .shown = "the model's",
+     .help = "Largest distance that is told apart; -1 is off."},
+    {"same-length", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, same_length),
+     .help = "Every token sees exactly M others."},
+    {"max-steps", 0, "K", LAM_OPT_INT64, offsetof(eval_options, max_steps), "0",
+     .aliases = "max-size", .shown = "all", .help = "Stop after K segments."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, json),
+     .help = "Print one JSON object per memory length."},
+    LAM_DEVICE_OPTIONS(eval_options, device, "auto"),
+    {0},
+};
+
+/* What is measured: a split of a corpus, or a text of ours. */
+typedef struct text {
+    lam_corpus *corpus;
+    const lam_tokens *tokens;
+    lam_tokens own; /* over `ids` */
+    int32_t *ids;
+    lam_metric metric;
+    char name[256];
+} text;
+
+static void close_text(text *t)
+{
+    lam_corpus_close(t->corpus);
+    free(t->ids);
+}
+
+/* The same symbols under the same numbers?  Otherwise a loss means nothing. */
+static lam_status same_vocabulary(const lam_vocab *a, const lam_vocab *b, const char *data)
+{
+    int differ = lam_vocab_size(a) != lam_vocab_size(b) ? 0 : -1;
+    for (int32_t i = 0; i < lam_vocab_size(a) && differ < 0; i++) {
+        size_t n = 0, m = 0;
+        const char *x = lam_vocab_symbol(a, i, &n), *y = lam_vocab_symbol(b, i, &m);
+        if (n != m || memcmp(x, y, n) != 0)
+            differ = i;
+    }
+    if (differ < 0)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: its vocabulary (%d symbols) is not the model's (%d symbols); they differ "
+                    "from number %d on",
+                    data, lam_vocab_size(b), lam_vocab_size(a), differ);
+}
+
+static lam_status open_corpus(text *t, const lam_engine *e, const eval_options *o)
+{
+    LAM_TRY(lam_corpus_open(&t->corpus, o->data, LAM_CORPUS_VERIFY));
+    LAM_TRY(same_vocabulary(e->vocab, t->corpus->vocab, o->data));
+    t->tokens = &t->corpus->split[o->split];
+    t->metric = t->corpus->info.metric;
+    snprintf(t->name, sizeof t->name, "%s %s", t->corpus->info.name, split_names[o->split]);
+    return LAM_OK;
+}
+
+static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
+{
+    char argument[PATH_MAX + 2], *bytes = NULL;
+    size_t size = 0, n = 0;
+    const bool standard = strcmp(o->data, "-") == 0;
+    snprintf(argument, sizeof argument, "%s%s", standard ? "" : "@", o->data);
+    LAM_TRY(lam_prompt_read(&bytes, &size, argument));
+    const lam_status status = lam_vocab_encode(e->vocab, &t->ids, &n, bytes, size);
+    free(bytes);
+    LAM_TRY(status);
+    t->own = (lam_tokens){.ids = (const unsigned char *)t->ids,
+                          .width = sizeof *t->ids,
+                          .vocab_size = lam_vocab_size(e->vocab),
+                          .count = (int64_t)n};
+    t->tokens = &t->own;
+    t->metric = lam_vocab_kind(e->vocab) == LAM_WORDS ? LAM_PPL : LAM_BPC;
+    snprintf(t->name, sizeof t->name, "%s", standard ? "standard input" : o->data);
+    return LAM_OK;
+}
+
+static lam_status open_text(text *t, const lam_engine *e, const eval_options *o)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_path_join(path, sizeof path, o->data, "corpus.json"));
+    return lam_path_exists(path) ? open_corpus(t, e, o) : open_file(t, e, o);
+}
+
+static int on_segment(void *user, const lam_eval_result *r, int64_t total)
+{
+    lam_progress *line = user;
+    if (lam_progress_due(line) && r->tokens > 0) {
+        char left[32];
+        const double rate = (double)r->tokens / r->seconds;
+        lam_progress_show(
+            line, "%3.0f %%  %.4f nats  %.0f tokens/s  %s left",
+            100.0 * (double)r->tokens / (double)total, lam_eval_mean(r), rate,
+            lam_format_time(left, sizeof left, (double)(total - r->tokens) / fmax(rate, 1e-9)));
+    }
+    return lam_stop_signal() != 0;
+}
+
+/* bpc = nats / ln 2 with its error; ppl = e^nats with the error of the exponential. */
+static void in_metric(lam_metric metric, double nats, double error, double *value, double *spread)
+{
+    *value = metric == LAM_PPL ? exp(nats) : nats / log(2.0);
+    *spread = metric == LAM_PPL ? *value * error : error / log(2.0);
+}
+
+static lam_status print_json(const text *t, const lam_config *cfg, const lam_eval_options *e,
+                             const lam_eval_result *r)
+{
+    double value, spread;
+    in_metric(t->metric, lam_eval_mean(r), lam_eval_error(r), &value, &spread);
+    json_t *error = isfinite(spread) ? json_real(spread) : json_null();
+    json_t *root =
+        json_pack("{s:s, s:s, s:s, s:f, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:b, s:f, s:f}", "text",
+                  t->name, "memory", cfg->memory, "metric", lam_metric_name(t->metric), "value",
+                  value, "error", error, "nats", lam_eval_mean(r), "tokens", (json_int_t)r->tokens,
+                  "batch", e->batch, "tgt_len", e->tgt_len, "mem_len", e->mem_len, "clamp_len",
+                  cfg->clamp_len, "same_length", cfg->same_length, "seconds", r->seconds,
+                  "tokens_per_second", (double)r->tokens / fmax(r->seconds, 1e-9));
+    if (!root)
+        return lam_fail(LAM_ERR_NUMERIC, "eval: the result is not finite");
+    json_dumpf(root, stdout, JSON_COMPACT);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(root);
+    return LAM_OK;
+}
+
+static void print_row(const text *t, const lam_eval_options *e, const lam_eval_result *r,
+                      bool first)
+{
+    double value, spread;
+    char tokens[32];
+    in_metric(t->metric, lam_eval_mean(r), lam_eval_error(r), &value, &spread);
+    if (first)
+        printf("%-24s %6s %7s %7s %10s %9s %14s %11s\n", "text", "batch", "tgt_len", "mem_len",
+               lam_metric_name(t->metric), "+-", "tokens", "tokens/s");
+    printf("%-24s %6d %7d %7d %10.4f %9.4f %14s %11.0f\n", t->name, e->batch, e->tgt_len,
+           e->mem_len, value, spread, lam_format_count(tokens, sizeof tokens, r->tokens),
+           (double)r->tokens / fmax(r->seconds, 1e-9));
+    fflush(stdout);
+}
+
+static lam_status measure(const lam_engine *engine, const text *t, const lam_args *args,
+                          int mem_len, bool first)
+{
+    const eval_options *o = args->options;
+    lam_model *model = engine->model;
+    const lam_eval_options e = {.batch = o->batch,
+                                .tgt_len = o->tgt_len > 0 ? o->tgt_len : model->cfg.tgt_len,
+                                .mem_len = mem_len,
+                                .max_steps = o->max_steps};
+    lam_evaluator *evaluator = NULL;
+    lam_eval_result result = {0};
+    lam_progress line;
+    LAM_TRY(lam_evaluator_create(&evaluator, model, &e));
+    lam_progress_open(&line, args->quiet);
+    const lam_status status = lam_evaluator_run(evaluator, &result, t->tokens, on_segment, &line);
+    lam_progress_close(&line);
+    lam_evaluator_free(evaluator);
+    LAM_TRY(status);
+    if (o->json)
+        return print_json(t, &model->cfg, &e, &result);
+    print_row(t, &e, &result, first);
+    return LAM_OK;
+}
+
+static lam_status measure_all(const lam_engine *engine, const lam_args *args)
+{
+    const eval_options *o = args->options;
+    lam_config *cfg = &engine->model->cfg;
+    text t = {0};
+    if (lam_option_given(args, "clamp-len"))
+        cfg->clamp_len = o->clamp_len;
+    if (o->same_length)
+        cfg->same_length = 1;
+    lam_status status = open_text(&t, engine, o);
+    if (status == LAM_OK && o->mem_len.n == 0)
+        status = measure(engine, &t, args, cfg->mem_len, true);
+    for (int i = 0; i < o->mem_len.n && status == LAM_OK; i++)
+        status = measure(engine, &t, args, o->mem_len.v[i], i == 0);
+    close_text(&t);
+    return status;
+}
+
+static lam_status run(const lam_args *args)
+{
+    const eval_options *o = args->options;
+    lam_dev *dev = NULL;
+    lam_engine *engine = NULL;
+    if (!o->model || !o->data)
+        return lam_fail(LAM_ERR_ARG, "%s is missing", !o->model ? "--model" : "--data");
+    LAM_TRY(lam_device_open(&dev, &o->device));
+    lam_status status = lam_engine_open(&engine, o->model, dev);
+    if (status == LAM_OK)
+        status = measure_all(engine, args);
+    lam_engine_close(engine);
+    dev->ops->close(dev);
+    return status;
+}
+
+const lam_command lam_command_eval = {
+    .name = "eval",
+    .summary = "measure a model's bits per character or perplexity",
+    .description =
+        "Reads a split of a corpus, or any text, once with empty memory at the start and prints "
+        "bits "
+        "per character (perplexity for words) with its standard error, taken over segments. The "
+        "text "
+        "is cut into --batch-size columns, as the published results are. Several memory lengths "
+        "make the extrapolation table of the paper.",
+    .options = options,
+    .options_size = sizeof(eval_options),
+    .examples = "lamemo eval --model runs/tiny --data data/bible --split test\n"
+                "# how far does the memory reach?\n"
+                "lamemo eval -m runs/tiny --data data/bible --tgt-len 64 --mem-len 64,128,256,512",
+    .run = run,
+};
