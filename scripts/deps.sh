@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Installs what the build needs and is missing, with apt-get (Debian 12 and its relatives).
-# Usage: scripts/deps.sh [full]     full: also what scripts/test.sh full uses
+# Usage: scripts/deps.sh [full|demo]     full: also what scripts/test.sh full uses; demo: only the text of the demo
 # Nothing is asked and nothing happens when all packages are there.
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libdnnl-dev libopenblas-openmp-dev
     libjansson-dev check zlib1g-dev liblzma-dev libzstd-dev libutf8proc-dev xz-utils)
-[ "${1:-}" = full ] && packages+=(clang libomp-dev clang-format)
+case ${1:-} in
+full) packages+=(clang libomp-dev clang-format) ;;
+demo) packages=(bible-kjv) ;;
+esac
 
 if ! command -v dpkg-query > /dev/null; then
     echo "deps: not a Debian system; make sure these exist: ${packages[*]}" >&2
