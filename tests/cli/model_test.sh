@@ -1,0 +1,101 @@
+# model_test.sh -- what one does with a trained model: eval, score, generate, info, verify, bench.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export OMP_NUM_THREADS=1
+
+number() { sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" "$out" | head -1; }
+near() { awk "BEGIN { d = $1 - $2; if (d < 0) d = -d; exit !(d <= $3) }" || fail "$1 is not $2"; }
+
+seq 1 3000 | sed 's/.*/line & of the text, and again line &/' > "$work/text"
+run 0 prepare --out "$work/corpus" "$work/text"
+for memory in lamemo xl none; do
+    run 0 train --data "$work/corpus" --memory $memory --out "$work/$memory" --n_layer 2 --n_head 2 \
+        --d_model 32 --d_head 16 --d_inner 64 --tgt_len 16 --mem_len 16 --batch_size 4 \
+        --max_step 60 --eval_interval 60 --max_eval_steps 5 --lr 0.01 --threads 1 --no-test
+done
+
+# eval: the split, its token count by the published protocol, and every way to ask.
+run 0 eval --model "$work/lamemo" --data "$work/corpus" --json
+test_tokens=$(sed -n '/"tokens"/,/}/s/.*"test": *\([0-9]*\).*/\1/p' "$work/corpus/corpus.json")
+[ "$(number tokens)" -eq $((16 * (test_tokens / 16 - 1))) ] || fail "$(number tokens) tokens"
+run 0 eval --model "$work/lamemo" --data "$work/corpus" --split valid --batch-size 2 --tgt-len 8 \
+    --mem-len 8,16,32 --clamp-len 20 --same-length
+[ "$(grep -c valid "$out")" -eq 3 ] || fail "not three rows"
+run 0 eval --model "$work/none" --data "$work/corpus" --json --mem-len 0
+none=$(number nats)
+run 0 eval --model "$work/none" --data "$work/corpus" --json
+near "$(number nats)" "$none" 0
+
+# One stream, three ways: eval of a file, the same on standard input, and score, whose start is a newline.
+{ echo; head -c 3000 "$work/text"; } > "$work/piece"
+run 0 eval --model "$work/lamemo" --data "$work/piece" --batch-size 1 --json
+eval_nats=$(number nats)
+[ "$(number tokens)" -eq 3000 ] || fail "not 3000 tokens"
+"$LAMEMO" eval --model "$work/lamemo" --data - --batch-size 1 --json < "$work/piece" > "$out" 2> "$err"
+near "$(number nats)" "$eval_nats" 0
+head -c 3000 "$work/text" > "$work/rest"
+run 0 score --model "$work/lamemo" --json "@$work/rest"
+near "$(number nats_per_token)" "$eval_nats" 1e-6
+run 0 score --model "$work/lamemo" --tokens "line 1"
+[ "$(wc -l < "$out")" -eq 7 ] || fail "not a line per token"
+
+# generate: the same seed, the same text; more samples; stops; JSON.
+run 0 generate --model "$work/lamemo" --prompt "line 7" -n 80 --seed 3
+cp "$out" "$work/first"
+run 0 generate --model "$work/lamemo" --prompt "line 7" -n 80 --seed 3
+cmp "$out" "$work/first" || fail "one seed gave two texts"
+run 0 generate --model "$work/lamemo" --prompt "line 7" -n 80 --seed 4
+! cmp -s "$out" "$work/first" || fail "two seeds gave one text"
+printf 'line 7' > "$work/prompt"
+run 0 generate --model "$work/lamemo" --prompt "@$work/prompt" -n 80 --seed 3
+cmp "$out" "$work/first" || fail "a prompt from a file differs"
+run 0 generate --model "$work/lamemo" --prompt "line 7" -n 40 --temp 0 --refresh 1 --echo
+says "$out" "line 7"
+run 0 generate --model "$work/xl" --samples 3 -n 20 --top-k 5 --top-p 1 --min-p 0.1 \
+    --repeat-penalty 1.2 --json --logprobs
+[ "$(grep -c '"finish_reason":"length"' "$out")" -eq 3 ] || fail "not three samples"
+says "$out" '"token_logprobs"'
+run 0 generate --model "$work/lamemo" --prompt "line 1" -n 500 --stop " of" --json
+says "$out" '"finish_reason":"stop"'
+! grep -q ' of' "$out" || fail "the stop string came out"
+run 0 generate --model "$work/none" -n 0
+run 0 generate --model "$work/lamemo" -n 10 # no prompt at all
+
+# info and verify know the folder and the traces; bench reports what scripts read.
+run 0 info --model "$work/lamemo" --json
+says "$out" '"parameters"'
+run 0 info --preset wt103-base --table
+says "$out" "192.32"
+run 0 verify tests/golden/lamemo.safetensors tests/golden/xl_train.safetensors
+says "$out" "ok"
+run 0 verify --device cpu --json tests/golden/lamemo_longmem.safetensors
+says "$out" '"ok":true'
+run 1 verify --tolerance 1e-18 tests/golden/lamemo.safetensors
+says "$err" "1 of 1 traces differ"
+run 0 bench eval --preset tiny -b 2 -s 0.1 --json
+says "$out" '"tokens_per_second"'
+
+# What is wrong is named.
+run 2 eval --model "$work/lamemo"
+says "$err" "--data"
+run 1 eval --model "$work/absent" --data "$work/corpus"
+says "$err" "$work/absent"
+run 1 eval --model "$work/lamemo" --data "$work/no-such-file"
+says "$err" "no-such-file"
+run 2 generate --model "$work/lamemo" --top-p 2
+run 2 generate --model "$work/lamemo" --stop ""
+says "$err" "stop string"
+run 2 bench fly
+says "$err" "fly"
+run 2 verify --device gpu tests/golden/lamemo.safetensors
+says "$err" "gpu"
+run 1 verify README.md
+says "$err" "README.md"
+seq 1 400 | tr '\n' ' ' > "$work/digits"
+run 0 prepare --corpus words --out "$work/words" "$work/digits"
+run 1 eval --model "$work/lamemo" --data "$work/words"
+says "$err" "vocabulary"
+cp -r "$work/lamemo/best" "$work/broken"
+head -c 1000 "$work/lamemo/best/model.safetensors" > "$work/broken/model.safetensors"
+run 1 generate --model "$work/broken" -n 1
+says "$err" "model.safetensors"
