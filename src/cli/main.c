@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int unknown_command(const char *word)
 {
@@ -66,8 +67,20 @@ static int run_command(const lam_command *command, int argc, char **argv)
     return code;
 }
 
+/* Threads that wait by spinning make a busy machine crawl (a training step took 4 to 16 times as long
+ * beside other work).  libgomp reads its settings before main(), so we start once more with
+ * sleeping threads, unless the user has chosen. */
+static void wait_asleep(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
+        return;
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+        execv("/proc/self/exe", argv); /* if this fails, go on spinning */
+}
+
 int main(int argc, char **argv)
 {
+    wait_asleep(argv);
     if (argc < 2) {
         lam_help_overview(stderr);
         return 2;
