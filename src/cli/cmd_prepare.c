@@ -126,7 +126,7 @@ static void print_summary(const lam_corpus_info *info, const char *out, double s
            lam_format_count(text, sizeof text, info->vocab_size), lam_metric_name(info->metric));
     print_splits(info);
     if (info->original)
-        printf("  checked: the token counts and the vocabulary are those of the published %s\n",
+        printf("  checked: token counts and vocabulary size are those of the published %s\n",
                info->like);
     else if (info->like[0] != '\0')
         printf("  prepared like %s, which it is not: results are those of %s\n", info->like,
