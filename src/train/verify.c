@@ -19,7 +19,7 @@ typedef struct trace {
     double lr;
     int B, segments, train_steps;
     int32_t *tokens; /* [B][stride], of the run being replayed */
-    int stride;
+    size_t stride;
     lam_dev *dev;
     lam_model *model;
     lam_stack *stack;
@@ -134,7 +134,7 @@ static lam_status read_tokens(trace *t, const char *name, int segments)
     t->tokens = malloc(n * sizeof *t->tokens);
     if (!t->tokens)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu tokens", t->path, n);
-    t->stride = t->cfg.tgt_len * segments + 1;
+    t->stride = n / (size_t)t->B;
     LAM_TRY(lam_st_read(t->st, name, t->tokens, LAM_I32, n));
     for (size_t i = 0; i < n; i++)
         if (t->tokens[i] < 0 || t->tokens[i] >= t->cfg.n_token)
@@ -143,25 +143,45 @@ static lam_status read_tokens(trace *t, const char *name, int segments)
     return LAM_OK;
 }
 
+static lam_status check_param(const trace *t, const lam_param *param)
+{
+    char name[LAM_NAME_MAX + 8], have[96], want[96];
+    snprintf(name, sizeof name, "param.%s", param->name);
+    const lam_st_tensor *tensor = lam_st_find(t->st, name);
+    const lam_shape shape = lam_param_shape(param);
+    if (!tensor)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", t->path, name);
+    if (!lam_shape_equal(&tensor->shape, &shape))
+        return lam_fail(LAM_ERR_FORMAT, "%s: %s is %s, must be %s", t->path, name,
+                        lam_shape_text(&tensor->shape, have, sizeof have),
+                        lam_shape_text(&shape, want, sizeof want));
+    return LAM_OK;
+}
+
+/* Do the parameters in the file fit the configuration?  Asked before anything is allocated, so that a
+ * configuration cannot claim more than the file holds. */
+static lam_status check_params(const trace *t, lam_dev *dev)
+{
+    lam_model model;
+    int there = 0;
+    lam_status status = lam_model_declare(&model, &t->cfg, dev);
+    for (int i = 0; i < lam_st_count(t->st); i++)
+        there += strncmp(lam_st_at(t->st, i)->name, "param.", 6) == 0;
+    if (status == LAM_OK && there != model.params.n)
+        status = lam_fail(LAM_ERR_FORMAT, "%s: holds %d parameters, this configuration has %d",
+                          t->path, there, model.params.n);
+    for (int i = 0; i < model.params.n && status == LAM_OK; i++)
+        status = check_param(t, &model.params.list[i]);
+    lam_model_undeclare(&model);
+    return status;
+}
+
 static lam_status load_params(trace *t)
 {
     lam_params *p = &t->model->params;
-    int expected = 0;
-    for (int i = 0; i < lam_st_count(t->st); i++)
-        expected += strncmp(lam_st_at(t->st, i)->name, "param.", 6) == 0;
-    if (expected != p->n)
-        return lam_fail(LAM_ERR_FORMAT, "%s: holds %d parameters, this configuration has %d",
-                        t->path, expected, p->n);
     for (int i = 0; i < p->n; i++) {
         char name[LAM_NAME_MAX + 8];
         snprintf(name, sizeof name, "param.%s", p->list[i].name);
-        const lam_st_tensor *tensor = lam_st_find(t->st, name);
-        const lam_shape shape = lam_param_shape(&p->list[i]);
-        char have[96], want[96];
-        if (tensor && !lam_shape_equal(&tensor->shape, &shape))
-            return lam_fail(LAM_ERR_FORMAT, "%s: %s is %s, must be %s", t->path, name,
-                            lam_shape_text(&tensor->shape, have, sizeof have),
-                            lam_shape_text(&shape, want, sizeof want));
         LAM_TRY(lam_st_read(t->st, name, t->mine, LAM_F64, lam_param_count(&p->list[i])));
         LAM_TRY(lam_params_set(p, p->master, i, t->mine));
         p->list[i].steps = 0;
@@ -207,7 +227,8 @@ static void run_segment(trace *t, int segment)
     const int N = t->cfg.tgt_len;
     for (int b = 0; b < t->B; b++)
         for (int i = 0; i < N; i++) {
-            const int32_t *at = t->tokens + (size_t)b * (size_t)t->stride + segment * N + i;
+            const int32_t *at =
+                t->tokens + (size_t)b * t->stride + (size_t)segment * (size_t)N + (size_t)i;
             t->in[b * N + i] = at[0];
             t->out[b * N + i] = at[1];
         }
@@ -281,7 +302,6 @@ static lam_status check_state(trace *t, int segment)
 
 static lam_status check_segments(trace *t)
 {
-    LAM_TRY(read_tokens(t, "tokens", t->segments));
     lam_stack_reset(t->stack);
     for (int s = 0; s < t->segments; s++) {
         char name[64];
@@ -340,6 +360,10 @@ lam_status lam_verify_file(lam_verdict *v, const char *path, lam_dev *dev)
     lam_status status = lam_st_open(&t.st, path);
     if (status == LAM_OK)
         status = read_header(&t);
+    if (status == LAM_OK)
+        status = check_params(&t, dev);
+    if (status == LAM_OK)
+        status = read_tokens(&t, "tokens", t.segments);
     if (status == LAM_OK)
         status = build(&t, dev);
     if (status == LAM_OK)
