@@ -2,7 +2,9 @@
 #include "cli/options.h"
 #include "cli/term.h"
 
-#include <check.h>
+#include "support/suite.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,24 +230,18 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("options");
-    TCase *tc = tcase_create("all");
-    tcase_add_test(tc, defaults_come_from_the_table);
-    tcase_add_test(tc, every_type_is_stored);
-    tcase_add_test(tc, underscores_aliases_and_abbreviations_are_accepted);
-    tcase_add_test(tc, values_and_operands_keep_their_underscores);
-    tcase_add_test(tc, common_options_work_everywhere);
-    tcase_add_loop_exit_test(tc, wrong_usage_exits_with_2, 2, 0,
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, defaults_come_from_the_table);
+    tcase_add_test(tests, every_type_is_stored);
+    tcase_add_test(tests, underscores_aliases_and_abbreviations_are_accepted);
+    tcase_add_test(tests, values_and_operands_keep_their_underscores);
+    tcase_add_test(tests, common_options_work_everywhere);
+    tcase_add_loop_exit_test(tests, wrong_usage_exits_with_2, 2, 0,
                              (int)(sizeof wrong / sizeof *wrong));
-    tcase_add_exit_test(tc, help_exits_with_0, 0);
-    tcase_add_test(tc, messages_name_the_option_the_value_and_the_limits);
-    tcase_add_test(tc, lists_have_a_maximum);
-    tcase_add_test(tc, a_slip_finds_its_word_and_nonsense_does_not);
-    tcase_add_test(tc, quantities_read_well);
-    suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_exit_test(tests, help_exits_with_0, 0);
+    tcase_add_test(tests, messages_name_the_option_the_value_and_the_limits);
+    tcase_add_test(tests, lists_have_a_maximum);
+    tcase_add_test(tests, a_slip_finds_its_word_and_nonsense_does_not);
+    tcase_add_test(tests, quantities_read_well);
+    return test_run("cli/options", tests);
 }

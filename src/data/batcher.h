@@ -47,8 +47,7 @@ int64_t lam_batcher_rows(const lam_batcher *b); /* n_step */
  * begins the next epoch (the moment to empty the memory). */
 int lam_batcher_next(lam_batcher *b, int32_t *inputs, int32_t *targets);
 
-/* Fills inputs and targets with the batch next() would give after skipping: for sharded evaluation
- * and tests, reads rows [row, row + n) of every column without moving. */
+/* Rows [row, row + n) of every column, without moving; row + n must be below n_step. */
 void lam_batcher_read(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n);
 
 const lam_batcher_position *lam_batcher_where(const lam_batcher *b);
