@@ -308,9 +308,7 @@ END_TEST
 
 START_TEST(random_bytes_after_a_magic_do_not_hurt)
 {
-    static const char *const magics[] = {"\x1f\x8b\x08", "PK\x03\x04",
-                                         "\xfd"
-                                         "7zXZ",
+    static const char *const magics[] = {"\x1f\x8b\x08", "PK\x03\x04", "\xfd\x37zXZ",
                                          "\x28\xb5\x2f\xfd"};
     static const size_t sizes[] = {3, 4, 6, 4};
     lam_rng rng = test_rng(11);

@@ -65,10 +65,4 @@ static void xz_close(lam_instream *in)
     free(in->state);
 }
 
-const lam_unpacker lam_unpack_xz = {"xz",
-                                    "\xfd"
-                                    "7zXZ\0",
-                                    6,
-                                    xz_open,
-                                    xz_read,
-                                    xz_close};
+const lam_unpacker lam_unpack_xz = {"xz", "\xfd\x37zXZ\0", 6, xz_open, xz_read, xz_close};
