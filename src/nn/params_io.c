@@ -49,7 +49,8 @@ static lam_status write_pieces(lam_st_writer *w, const lam_params *p, const void
 {
     const lam_param *const param = &p->list[i];
     const size_t wide = lam_class_size(p->dev, LAM_WIDE), size = lam_dtype_size(dtype);
-    char *const raw = malloc(PIECE * wide), *const out = malloc(PIECE * size);
+    char *const raw = malloc(piece_of(param, 0) * wide + 1);
+    char *const out = malloc(piece_of(param, 0) * size + 1);
     lam_status status = raw && out ? LAM_OK : no_memory(param);
     for (size_t at = 0; at < param->stored && status == LAM_OK; at += PIECE) {
         const size_t n = piece_of(param, at);
@@ -142,7 +143,7 @@ static lam_status read_pieces(const lam_st_tensor *tensor, lam_params *p, void *
 {
     const lam_param *const param = &p->list[i];
     const int weights = flat == p->master && p->weight != p->master;
-    char *const raw = malloc(PIECE * sizeof(double));
+    char *const raw = malloc(piece_of(param, 0) * sizeof(double) + 1);
     lam_status status = raw ? LAM_OK : no_memory(param);
     for (size_t at = 0; at < param->stored && status == LAM_OK; at += PIECE) {
         const piece it = {(const char *)tensor->data + at * lam_dtype_size(tensor->dtype),
