@@ -36,11 +36,6 @@ foreach(file IN LISTS tests top_tests)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()
 
-# The operation cases of a back-end, by hand: opcases cpu attn_fwd
-add_executable(opcases ${PROJECT_SOURCE_DIR}/tests/opcases_main.c)
-set_target_properties(opcases PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-target_link_libraries(opcases PRIVATE lamemo_support)
-
 file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*_test.sh)
 foreach(file IN LISTS scripts)
     cmake_path(GET file STEM name)

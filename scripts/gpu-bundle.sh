@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds build/gpu-bundle and build/gpu-bundle.tar.gz: everything scripts/gpu-check.sh needs on a machine that has a GPU and its
+# driver but none of our libraries: the programs, the shared libraries they use, the reference
+# traces, and the script itself.  cuBLASLt is not in it: it comes with CUDA.
+#   scripts/gpu-bundle.sh           then copy the folder and run ./gpu-check.sh in it
+#   ARCHS="80;90" scripts/gpu-bundle.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=build/gpu-bundle
+rm -rf "$out"
+mkdir -p "$out/lib" "$out/traces"
+
+# Not tuned to this machine's CPU; a CBLAS, because it is the smaller library.
+cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DLAMEMO_TESTS=OFF -DLAMEMO_GEMM=cblas \
+    -DLAMEMO_ARCH=x86-64-v3 -DLAMEMO_CUDA=ON -DLAMEMO_CUDA_ARCHS="${ARCHS:-90}" | grep -- '-- lamemo'
+cmake --build build/gpu -j "${JOBS:-$(nproc)}" --target lamemo_cli opcases gpu_bench > build/gpu/log ||
+    { cat build/gpu/log; exit 1; }
+
+programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench)
+strip -o "$out/lamemo" "${programs[0]}"
+strip -o "$out/opcases" "${programs[1]}"
+strip -o "$out/gpu_bench" "${programs[2]}"
+# Every library but those of the compiler and the C library, which must be the other machine's.
+ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+    grep -vE '/(libc|libm|libdl|librt|libpthread|libgcc_s|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$out/lib/"
+cp tests/golden/*.safetensors "$out/traces/"
+cp scripts/gpu-check.sh "$out/"
+git describe --always --dirty > "$out/commit" 2> /dev/null || echo unknown > "$out/commit"
+tar -czf "$out.tar.gz" -C build gpu-bundle
+du -sh "$out" "$out.tar.gz"

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Is the CUDA back-end right and fast on this machine?  One command, one summary at the end.
+#   gpu-check.sh [PART...]     parts: ops verify sanitize bench steps; all of them without arguments
+# Runs in a bundle made by scripts/gpu-bundle.sh, or in the source tree (then it takes build/gpu,
+# after scripts/gpu-bundle.sh).  Needs a GPU, its driver and CUDA's libcublasLt; no network.
+# LOG=FILE keeps everything that was printed; SECONDS_EACH limits each step benchmark (5);
+# FAMILIES="gemm xent" runs those op cases only.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+[ -x "$here/lamemo" ] || here=$here/../build/gpu-bundle
+[ -x "$here/lamemo" ] || { echo "gpu-check: no bundle: run scripts/gpu-bundle.sh" >&2; exit 2; }
+cd "$here" || exit 2
+log=${LOG:-$(mktemp)}
+: > "$log"
+each=${SECONDS_EACH:-5}
+export LD_LIBRARY_PATH="$here/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64"
+# PyTorch's wheels carry cuBLASLt too.
+for lib in /opt/*/.venv/lib/python3*/site-packages/nvidia/cu13/lib; do
+    [ -d "$lib" ] && LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$lib"
+done
+parts=${*:-ops verify sanitize bench steps}
+summary=()
+failed=0
+
+say() { echo "$@" | tee -a "$log"; }
+note() { # note PART STATUS TEXT
+    summary+=("$(printf '%-22s %-6s %s' "$1" "$2" "$3")")
+    [ "$2" = ok ] || [ "$2" = info ] || failed=1
+}
+wants() { case " $parts " in *" $1 "*) ;; *) false ;; esac }
+# run NAME COMMAND...: its output goes to the screen and the log, its status to the summary
+run() {
+    local name=$1 begin=$SECONDS code=0
+    shift
+    say "== $name: $*"
+    "$@" 2>&1 | tee -a "$log" > "$log.last" || code=$?
+    cat "$log.last"
+    [ "$code" -eq 0 ] && note "$name" ok "$((SECONDS - begin)) s" ||
+        note "$name" FAILED "exit $code, $((SECONDS - begin)) s"
+}
+
+say "commit $(cat commit), $(date -u +%Y-%m-%d)"
+say "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1)"
+
+if wants ops; then # both at once: most of the time goes into the reference on the CPU
+    for family in ${FAMILIES:-all}; do
+        [ "$family" = all ] && family=
+        LAM_OPCASES_FULL_PREC=1 ./opcases cuda $family > "$log.float32" 2>&1 &
+        first=$!
+        LAM_OPCASES_FULL_PREC=0 ./opcases cuda $family > "$log.bf16" 2>&1 &
+        second=$!
+        wait "$first"
+        one=$?
+        wait "$second"
+        two=$?
+        run "ops float32 $family" sh -c 'cat "$0"; exit "$1"' "$log.float32" "$one"
+        run "ops bf16 $family" sh -c 'cat "$0"; exit "$1"' "$log.bf16" "$two"
+    done
+fi
+if wants verify; then
+    supported=()
+    for trace in traces/*.safetensors; do # memories that are not built yet are not failures
+        ./lamemo verify --device ref "$trace" > /dev/null 2>&1 && supported+=("$trace")
+    done
+    say "${#supported[@]} of $(ls traces | wc -l) traces are of memories that this build has"
+    run "verify float32" ./lamemo verify --device cuda --precision float32 "${supported[@]}"
+    run "verify bf16" ./lamemo verify --device cuda --precision bf16 --tolerance 0.1 "${supported[@]}"
+fi
+if wants sanitize; then
+    sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null)
+    if [ -n "$sanitizer" ]; then
+        for family in ${SANITIZE:-gnorm interp_bwd relu_bwd embed_bwd}; do
+            run "memcheck $family" "$sanitizer" --error-exitcode 9 --log-file "$log.san" \
+                ./opcases cuda "$family"
+        done
+    else
+        note sanitize info "compute-sanitizer is not installed"
+    fi
+fi
+if wants bench; then
+    run "op rates" ./gpu_bench cuda
+fi
+if wants steps; then
+    for line in "train enwik8-base lamemo 40" "train enwik8-base xl 40" "train wt103-adaptive lamemo 64" \
+        "train wt103-base lamemo 64" "eval enwik8-base lamemo 40" "generate enwik8-base lamemo 1" \
+        "generate enwik8-base lamemo 64"; do
+        # shellcheck disable=SC2086
+        set -- $line
+        run "$line" ./lamemo bench "$1" --preset "$2" --memory "$3" --batch-size "$4" \
+            --device cuda --seconds "$each"
+    done
+fi
+
+say ""
+say "summary"
+for line in "${summary[@]}"; do say "  $line"; done
+rm -f "$log.last" "$log.san" "$log.float32" "$log.bf16"
+[ -n "${LOG:-}" ] || rm -f "$log"
+exit $failed
