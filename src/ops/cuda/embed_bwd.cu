@@ -12,6 +12,7 @@ enum {
     SORTERS = 512,
     DIGIT = 4,
     VALUES = 1 << DIGIT,
+    AHEAD = 8,        /* entries a sorter fetches at a time */
     MIN_CHUNK = 64,   /* sorted rows of a block */
     LINES = 16 << 20, /* bytes of scratch for runs across borders */
     BLOCK = 64        /* threads of eight columns each */
@@ -53,6 +54,20 @@ static __device__ void scan(int *room)
     __syncthreads();
 }
 
+/* Some neighbours of a list, all fetched before the first is used. */
+struct batch {
+    entry v[AHEAD];
+};
+
+static __device__ __forceinline__ batch take(const entry *list, int first, int last)
+{
+    batch b;
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++)
+        b.v[i] = list[min(first + i, last - 1)];
+    return b;
+}
+
 /* Stable sort of rows by id: `passes` digits, least first, from a to b and back.  Each thread counts
  * the digits of its stretch; counts are laid out [digit][thread], so their running sum is where each
  * thread's entries of each digit go. */
@@ -62,6 +77,7 @@ static __global__ void __launch_bounds__(SORTERS)
     __shared__ int place[VALUES * SORTERS];
     const int me = (int)threadIdx.x, each = lam_cuda_ceil(a.rows, SORTERS);
     const int first = min(me * each, a.rows), last = min(first + each, a.rows);
+#pragma unroll 8
     for (int r = me; r < a.rows; r += SORTERS) {
         const int id = ((const int32_t *)a.ids)[r] - a.first;
         from[r] = {id >= 0 && id < a.count ? id : a.count, r};
@@ -71,13 +87,21 @@ static __global__ void __launch_bounds__(SORTERS)
         __syncthreads(); /* `from` is complete, `place` is free */
         for (int v = 0; v < VALUES; v++)
             place[v * SORTERS + me] = 0;
-        for (int r = first; r < last; r++)
-            place[(from[r].id >> shift & (VALUES - 1)) * SORTERS + me]++;
+        for (int r = first; r < last; r += AHEAD) {
+            const batch e = take(from, r, last);
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++)
+                if (r + i < last)
+                    place[(e.v[i].id >> shift & (VALUES - 1)) * SORTERS + me]++;
+        }
         __syncthreads();
         scan(place);
-        for (int r = first; r < last; r++) {
-            const entry e = from[r];
-            to[place[(e.id >> shift & (VALUES - 1)) * SORTERS + me]++] = e;
+        for (int r = first; r < last; r += AHEAD) {
+            const batch e = take(from, r, last);
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++)
+                if (r + i < last)
+                    to[place[(e.v[i].id >> shift & (VALUES - 1)) * SORTERS + me]++] = e.v[i];
         }
         entry *const other = from;
         from = to;
@@ -141,21 +165,28 @@ static __global__ void __launch_bounds__(BLOCK) add_runs(runs s)
     int id = s.sorted[first].id;
     bool before = began_before(s, first, id);
     lam_f8 sum = {};
-#pragma unroll 4
-    for (int p = first; p < last; p++) {
-        const entry e = s.sorted[p];
-        const lam_f8 x = lam_load8((const T *)s.a.dout + (size_t)e.row * (size_t)s.a.ld + col);
-        if (e.id != id) {
-            leave_run(s, id, col, sum, before, false);
-            id = e.id;
-            before = false;
-            sum = {};
-        }
-        if (id == s.a.count)
-            return; /* the rest belongs to other tables */
+    for (int p = first; p < last; p += AHEAD) {
+        const batch e = take(s.sorted, p, last);
+        lam_f8 x[AHEAD];
 #pragma unroll
-        for (int i = 0; i < 8; i++)
-            sum.v[i] += x.v[i];
+        for (int i = 0; i < AHEAD; i++)
+            x[i] = lam_load8((const T *)s.a.dout + (size_t)e.v[i].row * (size_t)s.a.ld + col);
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            if (p + i >= last)
+                break;
+            if (e.v[i].id != id) {
+                leave_run(s, id, col, sum, before, false);
+                id = e.v[i].id;
+                before = false;
+                sum = {};
+            }
+            if (id == s.a.count)
+                return; /* the rest belongs to other tables */
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                sum.v[j] += x[i].v[j];
+        }
     }
     leave_run(s, id, col, sum, before, goes_on(s, last, id));
 }

@@ -2,40 +2,79 @@
  *
  * ref/rowwise.c says what is computed; the other row-wise work is in rowwise.cu.  Both directions move
  * bytes and little else (four tensors of rows x width), so a team of W warps owns a row and keeps it
- * in registers: NG groups of eight columns a lane.  Statistics are taken in two passes over those
- * registers, from the sum before it is rounded to bf16.
+ * in registers, eight columns a lane, and the next row is fetched while this one is worked on.
+ * Statistics are taken in two passes over those registers, from the sum before it is rounded to bf16.
  *
  * Column sums (dgain, dshift, dbias) stay in registers while a team walks its rows; teams of a block
  * meet in shared memory, blocks leave one line each in scratch, and fold() adds the lines in order. */
 #include "ops/cuda/cuda_int.cuh"
 
-enum { THREADS = 256, BLOCKS_PER_SM = 2, MAX_LD = 16384 };
+enum { THREADS = 256, BLOCKS_PER_SM = 3, MAX_LD = 8192 };
 
-/* Sums over a team; `room` is shared memory for 32 floats, not the one used by the sum before. */
+/* A team: W warps side by side, several teams to a block. */
 template <int W>
-static __device__ __forceinline__ float team_sum(float x, float *room)
-{
-    return W == 1 ? lam_warp_sum(x) : lam_block_sum(x, room);
-}
-
-/* What the lanes of a kernel agree on. */
-template <typename T, int NG, int W>
 struct team {
-    enum { LANES = W * LAM_WARP, BLOCK = W == 1 ? THREADS : LANES, TEAMS = BLOCK / LANES };
-    int lane, first, stride; /* place in the team; the rows this team takes */
+    enum {
+        LANES = W * LAM_WARP,
+        BLOCK = LANES > THREADS ? (int)LANES : (int)THREADS,
+        TEAMS = BLOCK / LANES
+    };
+    int number, lane, col; /* within the block; within the team; the lane's first column */
+    int row, stride;       /* its first row, and how far it is to the next */
+    float2 (*room)[W];     /* shared: two sets, used in turn */
+    int turn;
 
-    __device__ __forceinline__ team()
-        : lane((int)threadIdx.x % LANES), first((int)blockIdx.x * TEAMS + (int)threadIdx.x / LANES),
-          stride((int)gridDim.x * TEAMS)
+    __device__ __forceinline__ explicit team(float2 (*shared)[2][W])
+        : number((int)threadIdx.x / LANES), lane((int)threadIdx.x % LANES), col(lane * 8),
+          row((int)blockIdx.x * TEAMS + number), stride((int)gridDim.x * TEAMS),
+          room(shared[number]), turn(0)
     {
     }
 
-    /* The first column of group i of this lane. */
-    __device__ __forceinline__ int col(int i) const
+    /* The sums of both over the team, in every lane.  One barrier: a set is written again only after
+     * the barrier of the other one. */
+    __device__ __forceinline__ float2 sum(float x, float y)
     {
-        return (i * LANES + lane) * 8;
+        x = lam_warp_sum(x);
+        y = lam_warp_sum(y);
+        if (W == 1)
+            return make_float2(x, y);
+        float2 *set = room[turn];
+        turn ^= 1;
+        if (lane % LAM_WARP == 0)
+            set[lane / LAM_WARP] = make_float2(x, y);
+        asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "n"(W * LAM_WARP) : "memory");
+        float2 all = set[0];
+#pragma unroll
+        for (int i = 1; i < W; i++) {
+            all.x += set[i].x;
+            all.y += set[i].y;
+        }
+        return all;
     }
 };
+
+/* Eight columns as they lie in memory: fetched early, unpacked late. */
+template <typename T>
+struct raw {
+    uint4 v[sizeof(T) / 2];
+};
+
+template <typename T>
+static __device__ __forceinline__ raw<T> fetch(const T *p, bool in)
+{
+    raw<T> x;
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(T) / 2; i++)
+        x.v[i] = in ? ((const uint4 *)p)[i] : make_uint4(0, 0, 0, 0);
+    return x;
+}
+
+template <typename T>
+static __device__ __forceinline__ lam_f8 unpack(const raw<T> &x)
+{
+    return lam_load8((const T *)&x);
+}
 
 template <typename T>
 static __device__ __forceinline__ T *row_of(lam_view view, const lam_norm &a, int row)
@@ -51,196 +90,181 @@ static __device__ __forceinline__ lam_f8 vector8(const void *p, int col, int wid
     return lam_load8_n(at, p ? min(width - col, 8) : 0, (uintptr_t)at % 16 == 0);
 }
 
-template <typename T, int NG, int W>
-static __global__ void __launch_bounds__(team<T, NG, W>::BLOCK)
-    norm_fwd(lam_norm a, lam_cuda_mask mask)
+template <typename T, int W>
+static __global__ void __launch_bounds__(team<W>::BLOCK) norm_fwd(lam_norm a, lam_cuda_mask mask)
 {
-    __shared__ float room[2][LAM_WARP];
-    const team<T, NG, W> t;
-    const int groups = lam_cuda_ceil(a.width, 8);
+    __shared__ float2 room[team<W>::TEAMS][2][W];
+    team<W> t(room);
+    const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
     const float share = 1.0f / (float)a.width;
-    for (int row = t.first; row < a.blocks * a.rows; row += t.stride) {
-        const T *x = row_of<const T>(a.x, a, row), *add = (const T *)a.add + (size_t)row * a.ld;
-        T *y = row_of<T>(a.y, a, row), *sum = (T *)a.sum + (size_t)row * a.ld;
-        lam_f8 s[NG];
-        float total = 0.0f;
-#pragma unroll
-        for (int i = 0; i < NG; i++) {
-            const int col = t.col(i);
-            s[i] = {};
-            if (col >= a.ld)
-                continue;
-            s[i] = lam_load8(x + col);
-            if (a.add) {
-                lam_f8 more = lam_load8(add + col);
-                const lam_f8 bias = vector8(a.bias, col, a.width);
-#pragma unroll
-                for (int j = 0; j < 8; j++)
-                    more.v[j] += bias.v[j];
-                lam_mask8(more, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
-#pragma unroll
-                for (int j = 0; j < 8; j++)
-                    s[i].v[j] += more.v[j]; /* padding: 0 + 0 */
-                lam_store8((a.gain ? sum : y) + col, s[i]);
-            }
+    const bool in = col < a.ld;
+    raw<T> x = {}, add = {};
+    if (t.row < rows) {
+        x = fetch(row_of<const T>(a.x, a, t.row) + col, in);
+        add = fetch((const T *)a.add + (size_t)t.row * a.ld + col, in && a.add);
+    }
+    for (int row = t.row; row < rows; row += t.stride) {
+        lam_f8 s = unpack(x), more = unpack(add);
+        if (row + t.stride < rows) {
+            x = fetch(row_of<const T>(a.x, a, row + t.stride) + col, in);
+            add = fetch((const T *)a.add + (size_t)(row + t.stride) * a.ld + col, in && a.add);
+        }
+        T *y = row_of<T>(a.y, a, row) + col;
+        if (a.add) {
+            const lam_f8 bias = vector8(a.bias, col, a.width);
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                total += s[i].v[j];
-        }
-        if (!a.gain) {
-#pragma unroll
-            for (int i = 0; i < NG; i++)
-                if (!a.add && t.col(i) < a.ld)
-                    lam_store8(y + t.col(i), s[i]);
-            continue;
-        }
-        const float mean = team_sum<W>(total, room[0]) * share;
-        float squares = 0.0f;
-#pragma unroll
-        for (int i = 0; i < NG; i++)
+                more.v[j] += bias.v[j];
+            lam_mask8(more, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                squares += t.col(i) + j < a.width ? (s[i].v[j] - mean) * (s[i].v[j] - mean) : 0.0f;
-        const float rstd = 1.0f / sqrtf(team_sum<W>(squares, room[1]) * share + (float)a.eps);
+                s.v[j] += more.v[j]; /* padding: 0 + 0 */
+            if (in && a.gain)
+                lam_store8((T *)a.sum + (size_t)row * a.ld + col, s);
+        }
+        if (a.gain) {
+            float total = 0.0f, squares = 0.0f;
 #pragma unroll
-        for (int i = 0; i < NG; i++) {
-            const lam_f8 gain = vector8(a.gain, t.col(i), a.width);
-            const lam_f8 shift = vector8(a.shift, t.col(i), a.width);
+            for (int j = 0; j < 8; j++)
+                total += s.v[j];
+            const float mean = t.sum(total, 0.0f).x * share;
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                squares += col + j < a.width ? (s.v[j] - mean) * (s.v[j] - mean) : 0.0f;
+            const float rstd = 1.0f / sqrtf(t.sum(squares, 0.0f).x * share + (float)a.eps);
+            const lam_f8 gain = vector8(a.gain, col, a.width);
+            const lam_f8 shift = vector8(a.shift, col, a.width);
 #pragma unroll
             for (int j = 0; j < 8; j++) /* padding: gain and shift are 0 there */
-                s[i].v[j] = (s[i].v[j] - mean) * rstd * gain.v[j] + shift.v[j];
-            if (t.col(i) < a.ld)
-                lam_store8(y + t.col(i), s[i]);
+                s.v[j] = (s.v[j] - mean) * rstd * gain.v[j] + shift.v[j];
+            if (t.lane == 0) {
+                ((float *)a.mean)[row] = mean;
+                ((float *)a.rstd)[row] = rstd;
+            }
         }
-        if (t.lane == 0) {
-            ((float *)a.mean)[row] = mean;
-            ((float *)a.rstd)[row] = rstd;
-        }
+        if (in)
+            lam_store8(y, s);
     }
 }
 
 /* One column sum of a block: the teams' parts are added in order and become a line in scratch. */
-template <typename T, int NG, int W>
-static __device__ void leave_line(float *line, const lam_f8 *part, int ld)
+template <int W>
+static __device__ void leave_line(float *line, const lam_f8 &part, const team<W> &t, int ld)
 {
-    typedef team<T, NG, W> shape;
-    __shared__ __align__(16) float room[shape::TEAMS][shape::TEAMS > 1 ? NG * shape::LANES * 8 : 1];
-    const shape t;
-    if constexpr (shape::TEAMS == 1) {
-#pragma unroll
-        for (int i = 0; i < NG; i++)
-            if (t.col(i) < ld)
-                lam_store8(line + t.col(i), part[i]);
-    } else {
-#pragma unroll
-        for (int i = 0; i < NG; i++)
-            lam_store8(&room[(int)threadIdx.x / shape::LANES][t.col(i)], part[i]);
-        __syncthreads();
-        for (int col = (int)threadIdx.x; col < ld; col += shape::BLOCK) {
-            float sum = 0.0f;
-            for (int i = 0; i < shape::TEAMS; i++)
-                sum += room[i][col];
-            line[col] = sum;
-        }
-        __syncthreads();
+    typedef team<W> shape;
+    __shared__ __align__(16) float room[shape::TEAMS][shape::LANES * 8];
+    lam_store8(&room[t.number][t.col], part);
+    __syncthreads();
+    for (int col = (int)threadIdx.x; col < ld; col += shape::BLOCK) {
+        float sum = 0.0f;
+        for (int i = 0; i < shape::TEAMS; i++)
+            sum += room[i][col];
+        line[col] = sum;
     }
+    __syncthreads();
+}
+
+/* What one row of the backward pass reads. */
+template <typename T>
+struct row_bwd {
+    raw<T> s, dy, dsum;
+    float mean, rstd;
+};
+
+template <typename T>
+static __device__ __forceinline__ row_bwd<T> fetch_bwd(const lam_norm &a, int row, int col, bool in)
+{
+    row_bwd<T> r;
+    const T *s = a.add ? (const T *)a.sum + (size_t)row * a.ld : row_of<const T>(a.x, a, row);
+    r.dy = fetch(row_of<const T>(a.dy, a, row) + col, in);
+    r.s = fetch(s + col, in && a.gain);
+    r.dsum = fetch(row_of<const T>(a.dsum, a, row) + col, in && a.dsum.p);
+    r.mean = a.gain ? ((const float *)a.mean)[row] : 0.0f;
+    r.rstd = a.gain ? ((const float *)a.rstd)[row] : 1.0f;
+    return r;
 }
 
 /* fwd was xhat = (s - mean) rstd, y = xhat gain + shift; so, with g = dy gain,
  *   ds = rstd (g - mean(g) - xhat mean(g xhat)) + dsum,   or dy + dsum without a norm.
- * A lane reads its columns before it writes them, because dx may be dy or dsum. */
-template <typename T, int NG, int W>
-static __global__ void __launch_bounds__(team<T, NG, W>::BLOCK, W == 1 ? BLOCKS_PER_SM : 1)
+ * dx may be dy or dsum: a lane writes only columns that it has read, and no other lane reads them. */
+template <typename T, int W>
+static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM : 1)
     norm_bwd(lam_norm a, lam_cuda_mask mask, float *lines)
 {
-    __shared__ float room[2][LAM_WARP];
-    const team<T, NG, W> t;
-    const int groups = lam_cuda_ceil(a.width, 8);
-    const bool masked = a.add && (a.dadd || a.dbias);
+    __shared__ float2 room[team<W>::TEAMS][2][W];
+    team<W> t(room);
+    const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
+    const bool in = col < a.ld, masked = a.add && (a.dadd || a.dbias);
     const float share = 1.0f / (float)a.width;
-    lam_f8 dgain[NG] = {}, dshift[NG] = {}, dbias[NG] = {};
-    for (int row = t.first; row < a.blocks * a.rows; row += t.stride) {
-        const T *s = a.add ? (const T *)a.sum + (size_t)row * a.ld : row_of<const T>(a.x, a, row);
-        const T *dy = row_of<const T>(a.dy, a, row), *dsum = row_of<const T>(a.dsum, a, row);
-        T *dx = row_of<T>(a.dx, a, row), *dadd = (T *)a.dadd + (size_t)row * a.ld;
-        const float mean = a.gain ? ((const float *)a.mean)[row] : 0.0f;
-        const float rstd = a.gain ? ((const float *)a.rstd)[row] : 1.0f;
-        lam_f8 xhat[NG], ds[NG];
-        float g = 0.0f, gx = 0.0f;
-#pragma unroll
-        for (int i = 0; i < NG; i++) {
-            const bool in = t.col(i) < a.ld;
-            xhat[i] = {};
-            ds[i] = in ? lam_load8(dy + t.col(i)) : lam_f8{};
-            if (!a.gain)
-                continue;
-            if (in)
-                xhat[i] = lam_load8(s + t.col(i));
-            const lam_f8 gain = vector8(a.gain, t.col(i), a.width);
+    lam_f8 dgain = {}, dshift = {}, dbias = {};
+    row_bwd<T> next = {};
+    if (t.row < rows)
+        next = fetch_bwd<T>(a, t.row, col, in);
+
+    for (int row = t.row; row < rows; row += t.stride) {
+        lam_f8 ds = unpack(next.dy), xhat = unpack(next.s);
+        const lam_f8 other = unpack(next.dsum);
+        const float mean = next.mean, rstd = next.rstd;
+        if (row + t.stride < rows)
+            next = fetch_bwd<T>(a, row + t.stride, col, in);
+        if (a.gain) {
+            const lam_f8 gain = vector8(a.gain, col, a.width);
+            float g = 0.0f, gx = 0.0f;
 #pragma unroll
             for (int j = 0; j < 8; j++) { /* padding: dy and gain are 0 there */
-                xhat[i].v[j] = (xhat[i].v[j] - mean) * rstd;
-                dgain[i].v[j] += ds[i].v[j] * xhat[i].v[j];
-                dshift[i].v[j] += ds[i].v[j];
-                ds[i].v[j] *= gain.v[j];
-                g += ds[i].v[j];
-                gx += ds[i].v[j] * xhat[i].v[j];
+                xhat.v[j] = (xhat.v[j] - mean) * rstd;
+                dgain.v[j] += ds.v[j] * xhat.v[j];
+                dshift.v[j] += ds.v[j];
+                ds.v[j] *= gain.v[j];
+                g += ds.v[j];
+                gx += ds.v[j] * xhat.v[j];
             }
-        }
-        if (a.gain) {
-            g = team_sum<W>(g, room[0]) * share;
-            gx = team_sum<W>(gx, room[1]) * share;
-        }
-#pragma unroll
-        for (int i = 0; i < NG; i++) {
-            const int col = t.col(i);
-            if (col >= a.ld)
-                continue;
-            const lam_f8 other = a.dsum.p ? lam_load8(dsum + col) : lam_f8{};
-#pragma unroll
-            for (int j = 0; j < 8; j++) {
-                if (a.gain)
-                    ds[i].v[j] = rstd * (ds[i].v[j] - g - xhat[i].v[j] * gx);
-                ds[i].v[j] = col + j < a.width ? ds[i].v[j] + other.v[j] : 0.0f;
-            }
-            if (a.dx.p)
-                lam_store8(dx + col, ds[i]);
-            if (!masked)
-                continue;
-            lam_mask8(ds[i], mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
-            if (a.dadd)
-                lam_store8(dadd + col, ds[i]);
+            const float2 both = t.sum(g, gx);
+            g = both.x * share;
+            gx = both.y * share;
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                dbias[i].v[j] += ds[i].v[j];
+                ds.v[j] = rstd * (ds.v[j] - g - xhat.v[j] * gx);
         }
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            ds.v[j] = col + j < a.width ? ds.v[j] + other.v[j] : 0.0f;
+        if (in && a.dx.p)
+            lam_store8(row_of<T>(a.dx, a, row) + col, ds);
+        if (!masked)
+            continue;
+        lam_mask8(ds, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
+        if (in && a.dadd)
+            lam_store8((T *)a.dadd + (size_t)row * a.ld + col, ds);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            dbias.v[j] += ds.v[j];
     }
     float *line = lines + (size_t)blockIdx.x * LAM_CUDA_SUMS * (size_t)a.ld;
     if (a.gain) {
-        leave_line<T, NG, W>(line, dgain, a.ld);
-        leave_line<T, NG, W>(line + a.ld, dshift, a.ld);
+        leave_line<W>(line, dgain, t, a.ld);
+        leave_line<W>(line + a.ld, dshift, t, a.ld);
     }
     if (masked && a.dbias)
-        leave_line<T, NG, W>(line + 2 * (size_t)a.ld, dbias, a.ld);
+        leave_line<W>(line + 2 * (size_t)a.ld, dbias, t, a.ld);
 }
 
-template <typename T, int NG, int W>
+template <typename T, int W>
 static void launch(lam_cuda_dev *dev, const lam_norm *a, int backward)
 {
-    typedef team<T, NG, W> shape;
+    typedef team<W> shape;
     const int rows = a->blocks * a->rows, needed = lam_cuda_ceil(rows, shape::TEAMS);
     const lam_cuda_mask mask = lam_cuda_mask_of(&a->drop);
     if (!backward) {
-        const int most = dev->sms * 4 * BLOCKS_PER_SM;
-        norm_fwd<T, NG, W>
-            <<<(unsigned)(needed < most ? needed : most), shape::BLOCK, 0, dev->stream>>>(*a, mask);
+        const int most = dev->sms * 2 * BLOCKS_PER_SM, blocks = needed < most ? needed : most;
+        norm_fwd<T, W><<<(unsigned)blocks, shape::BLOCK, 0, dev->stream>>>(*a, mask);
         lam_cuda_check_launch(dev, "norm_fwd");
         return;
     }
     const int most = dev->sms * BLOCKS_PER_SM, blocks = needed < most ? needed : most;
     const size_t line = LAM_CUDA_SUMS * (size_t)a->ld;
     float *lines = (float *)lam_cuda_scratch(dev, (size_t)blocks * line * sizeof(float));
-    norm_bwd<T, NG, W><<<(unsigned)blocks, shape::BLOCK, 0, dev->stream>>>(*a, mask, lines);
+    norm_bwd<T, W><<<(unsigned)blocks, shape::BLOCK, 0, dev->stream>>>(*a, mask, lines);
     lam_cuda_check_launch(dev, "norm_bwd");
     const lam_cuda_sums sums = {{a->gain ? (float *)a->dgain : NULL,
                                  a->gain ? (float *)a->dshift : NULL,
@@ -250,7 +274,8 @@ static void launch(lam_cuda_dev *dev, const lam_norm *a, int backward)
                                 (size_t)a->ld,
                                 blocks,
                                 a->width};
-    lam_cuda_fold(dev, "norm_bwd", &sums);
+    if (sums.out[0] || sums.out[1] || sums.out[2])
+        lam_cuda_fold(dev, "norm_bwd", &sums);
 }
 
 template <typename T>
@@ -260,15 +285,15 @@ static void dispatch(lam_cuda_dev *dev, const lam_norm *a, int backward)
     if (a->blocks * a->rows == 0)
         return;
     if (a->ld <= 256)
-        launch<T, 1, 1>(dev, a, backward);
+        launch<T, 1>(dev, a, backward);
     else if (a->ld <= 512)
-        launch<T, 2, 1>(dev, a, backward);
+        launch<T, 2>(dev, a, backward);
     else if (a->ld <= 1024)
-        launch<T, 2, 2>(dev, a, backward);
-    else if (a->ld <= 4096)
-        launch<T, 2, 8>(dev, a, backward);
+        launch<T, 4>(dev, a, backward);
+    else if (a->ld <= 2048)
+        launch<T, 8>(dev, a, backward);
     else
-        launch<T, 4, 16>(dev, a, backward);
+        launch<T, 32>(dev, a, backward);
 }
 
 size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest)

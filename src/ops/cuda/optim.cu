@@ -81,9 +81,15 @@ static __global__ void __launch_bounds__(BLOCK)
 {
     __shared__ double room[LAM_WARP];
     const stretch s = stretch_of(p);
+    const size_t fours = s.first % 4 == 0 ? (s.end - s.first) / 4 : 0;
     double sum = 0.0;
 #pragma unroll 4
-    for (size_t i = s.first + threadIdx.x; i < s.end; i += BLOCK)
+    for (size_t i = threadIdx.x; i < fours; i += BLOCK) {
+        const float4 g = *(const float4 *)(grad + s.first + 4 * i);
+        sum += (double)g.x * (double)g.x + (double)g.y * (double)g.y;
+        sum += (double)g.z * (double)g.z + (double)g.w * (double)g.w;
+    }
+    for (size_t i = s.first + 4 * fours + threadIdx.x; i < s.end; i += BLOCK)
         sum += (double)grad[i] * (double)grad[i];
     sum = lam_block_sum(sum, room);
     if (threadIdx.x == 0)
@@ -180,31 +186,40 @@ static __device__ __forceinline__ void store_four(lam_bf16 *to, float4 x)
     ((__nv_bfloat162 *)to)[1] = __floats2bfloat162_rn(x.z, x.w);
 }
 
-/* Four elements with 16-byte accesses; i is a multiple of 4. */
-template <lam_update_kind KIND, typename T>
-static __device__ __forceinline__ void update_four(const rule &r, const part &q, size_t i,
-                                                   float clip)
+/* Four elements with 16-byte accesses. */
+struct four {
+    float4 g, p, m, v;
+};
+
+template <lam_update_kind KIND>
+static __device__ __forceinline__ four load_four(const rule &r, size_t i)
 {
     const float4 zero = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    const float4 g = *(const float4 *)(r.grad + i);
-    float4 p = *(const float4 *)(r.master + i);
-    float4 m = KIND != LAM_ADAGRAD ? *(const float4 *)(r.m + i) : zero;
-    float4 v = KIND != LAM_SGD ? *(const float4 *)(r.v + i) : zero;
-    float *const ps[4] = {&p.x, &p.y, &p.z, &p.w}, *const ms[4] = {&m.x, &m.y, &m.z, &m.w};
-    float *const vs[4] = {&v.x, &v.y, &v.z, &v.w};
-    const float gs[4] = {g.x, g.y, g.z, g.w};
+    return {*(const float4 *)(r.grad + i), *(const float4 *)(r.master + i),
+            KIND != LAM_ADAGRAD ? *(const float4 *)(r.m + i) : zero,
+            KIND != LAM_SGD ? *(const float4 *)(r.v + i) : zero};
+}
+
+template <lam_update_kind KIND, typename T>
+static __device__ __forceinline__ void update_four(const rule &r, const part &q, size_t i, four x,
+                                                   float clip)
+{
+    float *const ps[4] = {&x.p.x, &x.p.y, &x.p.z, &x.p.w};
+    float *const ms[4] = {&x.m.x, &x.m.y, &x.m.z, &x.m.w};
+    float *const vs[4] = {&x.v.x, &x.v.y, &x.v.z, &x.v.w};
+    const float gs[4] = {x.g.x, x.g.y, x.g.z, x.g.w};
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         *ps[j] -= q.lr * q.decay * *ps[j];
         *ps[j] -= q.lr * step_of<KIND>(r, q, clip * gs[j], *ms[j], *vs[j]);
     }
-    *(float4 *)(r.master + i) = p;
+    *(float4 *)(r.master + i) = x.p;
     if (KIND != LAM_ADAGRAD)
-        *(float4 *)(r.m + i) = m;
+        *(float4 *)(r.m + i) = x.m;
     if (KIND != LAM_SGD)
-        *(float4 *)(r.v + i) = v;
+        *(float4 *)(r.v + i) = x.v;
     if (r.weight)
-        store_four((T *)r.weight + i, p);
+        store_four((T *)r.weight + i, x.p);
 }
 
 template <lam_update_kind KIND, typename T>
@@ -220,8 +235,15 @@ static __global__ void __launch_bounds__(BLOCK)
     size_t begin = s.first;
     if (s.first % 4 == 0) { /* the flat vectors themselves are aligned */
         const size_t fours = (s.end - s.first) / 4;
-        for (size_t i = threadIdx.x; i < fours; i += BLOCK)
-            update_four<KIND, T>(r, q, s.first + 4 * i, clip);
+        for (size_t i = threadIdx.x; i < fours;
+             i += 2 * BLOCK) { /* two at a time, both fetched first */
+            const size_t at = s.first + 4 * i, then = at + 4 * BLOCK;
+            const bool both = i + BLOCK < fours;
+            const four one = load_four<KIND>(r, at), two = load_four<KIND>(r, both ? then : at);
+            update_four<KIND, T>(r, q, at, one, clip);
+            if (both)
+                update_four<KIND, T>(r, q, then, two, clip);
+        }
         begin += 4 * fours;
     }
     for (size_t i = begin + threadIdx.x; i < s.end; i += BLOCK)

@@ -9,6 +9,8 @@
 enum {
     COLUMNS = 8 * LAM_WARP, /* of a block that sums columns */
     WARPS = 8,
+    FOLDERS = 32,     /* warps of a block that adds lines */
+    AHEAD = 4,        /* rows a thread fetches before it works on the first */
     MIN_CHUNK = 64,   /* rows */
     BLOCKS_PER_SM = 8 /* wanted for column sums */
 };
@@ -31,10 +33,10 @@ lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, i
 
 /* ---- column sums ----------------------------------------------------------------------------- */
 
-/* Sum blockIdx.y of a set; warps take every eighth line, then meet. */
+/* Sum blockIdx.y of a set; warps take every 32nd line, then meet. */
 static __global__ void fold(lam_cuda_sums s)
 {
-    __shared__ float room[WARPS][LAM_WARP];
+    __shared__ float room[FOLDERS][LAM_WARP];
     const int col = (int)(blockIdx.x * LAM_WARP + threadIdx.x);
     const float *lines = s.lines + blockIdx.y * s.apart + col;
     float *out = s.out[blockIdx.y];
@@ -42,15 +44,15 @@ static __global__ void fold(lam_cuda_sums s)
         return;
     float sum = 0.0f;
     if (col < s.width)
-#pragma unroll 8
-        for (int i = (int)threadIdx.y; i < s.n; i += WARPS)
+#pragma unroll 4
+        for (int i = (int)threadIdx.y; i < s.n; i += FOLDERS)
             sum += lines[(size_t)i * s.step];
     room[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y != 0 || col >= s.width)
         return;
     sum = 0.0f;
-    for (int i = 0; i < WARPS; i++)
+    for (int i = 0; i < FOLDERS; i++)
         sum += room[i][threadIdx.x];
     out[col] += sum;
 }
@@ -58,7 +60,7 @@ static __global__ void fold(lam_cuda_sums s)
 void lam_cuda_fold(lam_cuda_dev *dev, const char *op, const lam_cuda_sums *s)
 {
     const dim3 grid((unsigned)lam_cuda_ceil(s->width, LAM_WARP), LAM_CUDA_SUMS);
-    fold<<<grid, dim3(LAM_WARP, WARPS), 0, dev->stream>>>(*s);
+    fold<<<grid, dim3(LAM_WARP, FOLDERS), 0, dev->stream>>>(*s);
     lam_cuda_check_launch(dev, op);
 }
 
@@ -74,19 +76,31 @@ struct columns {
     float *out;
 };
 
-/* One row's eight columns: as they are, or after fwd h = drop(relu(z)), where h > 0 says "passed". */
+/* Eight columns of up to AHEAD rows, `step` elements apart: all are fetched before the first is used.
+ * ReLU: fwd was h = drop(relu(z)), where h > 0 says "passed both"; dh is rewritten. */
 template <typename T, bool RELU>
-static __device__ __forceinline__ lam_f8 visit(const columns &a, size_t at, int n)
+static __device__ __forceinline__ void visit(lam_f8 &sum, const columns &a, size_t at, size_t step,
+                                             int rows, int n)
 {
-    lam_f8 x = lam_load8_n((const T *)a.in + at, n, a.aligned);
-    if (RELU) {
-        const lam_f8 h = lam_load8_n((const T *)a.h + at, n, a.aligned);
+    lam_f8 x[AHEAD], h[AHEAD];
 #pragma unroll
-        for (int j = 0; j < 8; j++)
-            x.v[j] = h.v[j] > 0.0f ? a.scale * x.v[j] : 0.0f;
-        lam_store8_n((T *)a.in + at, x, n, a.aligned);
+    for (int i = 0; i < AHEAD; i++) {
+        const int have = i < rows ? n : 0;
+        x[i] = lam_load8_n((const T *)a.in + at + (size_t)i * step, have, a.aligned);
+        if (RELU)
+            h[i] = lam_load8_n((const T *)a.h + at + (size_t)i * step, have, a.aligned);
     }
-    return x;
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            if (RELU)
+                x[i].v[j] = h[i].v[j] > 0.0f ? a.scale * x[i].v[j] : 0.0f;
+            sum.v[j] += x[i].v[j];
+        }
+        if (RELU && i < rows)
+            lam_store8_n((T *)a.in + at + (size_t)i * step, x[i], n, a.aligned);
+    }
 }
 
 template <typename T, bool RELU>
@@ -98,13 +112,9 @@ static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
     const int first = (int)blockIdx.y * a.chunk, last = min(first + a.chunk, a.rows);
     lam_f8 sum = {};
     if (n > 0)
-#pragma unroll 4
-        for (int row = first + (int)threadIdx.y; row < last; row += WARPS) {
-            const lam_f8 x = visit<T, RELU>(a, (size_t)row * a.ld + (size_t)col, n);
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                sum.v[j] += x.v[j];
-        }
+        for (int row = first + (int)threadIdx.y; row < last; row += WARPS * AHEAD)
+            visit<T, RELU>(sum, a, (size_t)row * a.ld + (size_t)col, WARPS * a.ld,
+                           lam_cuda_ceil(last - row, WARPS), n);
     lam_store8(&room[threadIdx.y][threadIdx.x * 8], sum);
     __syncthreads();
     const int mine = (int)(threadIdx.y * LAM_WARP + threadIdx.x);
