@@ -1,6 +1,6 @@
 /* gpu_bench.c -- how far is each operation of the cuda back-end from what the card can do?
  *
- *     gpu_bench [cuda|cpu [ROUNDS]]
+ *     gpu_bench [cuda|cpu [ROUNDS [NAME]]]       only operations whose name begins so
  *
  * Runs the operations, attention apart, at the shapes of one enwik8-base LaMemo step (40 streams of
  * 512 + 512 rows) and some of wt103, and prints the median time of a call, its rate, and its floor:
@@ -418,6 +418,8 @@ int main(int argc, char **argv)
     printf("%-20s %9s %9s %7s  %s\n", "operation", "us", "floor us", "ratio", "rate");
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         const job *j = &jobs[i];
+        if (argc > 3 && strncmp(j->name, argv[3], strlen(argv[3])) != 0)
+            continue;
         const double t = median_of(&x, j), floor = j->bytes / x.copy_rate + j->flops / x.rate;
         printf("%-20s %9.1f %9.1f %7.2f  %.2f %s\n", j->name, 1e6 * t, 1e6 * floor, t / floor,
                1e-12 * (j->bytes + j->flops) / t, j->flops > 0.0 ? "TFLOP/s" : "TB/s");

@@ -15,6 +15,7 @@
     X(cublasLtGetStatusName)                                                                       \
     X(cublasLtGetVersion)                                                                          \
     X(cublasLtMatmul)                                                                              \
+    X(cublasLtMatmulAlgoConfigGetAttribute)                                                        \
     X(cublasLtMatmulAlgoGetHeuristic)                                                              \
     X(cublasLtMatmulDescCreate)                                                                    \
     X(cublasLtMatmulDescDestroy)                                                                   \
@@ -42,13 +43,17 @@ struct lam_blas_plan {
     cublasLtMatmulAlgo_t algo;
 };
 
-enum { LAM_BLAS_PLANS = 1024 }; /* places of the hash table; when half full it is emptied */
+enum {
+    LAM_BLAS_PLANS = 1024,  /* places of the hash table; when half full it is emptied */
+    LAM_BLAS_BIAS = 1 << 20 /* elements of the longest bias that is fused */
+};
 
 struct lam_cuda_blas {
     void *library;
     cublasLtHandle_t handle;
     void *workspace; /* device memory */
     size_t workspace_bytes;
+    void *bias; /* device memory: a bias rounded to bf16 */
     lam_blas_plan plans[LAM_BLAS_PLANS];
     int n_plans;
 #define LAM_BLAS_POINTER(name) decltype(&::name) name;

@@ -208,6 +208,29 @@ static __device__ __forceinline__ void lam_store8(lam_bf16 *p, const lam_f8 &x)
     *(uint4 *)p = make_uint4(w[0], w[1], w[2], w[3]);
 }
 
+/* Eight neighbours as they lie in memory: fetched early, unpacked late.  Unpacking waits for the data,
+ * so whoever wants several fetches in flight keeps them raw.  What is not `in` reads as zero. */
+template <typename T>
+struct lam_raw8 {
+    uint4 v[sizeof(T) / 2];
+};
+
+template <typename T>
+static __device__ __forceinline__ lam_raw8<T> lam_fetch8(const T *p, bool in)
+{
+    lam_raw8<T> x;
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(T) / 2; i++)
+        x.v[i] = in ? ((const uint4 *)p)[i] : make_uint4(0, 0, 0, 0);
+    return x;
+}
+
+template <typename T>
+static __device__ __forceinline__ lam_f8 lam_unpack8(const lam_raw8<T> &x)
+{
+    return lam_load8((const T *)&x);
+}
+
 /* The same for the last n <= 8 of a row: what lies beyond reads as zero and is not written.
  * `aligned` says whether the rows begin on 16-byte borders. */
 template <typename T>
@@ -325,7 +348,7 @@ static __device__ __forceinline__ bool lam_mask_keep(const lam_cuda_mask &m, con
                                                      int i)
 {
     const uint32_t w = i < 2 ? bits.x : i < 4 ? bits.y : i < 6 ? bits.z : bits.w;
-    return (i % 2 ? w >> 16 : w & 0xffffu) >= m.threshold;
+    return (i % 2 ? w : w << 16) >= m.threshold << 16; /* the lower half cannot decide */
 }
 
 /* x = drop(x) for the eight elements of one block. */

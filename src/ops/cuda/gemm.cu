@@ -2,8 +2,8 @@
  *
  * ref/gemm.c says what is computed.  bf16 or float operands, float sums, C in ACT or float.  What
  * differs:
- *   - bias and ReLU ride in cuBLASLt's epilogue where it can (it wants the bias in the type of C);
- *     otherwise, and always with dropout, one pass over C finishes the result;
+ *   - bias and ReLU ride in cuBLASLt's epilogue; with dropout one pass over C finishes the result;
+ *   - rows that are no multiple of 16 bytes are split into the most of it and a rest;
  *   - a sum of products (step_c = 0) becomes one product with a longer k, its operands packed side
  *     by side in scratch unless they lie so already: one rounding, and one launch for 40 streams;
  *   - what cuBLASLt declines (addresses that are not even 4-byte aligned, k = 0) is done by a plain
@@ -135,14 +135,15 @@ static lam_blas_key key_of(const lam_cuda_dev *dev, const lam_gemm *a, int fuse)
     return key;
 }
 
-static void run_plan(lam_cuda_dev *dev, const lam_gemm *a, const lam_blas_plan *plan)
+static void run_plan(lam_cuda_dev *dev, const lam_gemm *a, const lam_blas_plan *plan,
+                     const void *bias)
 {
     const lam_cuda_blas *blas = dev->blas;
     const float one = 1.0f, beta = (float)a->beta;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (plan->key.bias)
         status = blas->cublasLtMatmulDescSetAttribute(
-            plan->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &a->bias, sizeof a->bias);
+            plan->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = blas->cublasLtMatmul(blas->handle, plan->product, &one, a->b, plan->a, a->a,
                                       plan->b, &beta, a->c, plan->c, a->c, plan->c, &plan->algo,
@@ -151,27 +152,102 @@ static void run_plan(lam_cuda_dev *dev, const lam_gemm *a, const lam_blas_plan *
         lam_cuda_note_text(dev, "gemm", blas->cublasLtGetStatusName(status));
 }
 
-/* Separate products, finished. */
-static void run(lam_cuda_dev *dev, const lam_gemm *a)
+/* bf16 results want a bf16 bias: rounded here, once per product.  It is rounded again with the result
+ * anyway. */
+static __global__ void round_bias(lam_bf16 *out, const float *bias, int n)
 {
-    const int finished = !a->bias && !a->relu && a->drop.p == 0.0;
-    const int fuse = !finished && a->drop.p == 0.0 && (uintptr_t)a->bias % 16 == 0;
-    if (fuse && a->k > 0) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        out[i] = lam_act<lam_bf16>(bias[i]);
+}
+
+static const void *fused_bias(lam_cuda_dev *dev, const lam_gemm *a)
+{
+    if (!a->bias || !dev->bf16 || a->c_class == LAM_WIDE)
+        return a->bias;
+    round_bias<<<(unsigned)lam_cuda_ceil(a->n, 256), 256, 0, dev->stream>>>(
+        (lam_bf16 *)dev->blas->bias, (const float *)a->bias, a->n);
+    lam_cuda_check_launch(dev, "gemm");
+    return dev->blas->bias;
+}
+
+/* Separate products with bias and ReLU, but not dropout, in sizes cuBLASLt is fast at. */
+static void run_even(lam_cuda_dev *dev, const lam_gemm *a)
+{
+    const int finished = !a->bias && !a->relu;
+    if (!finished && a->k > 0 && a->n <= LAM_BLAS_BIAS && (uintptr_t)a->bias % 16 == 0) {
         const lam_blas_key key = key_of(dev, a, 1);
         const lam_blas_plan *plan = lam_cuda_blas_plan(dev, &key);
         if (plan->found > 0) {
-            run_plan(dev, a, plan);
+            run_plan(dev, a, plan, fused_bias(dev, a));
             return;
         }
     }
     const lam_blas_key key = key_of(dev, a, 0);
     const lam_blas_plan *plan = a->k > 0 ? lam_cuda_blas_plan(dev, &key) : NULL;
     if (plan && plan->found > 0)
-        run_plan(dev, a, plan);
+        run_plan(dev, a, plan, NULL);
     else
         launch_multiply(dev, a);
     if (!finished)
         launch_finish(dev, a);
+}
+
+/* A product of bf16 is five times slower where a row of an operand or of C is not a multiple of
+ * 16 bytes long (a vocabulary of 267735, say): the last few columns, rows or terms are done apart. */
+enum { EVEN = 8, WORTH_IT = 64 };
+
+static int odd_end(const lam_cuda_dev *dev, int size)
+{
+    return dev->bf16 && size >= WORTH_IT ? size % EVEN : 0;
+}
+
+static void run_product(lam_cuda_dev *dev, const lam_gemm *a)
+{
+    const size_t size = dev->bf16 ? 2 : 4, size_c = a->c_class == LAM_WIDE ? 4 : size;
+    const int n = odd_end(dev, a->n), m = a->ta == LAM_FLIP ? odd_end(dev, a->m) : 0;
+    const int k = a->ta == LAM_KEEP || a->tb == LAM_FLIP ? odd_end(dev, a->k) : 0;
+    lam_gemm most = *a, rest = *a;
+    if (n > 0) {
+        most.n -= n;
+        rest.n = n;
+        rest.b = (const char *)a->b + (size_t)most.n * (a->tb == LAM_KEEP ? 1 : a->ldb) * size;
+        rest.c = (char *)a->c + (size_t)most.n * size_c;
+        rest.bias = a->bias ? (const float *)a->bias + most.n : NULL;
+    } else if (m > 0) {
+        most.m -= m;
+        rest.m = m;
+        rest.a = (const char *)a->a + (size_t)most.m * size;
+        rest.c = (char *)a->c + (size_t)most.m * a->ldc * size_c;
+    } else if (k > 0) { /* the small part first: what it loses by rounding is small too */
+        most.k -= k;
+        rest.k = k;
+        rest.a = (const char *)a->a + (size_t)most.k * (a->ta == LAM_KEEP ? 1 : a->lda) * size;
+        rest.b = (const char *)a->b + (size_t)most.k * (a->tb == LAM_KEEP ? a->ldb : 1) * size;
+        rest.bias = NULL;
+        rest.relu = 0;
+        most.beta = 1.0;
+    } else {
+        run_even(dev, a);
+        return;
+    }
+    run_product(dev, &rest);
+    run_product(dev, &most);
+}
+
+/* Separate products, finished.  Dropout counts whole rows, so it comes last and for all. */
+static void run(lam_cuda_dev *dev, const lam_gemm *a)
+{
+    if (a->drop.p == 0.0) {
+        run_product(dev, a);
+        return;
+    }
+    lam_gemm plain = *a;
+    plain.bias = NULL;
+    plain.relu = 0;
+    plain.drop.p = 0.0;
+    run_product(dev, &plain);
+    launch_finish(dev, a);
 }
 
 /* ---- sums of products ------------------------------------------------------------------------ */

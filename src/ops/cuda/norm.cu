@@ -20,14 +20,14 @@ struct team {
         TEAMS = BLOCK / LANES
     };
     int number, lane, col; /* within the block; within the team; the lane's first column */
-    int row, stride;       /* its first row, and how far it is to the next */
+    int row, rows;         /* its first row, and how far it is to the next */
     float2 (*room)[W];     /* shared: two sets, used in turn */
     int turn;
 
     __device__ __forceinline__ explicit team(float2 (*shared)[2][W])
         : number((int)threadIdx.x / LANES), lane((int)threadIdx.x % LANES), col(lane * 8),
-          row((int)blockIdx.x * TEAMS + number), stride((int)gridDim.x * TEAMS),
-          room(shared[number]), turn(0)
+          row((int)blockIdx.x * TEAMS + number), rows((int)gridDim.x * TEAMS), room(shared[number]),
+          turn(0)
     {
     }
 
@@ -35,14 +35,21 @@ struct team {
      * the barrier of the other one. */
     __device__ __forceinline__ float2 sum(float x, float y)
     {
-        x = lam_warp_sum(x);
-        y = lam_warp_sum(y);
-        if (W == 1)
-            return make_float2(x, y);
+        return W == 1 ? make_float2(lam_warp_sum(x), lam_warp_sum(y))
+                      : join(make_float2(lam_warp_sum(x), lam_warp_sum(y)));
+    }
+
+    __device__ __forceinline__ float sum(float x)
+    {
+        return W == 1 ? lam_warp_sum(x) : join(make_float2(lam_warp_sum(x), 0.0f)).x;
+    }
+
+    __device__ __forceinline__ float2 join(float2 mine)
+    {
         float2 *set = room[turn];
         turn ^= 1;
         if (lane % LAM_WARP == 0)
-            set[lane / LAM_WARP] = make_float2(x, y);
+            set[lane / LAM_WARP] = mine;
         asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "n"(W * LAM_WARP) : "memory");
         float2 all = set[0];
 #pragma unroll
@@ -54,32 +61,31 @@ struct team {
     }
 };
 
-/* Eight columns as they lie in memory: fetched early, unpacked late. */
-template <typename T>
-struct raw {
-    uint4 v[sizeof(T) / 2];
+/* A row of the call, of its block; walking from one to the next takes no division. */
+struct cursor {
+    int row, b, r;
 };
 
-template <typename T>
-static __device__ __forceinline__ raw<T> fetch(const T *p, bool in)
+struct stride {
+    int row, b, r;
+
+    __device__ __forceinline__ stride(const lam_norm &a, int rows)
+        : row(rows), b(rows / a.rows), r(rows % a.rows)
+    {
+    }
+};
+
+static __device__ __forceinline__ cursor next_of(const lam_norm &a, const cursor &c,
+                                                 const stride &s)
 {
-    raw<T> x;
-#pragma unroll
-    for (int i = 0; i < (int)sizeof(T) / 2; i++)
-        x.v[i] = in ? ((const uint4 *)p)[i] : make_uint4(0, 0, 0, 0);
-    return x;
+    const int over = c.r + s.r >= a.rows;
+    return {c.row + s.row, c.b + s.b + over, c.r + s.r - (over ? a.rows : 0)};
 }
 
 template <typename T>
-static __device__ __forceinline__ lam_f8 unpack(const raw<T> &x)
+static __device__ __forceinline__ T *row_of(lam_view view, const lam_norm &a, const cursor &c)
 {
-    return lam_load8((const T *)&x);
-}
-
-template <typename T>
-static __device__ __forceinline__ T *row_of(lam_view view, const lam_norm &a, int row)
-{
-    return (T *)view.p + (size_t)(row / a.rows) * view.step + (size_t)(row % a.rows) * (size_t)a.ld;
+    return (T *)view.p + (size_t)c.b * view.step + (size_t)c.r * (size_t)a.ld;
 }
 
 /* A WIDE vector's part for columns col.. of `width`; zero beyond, and where there is no vector.  Read
@@ -98,18 +104,23 @@ static __global__ void __launch_bounds__(team<W>::BLOCK) norm_fwd(lam_norm a, la
     const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
     const float share = 1.0f / (float)a.width;
     const bool in = col < a.ld;
-    raw<T> x = {}, add = {};
-    if (t.row < rows) {
-        x = fetch(row_of<const T>(a.x, a, t.row) + col, in);
-        add = fetch((const T *)a.add + (size_t)t.row * a.ld + col, in && a.add);
+    const stride step(a, t.rows);
+    cursor next = {t.row, t.row / a.rows, t.row % a.rows};
+    lam_raw8<T> x = {}, add = {};
+    if (next.row < rows) {
+        x = lam_fetch8(row_of<const T>(a.x, a, next) + col, in);
+        add = lam_fetch8((const T *)a.add + (size_t)next.row * a.ld + col, in && a.add);
     }
-    for (int row = t.row; row < rows; row += t.stride) {
-        lam_f8 s = unpack(x), more = unpack(add);
-        if (row + t.stride < rows) {
-            x = fetch(row_of<const T>(a.x, a, row + t.stride) + col, in);
-            add = fetch((const T *)a.add + (size_t)(row + t.stride) * a.ld + col, in && a.add);
+    while (next.row < rows) {
+        const cursor at = next;
+        const int row = at.row;
+        lam_f8 s = lam_unpack8(x), more = lam_unpack8(add);
+        next = next_of(a, at, step);
+        if (next.row < rows) {
+            x = lam_fetch8(row_of<const T>(a.x, a, next) + col, in);
+            add = lam_fetch8((const T *)a.add + (size_t)next.row * a.ld + col, in && a.add);
         }
-        T *y = row_of<T>(a.y, a, row) + col;
+        T *y = row_of<T>(a.y, a, at) + col;
         if (a.add) {
             const lam_f8 bias = vector8(a.bias, col, a.width);
 #pragma unroll
@@ -127,11 +138,11 @@ static __global__ void __launch_bounds__(team<W>::BLOCK) norm_fwd(lam_norm a, la
 #pragma unroll
             for (int j = 0; j < 8; j++)
                 total += s.v[j];
-            const float mean = t.sum(total, 0.0f).x * share;
+            const float mean = t.sum(total) * share;
 #pragma unroll
             for (int j = 0; j < 8; j++)
                 squares += col + j < a.width ? (s.v[j] - mean) * (s.v[j] - mean) : 0.0f;
-            const float rstd = 1.0f / sqrtf(t.sum(squares, 0.0f).x * share + (float)a.eps);
+            const float rstd = 1.0f / sqrtf(t.sum(squares) * share + (float)a.eps);
             const lam_f8 gain = vector8(a.gain, col, a.width);
             const lam_f8 shift = vector8(a.shift, col, a.width);
 #pragma unroll
@@ -167,18 +178,20 @@ static __device__ void leave_line(float *line, const lam_f8 &part, const team<W>
 /* What one row of the backward pass reads. */
 template <typename T>
 struct row_bwd {
-    raw<T> s, dy, dsum;
+    lam_raw8<T> s, dy, dsum;
     float mean, rstd;
 };
 
 template <typename T>
-static __device__ __forceinline__ row_bwd<T> fetch_bwd(const lam_norm &a, int row, int col, bool in)
+static __device__ __forceinline__ row_bwd<T> fetch_bwd(const lam_norm &a, const cursor &c, int col,
+                                                       bool in)
 {
     row_bwd<T> r;
-    const T *s = a.add ? (const T *)a.sum + (size_t)row * a.ld : row_of<const T>(a.x, a, row);
-    r.dy = fetch(row_of<const T>(a.dy, a, row) + col, in);
-    r.s = fetch(s + col, in && a.gain);
-    r.dsum = fetch(row_of<const T>(a.dsum, a, row) + col, in && a.dsum.p);
+    const int row = c.row;
+    const T *s = a.add ? (const T *)a.sum + (size_t)row * a.ld : row_of<const T>(a.x, a, c);
+    r.dy = lam_fetch8(row_of<const T>(a.dy, a, c) + col, in);
+    r.s = lam_fetch8(s + col, in && a.gain);
+    r.dsum = lam_fetch8(row_of<const T>(a.dsum, a, c) + col, in && a.dsum.p);
     r.mean = a.gain ? ((const float *)a.mean)[row] : 0.0f;
     r.rstd = a.gain ? ((const float *)a.rstd)[row] : 1.0f;
     return r;
@@ -197,16 +210,21 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
     const bool in = col < a.ld, masked = a.add && (a.dadd || a.dbias);
     const float share = 1.0f / (float)a.width;
     lam_f8 dgain = {}, dshift = {}, dbias = {};
-    row_bwd<T> next = {};
-    if (t.row < rows)
-        next = fetch_bwd<T>(a, t.row, col, in);
+    const stride step(a, t.rows);
+    cursor next = {t.row, t.row / a.rows, t.row % a.rows};
+    row_bwd<T> ahead = {};
+    if (next.row < rows)
+        ahead = fetch_bwd<T>(a, next, col, in);
 
-    for (int row = t.row; row < rows; row += t.stride) {
-        lam_f8 ds = unpack(next.dy), xhat = unpack(next.s);
-        const lam_f8 other = unpack(next.dsum);
-        const float mean = next.mean, rstd = next.rstd;
-        if (row + t.stride < rows)
-            next = fetch_bwd<T>(a, row + t.stride, col, in);
+    while (next.row < rows) {
+        const cursor at = next;
+        const int row = at.row;
+        lam_f8 ds = lam_unpack8(ahead.dy), xhat = lam_unpack8(ahead.s);
+        const lam_f8 other = lam_unpack8(ahead.dsum);
+        const float mean = ahead.mean, rstd = ahead.rstd;
+        next = next_of(a, at, step);
+        if (next.row < rows)
+            ahead = fetch_bwd<T>(a, next, col, in);
         if (a.gain) {
             const lam_f8 gain = vector8(a.gain, col, a.width);
             float g = 0.0f, gx = 0.0f;
@@ -230,7 +248,7 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
         for (int j = 0; j < 8; j++)
             ds.v[j] = col + j < a.width ? ds.v[j] + other.v[j] : 0.0f;
         if (in && a.dx.p)
-            lam_store8(row_of<T>(a.dx, a, row) + col, ds);
+            lam_store8(row_of<T>(a.dx, a, at) + col, ds);
         if (!masked)
             continue;
         lam_mask8(ds, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));

@@ -76,31 +76,58 @@ struct columns {
     float *out;
 };
 
-/* Eight columns of up to AHEAD rows, `step` elements apart: all are fetched before the first is used.
- * ReLU: fwd was h = drop(relu(z)), where h > 0 says "passed both"; dh is rewritten. */
-template <typename T, bool RELU>
-static __device__ __forceinline__ void visit(lam_f8 &sum, const columns &a, size_t at, size_t step,
-                                             int rows, int n)
+/* Works on one row's eight columns.  ReLU: fwd was h = drop(relu(z)), where h > 0 says "passed both". */
+template <bool RELU>
+static __device__ __forceinline__ void visit(lam_f8 &sum, lam_f8 &x, const lam_f8 &h, float scale)
 {
-    lam_f8 x[AHEAD], h[AHEAD];
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
-        const int have = i < rows ? n : 0;
-        x[i] = lam_load8_n((const T *)a.in + at + (size_t)i * step, have, a.aligned);
+    for (int j = 0; j < 8; j++) {
         if (RELU)
-            h[i] = lam_load8_n((const T *)a.h + at + (size_t)i * step, have, a.aligned);
+            x.v[j] = h.v[j] > 0.0f ? scale * x.v[j] : 0.0f;
+        sum.v[j] += x.v[j];
     }
+}
+
+/* Rows first, first + WARPS, ... of eight columns; AHEAD of them are fetched before one is used. */
+template <typename T, bool RELU>
+static __device__ __forceinline__ lam_f8 walk(const columns &a, int first, int last, int col)
+{
+    lam_f8 sum = {};
+    for (int row = first; row < last; row += WARPS * AHEAD) {
+        lam_raw8<T> x[AHEAD], h[AHEAD];
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
-#pragma unroll
-        for (int j = 0; j < 8; j++) {
-            if (RELU)
-                x[i].v[j] = h[i].v[j] > 0.0f ? a.scale * x[i].v[j] : 0.0f;
-            sum.v[j] += x[i].v[j];
+        for (int i = 0; i < AHEAD; i++) {
+            const size_t at = (size_t)(row + i * WARPS) * a.ld + (size_t)col;
+            x[i] = lam_fetch8((const T *)a.in + at, row + i * WARPS < last);
+            h[i] = lam_fetch8((const T *)a.h + at, RELU && row + i * WARPS < last);
         }
-        if (RELU && i < rows)
-            lam_store8_n((T *)a.in + at + (size_t)i * step, x[i], n, a.aligned);
+#pragma unroll
+        for (int i = 0; i < AHEAD; i++) {
+            lam_f8 y = lam_unpack8(x[i]);
+            visit<RELU>(sum, y, lam_unpack8(h[i]), a.scale);
+            if (RELU && row + i * WARPS < last)
+                lam_store8((T *)a.in + (size_t)(row + i * WARPS) * a.ld + (size_t)col, y);
+        }
     }
+    return sum;
+}
+
+/* The same where rows are not aligned, or the row ends within the eight columns. */
+template <typename T, bool RELU>
+static __device__ lam_f8 walk_slowly(const columns &a, int first, int last, int col)
+{
+    const int n = min(a.extent - col, 8);
+    lam_f8 sum = {};
+    for (int row = first; row < last; row += WARPS) {
+        const size_t at = (size_t)row * a.ld + (size_t)col;
+        lam_f8 x = lam_load8_n((const T *)a.in + at, n, false), h = {};
+        if (RELU)
+            h = lam_load8_n((const T *)a.h + at, n, false);
+        visit<RELU>(sum, x, h, a.scale);
+        if (RELU)
+            lam_store8_n((T *)a.in + at, x, n, false);
+    }
+    return sum;
 }
 
 template <typename T, bool RELU>
@@ -108,13 +135,13 @@ static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
 {
     __shared__ __align__(16) float room[WARPS][COLUMNS];
     const int col = (int)blockIdx.x * COLUMNS + (int)threadIdx.x * 8;
-    const int n = min(a.extent - col, 8);
-    const int first = (int)blockIdx.y * a.chunk, last = min(first + a.chunk, a.rows);
+    const int begin = (int)blockIdx.y * a.chunk, last = min(begin + a.chunk, a.rows);
+    const int first = begin + (int)threadIdx.y;
     lam_f8 sum = {};
-    if (n > 0)
-        for (int row = first + (int)threadIdx.y; row < last; row += WARPS * AHEAD)
-            visit<T, RELU>(sum, a, (size_t)row * a.ld + (size_t)col, WARPS * a.ld,
-                           lam_cuda_ceil(last - row, WARPS), n);
+    if (a.aligned && col + 8 <= a.extent)
+        sum = walk<T, RELU>(a, first, last, col);
+    else if (col < a.extent)
+        sum = walk_slowly<T, RELU>(a, first, last, col);
     lam_store8(&room[threadIdx.y][threadIdx.x * 8], sum);
     __syncthreads();
     const int mine = (int)(threadIdx.y * LAM_WARP + threadIdx.x);
