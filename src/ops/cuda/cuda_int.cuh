@@ -26,7 +26,7 @@ extern "C" {
 
 typedef __nv_bfloat16 lam_bf16;
 
-enum { LAM_WARP = 32, LAM_CUDA_PAD = 16 };
+enum { LAM_WARP = 32, LAM_CUDA_PAD = 16, LAM_PHILOX_ROUNDS = 10 };
 
 /* ---- host ------------------------------------------------------------------------------------ */
 
@@ -301,9 +301,10 @@ static __device__ __forceinline__ T lam_block_sum(T x, T *room)
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-/* One use of dropout as kernels see it; core/rng.h says which bits. */
+/* One use of dropout as kernels see it; core/rng.h says which bits.  As a kernel argument it lies in
+ * constant memory, from where Philox takes its round keys at no cost. */
 struct lam_cuda_mask {
-    uint64_t seed;
+    uint32_t key[2 * LAM_PHILOX_ROUNDS];
     uint32_t step, site;
     uint32_t threshold; /* 0: off */
     float scale;        /* of what is kept */
@@ -311,36 +312,32 @@ struct lam_cuda_mask {
 
 static inline lam_cuda_mask lam_cuda_mask_of(const lam_drop *d)
 {
-    return {d->seed, d->step, d->site, d->p == 0.0 ? 0 : lam_drop_threshold(d->p),
-            d->p == 0.0 ? 1.0f : (float)lam_drop_scale(d->p)};
-}
-
-/* Philox4x32-10, the bits of lam_philox() in core/rng.c. */
-static __device__ __forceinline__ uint4 lam_cuda_philox(uint64_t key, uint64_t counter_lo,
-                                                        uint64_t counter_hi)
-{
-    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    uint32_t x0 = (uint32_t)counter_lo, x1 = (uint32_t)(counter_lo >> 32);
-    uint32_t x2 = (uint32_t)counter_hi, x3 = (uint32_t)(counter_hi >> 32);
-#pragma unroll
-    for (int round = 0; round < 10; round++) {
-        const uint32_t hi0 = __umulhi(0xD2511F53u, x0), lo0 = 0xD2511F53u * x0;
-        const uint32_t hi1 = __umulhi(0xCD9E8D57u, x2), lo1 = 0xCD9E8D57u * x2;
-        x0 = hi1 ^ x1 ^ k0;
-        x1 = lo1;
-        x2 = hi0 ^ x3 ^ k1;
-        x3 = lo0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
+    lam_cuda_mask m;
+    for (uint32_t i = 0; i < LAM_PHILOX_ROUNDS; i++) {
+        m.key[2 * i] = (uint32_t)d->seed + i * 0x9E3779B9u;
+        m.key[2 * i + 1] = (uint32_t)(d->seed >> 32) + i * 0xBB67AE85u;
     }
-    return make_uint4(x0, x1, x2, x3);
+    m.step = d->step;
+    m.site = d->site;
+    m.threshold = d->p == 0.0 ? 0 : lam_drop_threshold(d->p);
+    m.scale = d->p == 0.0 ? 1.0f : (float)lam_drop_scale(d->p);
+    return m;
 }
 
-/* The 16 random bits each of the eight elements of block `block` (element index / 8):
+/* Philox4x32-10: the 16 random bits each of the eight elements of block `block` (element index / 8):
  * element i has word i / 2, half i % 2. */
 static __device__ __forceinline__ uint4 lam_mask_bits(const lam_cuda_mask &m, uint64_t block)
 {
-    return lam_cuda_philox(m.seed, block, (uint64_t)m.step << 32 | m.site);
+    uint32_t x0 = (uint32_t)block, x1 = (uint32_t)(block >> 32), x2 = m.site, x3 = m.step;
+#pragma unroll
+    for (int i = 0; i < LAM_PHILOX_ROUNDS; i++) { /* as in lam_philox() of core/rng.c */
+        const uint64_t p0 = (uint64_t)0xD2511F53u * x0, p1 = (uint64_t)0xCD9E8D57u * x2;
+        x0 = (uint32_t)(p1 >> 32) ^ x1 ^ m.key[2 * i];
+        x1 = (uint32_t)p1;
+        x2 = (uint32_t)(p0 >> 32) ^ x3 ^ m.key[2 * i + 1];
+        x3 = (uint32_t)p0;
+    }
+    return make_uint4(x0, x1, x2, x3);
 }
 
 /* 1 where element i (0..7, a constant after unrolling) of the block is kept. */

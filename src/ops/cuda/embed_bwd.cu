@@ -9,11 +9,12 @@
 #include "ops/cuda/cuda_int.cuh"
 
 enum {
-    SORTERS = 512,
-    DIGIT = 4,
+    SORTERS = 1024,
+    WARPS = SORTERS / LAM_WARP,
+    DIGIT = 8,
     VALUES = 1 << DIGIT,
-    AHEAD = 8,        /* entries a sorter fetches at a time */
-    MIN_CHUNK = 64,   /* sorted rows of a block */
+    AHEAD = 8,        /* rows fetched at a time */
+    MIN_CHUNK = 32,   /* sorted rows of a block */
     LINES = 16 << 20, /* bytes of scratch for runs across borders */
     BLOCK = 64        /* threads of eight columns each */
 };
@@ -27,13 +28,15 @@ size_t lam_cuda_vocab_scratch(const lam_work *largest)
     return 2 * (size_t)largest->rows * sizeof(entry) + LINES + 512;
 }
 
-/* Turns room[i] into the sum of all before i; SORTERS threads own VALUES neighbours each. */
+/* Turns room[i] into the sum of all before i; SORTERS threads own VALUES * WARPS / SORTERS neighbours
+ * each. */
 static __device__ void scan(int *room)
 {
-    __shared__ int warps[SORTERS / LAM_WARP];
+    enum { EACH = VALUES * WARPS / SORTERS };
+    __shared__ int warps[WARPS];
     const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
-    int *mine = room + threadIdx.x * VALUES, sum = 0;
-    for (int i = 0; i < VALUES; i++)
+    int *mine = room + threadIdx.x * EACH, sum = 0;
+    for (int i = 0; i < EACH; i++)
         sum += mine[i];
     int upto = sum; /* inclusive, within the warp */
     for (int step = 1; step < LAM_WARP; step *= 2) {
@@ -46,12 +49,69 @@ static __device__ void scan(int *room)
     int before = upto - sum;
     for (int i = 0; i < warp; i++)
         before += warps[i];
-    for (int i = 0; i < VALUES; i++) {
+    for (int i = 0; i < EACH; i++) {
         const int count = mine[i];
         mine[i] = before;
         before += count;
     }
     __syncthreads();
+}
+
+/* The places of this warp's 32 entries: entries of one digit in the order of their lanes, after those
+ * that came before.  Lanes with nothing to place bring a digit of their own, VALUES. */
+static __device__ __forceinline__ int take_places(int *place, int digit)
+{
+    const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
+    const unsigned equal = __match_any_sync(0xffffffffu, digit);
+    const int rank = __popc(equal & ((1u << lane) - 1u));
+    int *counter = place + (digit < VALUES ? digit : 0) * WARPS + warp;
+    const int at = *counter + rank;
+    __syncwarp();
+    if (rank == 0 && digit < VALUES)
+        *counter += __popc(equal);
+    __syncwarp();
+    return at;
+}
+
+/* Stable sort of rows by id: `passes` digits, least first, from a to b and back.  Each warp counts the
+ * digits of its stretch; counts are laid out [digit][warp], so their running sum is where each warp's
+ * entries of each digit go. */
+static __global__ void __launch_bounds__(SORTERS)
+    sort_rows(lam_embed a, entry *from, entry *to, int passes)
+{
+    __shared__ int place[VALUES * WARPS];
+    const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
+    const int each = lam_cuda_ceil(a.rows, SORTERS) * LAM_WARP; /* entries of a warp */
+    const int first = min(warp * each, a.rows), last = min(first + each, a.rows);
+#pragma unroll 8
+    for (int r = (int)threadIdx.x; r < a.rows; r += SORTERS) {
+        const int id = ((const int32_t *)a.ids)[r] - a.first;
+        from[r] = {id >= 0 && id < a.count ? id : a.count, r};
+    }
+    for (int pass = 0; pass < passes; pass++) {
+        const int shift = pass * DIGIT;
+        for (int i = (int)threadIdx.x; i < VALUES * WARPS; i += SORTERS)
+            place[i] = 0;
+        __syncthreads(); /* `from` is complete, `place` is clear */
+#pragma unroll 4
+        for (int r = first + lane; r < last; r += LAM_WARP)
+            atomicAdd(&place[(from[r].id >> shift & (VALUES - 1)) * WARPS + warp], 1);
+        __syncthreads();
+        scan(place);
+        entry next = from[min(first + lane, a.rows - 1)];
+        for (int r = first + lane; r - lane < last; r += LAM_WARP) {
+            const entry e = next;
+            next = from[min(r + LAM_WARP, a.rows - 1)];
+            const int digit = r < last ? e.id >> shift & (VALUES - 1) : (int)VALUES;
+            const int at = take_places(place, digit);
+            if (r < last)
+                to[at] = e;
+        }
+        __syncthreads(); /* `place` is free */
+        entry *const other = from;
+        from = to;
+        to = other;
+    }
 }
 
 /* Some neighbours of a list, all fetched before the first is used. */
@@ -66,47 +126,6 @@ static __device__ __forceinline__ batch take(const entry *list, int first, int l
     for (int i = 0; i < AHEAD; i++)
         b.v[i] = list[min(first + i, last - 1)];
     return b;
-}
-
-/* Stable sort of rows by id: `passes` digits, least first, from a to b and back.  Each thread counts
- * the digits of its stretch; counts are laid out [digit][thread], so their running sum is where each
- * thread's entries of each digit go. */
-static __global__ void __launch_bounds__(SORTERS)
-    sort_rows(lam_embed a, entry *from, entry *to, int passes)
-{
-    __shared__ int place[VALUES * SORTERS];
-    const int me = (int)threadIdx.x, each = lam_cuda_ceil(a.rows, SORTERS);
-    const int first = min(me * each, a.rows), last = min(first + each, a.rows);
-#pragma unroll 8
-    for (int r = me; r < a.rows; r += SORTERS) {
-        const int id = ((const int32_t *)a.ids)[r] - a.first;
-        from[r] = {id >= 0 && id < a.count ? id : a.count, r};
-    }
-    for (int pass = 0; pass < passes; pass++) {
-        const int shift = pass * DIGIT;
-        __syncthreads(); /* `from` is complete, `place` is free */
-        for (int v = 0; v < VALUES; v++)
-            place[v * SORTERS + me] = 0;
-        for (int r = first; r < last; r += AHEAD) {
-            const batch e = take(from, r, last);
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++)
-                if (r + i < last)
-                    place[(e.v[i].id >> shift & (VALUES - 1)) * SORTERS + me]++;
-        }
-        __syncthreads();
-        scan(place);
-        for (int r = first; r < last; r += AHEAD) {
-            const batch e = take(from, r, last);
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++)
-                if (r + i < last)
-                    to[place[(e.v[i].id >> shift & (VALUES - 1)) * SORTERS + me]++] = e.v[i];
-        }
-        entry *const other = from;
-        from = to;
-        to = other;
-    }
 }
 
 struct runs {

@@ -2,14 +2,15 @@
  *
  * ref/rowwise.c says what is computed; the other row-wise work is in rowwise.cu.  Both directions move
  * bytes and little else (four tensors of rows x width), so a team of W warps owns a row and keeps it
- * in registers, eight columns a lane, and the next row is fetched while this one is worked on.
- * Statistics are taken in two passes over those registers, from the sum before it is rounded to bf16.
+ * in registers, one or two groups of eight columns a lane, and the next row is fetched while this one
+ * is worked on.  Instructions are scarce: 400 for eight columns already take longer than the memory.
+ * Statistics are taken in two passes over the registers, from the sum before it is rounded to bf16.
  *
  * Column sums (dgain, dshift, dbias) stay in registers while a team walks its rows; teams of a block
  * meet in shared memory, blocks leave one line each in scratch, and fold() adds the lines in order. */
 #include "ops/cuda/cuda_int.cuh"
 
-enum { THREADS = 256, BLOCKS_PER_SM = 3, MAX_LD = 8192 };
+enum { THREADS = 256, BLOCKS_PER_SM = 3, MAX_LD = 8192 }; /* blocks: all that are resident */
 
 /* A team: W warps side by side, several teams to a block. */
 template <int W>
@@ -88,73 +89,119 @@ static __device__ __forceinline__ T *row_of(lam_view view, const lam_norm &a, co
     return (T *)view.p + (size_t)c.b * view.step + (size_t)c.r * (size_t)a.ld;
 }
 
-/* A WIDE vector's part for columns col.. of `width`; zero beyond, and where there is no vector.  Read
+/* A WIDE vector's part for eight columns: zero beyond `width`, and where there is no vector.  Read
  * again for every row: it comes from the L1 cache, and in registers it would cost occupancy. */
-static __device__ __forceinline__ lam_f8 vector8(const void *p, int col, int width)
+struct vector8 {
+    const float *p;
+    int n;
+    bool whole;
+
+    __device__ __forceinline__ vector8(const void *vector, int col, int width)
+        : p((const float *)vector + col), n(vector ? width - col : 0),
+          whole(n >= 8 && (uintptr_t)p % 16 == 0)
+    {
+    }
+
+    __device__ __forceinline__ lam_f8 load() const
+    {
+        return lam_load8_n(p, n, whole);
+    }
+};
+
+/* What one row of the forward pass reads, NG groups of it. */
+template <typename T, int NG>
+struct row_fwd {
+    lam_raw8<T> x[NG], add[NG];
+};
+
+template <typename T, int NG>
+static __device__ __forceinline__ row_fwd<T, NG> fetch_fwd(const lam_norm &a, const cursor &c,
+                                                           int col, int apart)
 {
-    const float *at = (const float *)p + col;
-    return lam_load8_n(at, p ? min(width - col, 8) : 0, (uintptr_t)at % 16 == 0);
+    row_fwd<T, NG> r;
+    const T *x = row_of<const T>(a.x, a, c) + col;
+    const T *add = (const T *)a.add + (size_t)c.row * (size_t)a.ld + (size_t)col;
+#pragma unroll
+    for (int i = 0; i < NG; i++) {
+        r.x[i] = lam_fetch8(x + i * apart, col + i * apart < a.ld);
+        r.add[i] = lam_fetch8(add + i * apart, a.add && col + i * apart < a.ld);
+    }
+    return r;
 }
 
-template <typename T, int W>
-static __global__ void __launch_bounds__(team<W>::BLOCK) norm_fwd(lam_norm a, lam_cuda_mask mask)
+template <typename T, int NG, int W>
+static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM : 1)
+    norm_fwd(lam_norm a, lam_cuda_mask mask)
 {
+    enum { APART = team<W>::LANES * 8 }; /* columns from one group to the next */
     __shared__ float2 room[team<W>::TEAMS][2][W];
     team<W> t(room);
     const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
     const float share = 1.0f / (float)a.width;
-    const bool in = col < a.ld;
     const stride step(a, t.rows);
     cursor next = {t.row, t.row / a.rows, t.row % a.rows};
-    lam_raw8<T> x = {}, add = {};
-    if (next.row < rows) {
-        x = lam_fetch8(row_of<const T>(a.x, a, next) + col, in);
-        add = lam_fetch8((const T *)a.add + (size_t)next.row * a.ld + col, in && a.add);
-    }
+    row_fwd<T, NG> ahead = {};
+    if (next.row < rows)
+        ahead = fetch_fwd<T, NG>(a, next, col, APART);
+
     while (next.row < rows) {
         const cursor at = next;
-        const int row = at.row;
-        lam_f8 s = lam_unpack8(x), more = lam_unpack8(add);
+        const row_fwd<T, NG> now = ahead;
         next = next_of(a, at, step);
-        if (next.row < rows) {
-            x = lam_fetch8(row_of<const T>(a.x, a, next) + col, in);
-            add = lam_fetch8((const T *)a.add + (size_t)next.row * a.ld + col, in && a.add);
-        }
+        if (next.row < rows)
+            ahead = fetch_fwd<T, NG>(a, next, col, APART);
         T *y = row_of<T>(a.y, a, at) + col;
-        if (a.add) {
-            const lam_f8 bias = vector8(a.bias, col, a.width);
+        T *sum = (T *)a.sum + (size_t)at.row * (size_t)a.ld + (size_t)col;
+        lam_f8 s[NG];
+        float total = 0.0f, squares = 0.0f;
+#pragma unroll
+        for (int i = 0; i < NG; i++) {
+            s[i] = lam_unpack8(now.x[i]);
+            if (a.add) {
+                lam_f8 more = lam_unpack8(now.add[i]);
+                const lam_f8 bias = vector8(a.bias, col + i * APART, a.width).load();
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    more.v[j] += bias.v[j];
+                lam_mask8(more, mask,
+                          (size_t)at.row * (size_t)groups + (size_t)((col + i * APART) / 8));
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    s[i].v[j] += more.v[j]; /* padding: 0 + 0 */
+                if (a.gain && col + i * APART < a.ld)
+                    lam_store8(sum + i * APART, s[i]);
+            }
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                more.v[j] += bias.v[j];
-            lam_mask8(more, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                s.v[j] += more.v[j]; /* padding: 0 + 0 */
-            if (in && a.gain)
-                lam_store8((T *)a.sum + (size_t)row * a.ld + col, s);
+                total += s[i].v[j];
         }
         if (a.gain) {
-            float total = 0.0f, squares = 0.0f;
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                total += s.v[j];
             const float mean = t.sum(total) * share;
 #pragma unroll
-            for (int j = 0; j < 8; j++)
-                squares += col + j < a.width ? (s.v[j] - mean) * (s.v[j] - mean) : 0.0f;
-            const float rstd = 1.0f / sqrtf(t.sum(squares) * share + (float)a.eps);
-            const lam_f8 gain = vector8(a.gain, col, a.width);
-            const lam_f8 shift = vector8(a.shift, col, a.width);
+            for (int i = 0; i < NG; i++)
 #pragma unroll
-            for (int j = 0; j < 8; j++) /* padding: gain and shift are 0 there */
-                s.v[j] = (s.v[j] - mean) * rstd * gain.v[j] + shift.v[j];
+                for (int j = 0; j < 8; j++) {
+                    s[i].v[j] -= mean;
+                    squares += col + i * APART + j < a.width ? s[i].v[j] * s[i].v[j] : 0.0f;
+                }
+            const float rstd = 1.0f / sqrtf(t.sum(squares) * share + (float)a.eps);
+#pragma unroll
+            for (int i = 0; i < NG; i++) {
+                const lam_f8 gain = vector8(a.gain, col + i * APART, a.width).load();
+                const lam_f8 shift = vector8(a.shift, col + i * APART, a.width).load();
+#pragma unroll
+                for (int j = 0; j < 8; j++) /* padding: gain and shift are 0 there */
+                    s[i].v[j] = s[i].v[j] * rstd * gain.v[j] + shift.v[j];
+            }
             if (t.lane == 0) {
-                ((float *)a.mean)[row] = mean;
-                ((float *)a.rstd)[row] = rstd;
+                ((float *)a.mean)[at.row] = mean;
+                ((float *)a.rstd)[at.row] = rstd;
             }
         }
-        if (in)
-            lam_store8(y, s);
+#pragma unroll
+        for (int i = 0; i < NG; i++)
+            if (col + i * APART < a.ld)
+                lam_store8(y + i * APART, s[i]);
     }
 }
 
@@ -220,13 +267,13 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
         const cursor at = next;
         const int row = at.row;
         lam_f8 ds = lam_unpack8(ahead.dy), xhat = lam_unpack8(ahead.s);
-        const lam_f8 other = lam_unpack8(ahead.dsum);
+        const lam_raw8<T> dsum = ahead.dsum;
         const float mean = ahead.mean, rstd = ahead.rstd;
         next = next_of(a, at, step);
         if (next.row < rows)
             ahead = fetch_bwd<T>(a, next, col, in);
         if (a.gain) {
-            const lam_f8 gain = vector8(a.gain, col, a.width);
+            const lam_f8 gain = vector8(a.gain, col, a.width).load();
             float g = 0.0f, gx = 0.0f;
 #pragma unroll
             for (int j = 0; j < 8; j++) { /* padding: dy and gain are 0 there */
@@ -244,6 +291,7 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
             for (int j = 0; j < 8; j++)
                 ds.v[j] = rstd * (ds.v[j] - g - xhat.v[j] * gx);
         }
+        const lam_f8 other = lam_unpack8(dsum);
 #pragma unroll
         for (int j = 0; j < 8; j++)
             ds.v[j] = col + j < a.width ? ds.v[j] + other.v[j] : 0.0f;
@@ -254,9 +302,10 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
         lam_mask8(ds, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
         if (in && a.dadd)
             lam_store8((T *)a.dadd + (size_t)row * a.ld + col, ds);
+        if (a.dbias)
 #pragma unroll
-        for (int j = 0; j < 8; j++)
-            dbias.v[j] += ds.v[j];
+            for (int j = 0; j < 8; j++)
+                dbias.v[j] += ds.v[j];
     }
     float *line = lines + (size_t)blockIdx.x * LAM_CUDA_SUMS * (size_t)a.ld;
     if (a.gain) {
@@ -267,22 +316,31 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
         leave_line<W>(line + 2 * (size_t)a.ld, dbias, t, a.ld);
 }
 
-template <typename T, int W>
-static void launch(lam_cuda_dev *dev, const lam_norm *a, int backward)
+/* As many blocks as the rows need, but no more than are resident at once. */
+template <int W>
+static int blocks_of(const lam_cuda_dev *dev, const lam_norm *a)
 {
-    typedef team<W> shape;
-    const int rows = a->blocks * a->rows, needed = lam_cuda_ceil(rows, shape::TEAMS);
-    const lam_cuda_mask mask = lam_cuda_mask_of(&a->drop);
-    if (!backward) {
-        const int most = dev->sms * 2 * BLOCKS_PER_SM, blocks = needed < most ? needed : most;
-        norm_fwd<T, W><<<(unsigned)blocks, shape::BLOCK, 0, dev->stream>>>(*a, mask);
-        lam_cuda_check_launch(dev, "norm_fwd");
-        return;
-    }
-    const int most = dev->sms * BLOCKS_PER_SM, blocks = needed < most ? needed : most;
+    const int needed = lam_cuda_ceil(a->blocks * a->rows, team<W>::TEAMS);
+    const int most = dev->sms * (W <= 8 ? BLOCKS_PER_SM : 1);
+    return needed < most ? needed : most;
+}
+
+template <typename T, int NG, int W>
+static void launch_fwd(lam_cuda_dev *dev, const lam_norm *a)
+{
+    const unsigned blocks = (unsigned)blocks_of<W>(dev, a);
+    norm_fwd<T, NG, W><<<blocks, team<W>::BLOCK, 0, dev->stream>>>(*a, lam_cuda_mask_of(&a->drop));
+    lam_cuda_check_launch(dev, "norm_fwd");
+}
+
+template <typename T, int W>
+static void launch_bwd(lam_cuda_dev *dev, const lam_norm *a)
+{
+    const int blocks = blocks_of<W>(dev, a);
     const size_t line = LAM_CUDA_SUMS * (size_t)a->ld;
     float *lines = (float *)lam_cuda_scratch(dev, (size_t)blocks * line * sizeof(float));
-    norm_bwd<T, W><<<(unsigned)blocks, shape::BLOCK, 0, dev->stream>>>(*a, mask, lines);
+    norm_bwd<T, W><<<(unsigned)blocks, team<W>::BLOCK, 0, dev->stream>>>(
+        *a, lam_cuda_mask_of(&a->drop), lines);
     lam_cuda_check_launch(dev, "norm_bwd");
     const lam_cuda_sums sums = {{a->gain ? (float *)a->dgain : NULL,
                                  a->gain ? (float *)a->dshift : NULL,
@@ -296,22 +354,37 @@ static void launch(lam_cuda_dev *dev, const lam_norm *a, int backward)
         lam_cuda_fold(dev, "norm_bwd", &sums);
 }
 
-template <typename T>
-static void dispatch(lam_cuda_dev *dev, const lam_norm *a, int backward)
+static int is_empty(const lam_norm *a)
 {
     assert(a->width >= 1 && a->ld >= a->width && a->ld % 8 == 0 && a->ld <= MAX_LD);
-    if (a->blocks * a->rows == 0)
-        return;
+    return a->blocks * a->rows == 0;
+}
+
+/* Backward keeps three sums a column: one group a lane is all that fits. */
+template <typename T>
+static void dispatch_fwd(lam_cuda_dev *dev, const lam_norm *a)
+{
     if (a->ld <= 256)
-        launch<T, 1>(dev, a, backward);
+        launch_fwd<T, 1, 1>(dev, a);
     else if (a->ld <= 512)
-        launch<T, 2>(dev, a, backward);
-    else if (a->ld <= 1024)
-        launch<T, 4>(dev, a, backward);
+        launch_fwd<T, 2, 1>(dev, a);
     else if (a->ld <= 2048)
-        launch<T, 8>(dev, a, backward);
+        launch_fwd<T, 2, 4>(dev, a);
     else
-        launch<T, 32>(dev, a, backward);
+        launch_fwd<T, 2, 16>(dev, a);
+}
+
+template <typename T>
+static void dispatch_bwd(lam_cuda_dev *dev, const lam_norm *a)
+{
+    if (a->ld <= 256)
+        launch_bwd<T, 1>(dev, a);
+    else if (a->ld <= 512)
+        launch_bwd<T, 2>(dev, a);
+    else if (a->ld <= 2048)
+        launch_bwd<T, 8>(dev, a);
+    else
+        launch_bwd<T, 32>(dev, a);
 }
 
 size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest)
@@ -323,16 +396,20 @@ size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest)
 
 extern "C" void lam_cuda_norm_fwd(lam_dev *dev, const lam_norm *a)
 {
+    if (is_empty(a))
+        return;
     if (lam_cuda(dev)->bf16)
-        dispatch<lam_bf16>(lam_cuda(dev), a, 0);
+        dispatch_fwd<lam_bf16>(lam_cuda(dev), a);
     else
-        dispatch<float>(lam_cuda(dev), a, 0);
+        dispatch_fwd<float>(lam_cuda(dev), a);
 }
 
 extern "C" void lam_cuda_norm_bwd(lam_dev *dev, const lam_norm *a)
 {
+    if (is_empty(a))
+        return;
     if (lam_cuda(dev)->bf16)
-        dispatch<lam_bf16>(lam_cuda(dev), a, 1);
+        dispatch_bwd<lam_bf16>(lam_cuda(dev), a);
     else
-        dispatch<float>(lam_cuda(dev), a, 1);
+        dispatch_bwd<float>(lam_cuda(dev), a);
 }
