@@ -11,7 +11,7 @@ rm -rf "$out"
 mkdir -p "$out/lib" "$out/traces"
 
 # Not tuned to this machine's CPU; a CBLAS, because it is the smaller library.
-cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DLAMEMO_TESTS=OFF -DLAMEMO_GEMM=cblas \
+cmake -S . -B build/gpu -G Ninja -DCMAKE_C_FLAGS_RELEASE=-O3 -DLAMEMO_TESTS=OFF -DLAMEMO_GEMM=cblas \
     -DLAMEMO_ARCH=x86-64-v3 -DLAMEMO_CUDA=ON -DLAMEMO_CUDA_ARCHS="${ARCHS:-90}" | grep -- '-- lamemo'
 cmake --build build/gpu -j "${JOBS:-$(nproc)}" --target lamemo_cli opcases gpu_bench > build/gpu/log ||
     { cat build/gpu/log; exit 1; }
