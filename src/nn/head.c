@@ -3,7 +3,9 @@
 
 #include "nn/linear.h"
 
-enum { CHUNK_ELEMENTS = 1 << 22 }; /* logits kept at a time: 16 MiB of floats */
+enum {
+    CHUNK_ELEMENTS = 1 << 22
+}; /* logits kept at a time: 16 MiB of floats, within a cache's reach */
 
 void lam_head_declare(lam_head_params *ids, const lam_embed_params *embed, lam_params *p,
                       const lam_config *cfg, const lam_dev *dev)
@@ -84,9 +86,10 @@ void lam_head_layout(lam_head *h, lam_arena *arena, int train)
         widest = columns > widest ? columns : widest;
     }
     widest = lam_padded(h->dev, widest);
-    h->chunk = CHUNK_ELEMENTS / widest;
-    h->chunk = h->chunk < 16 ? 16 : h->chunk;
-    h->chunk = h->chunk > h->rows ? h->rows : h->chunk;
+    const size_t elements = h->dev->logits > 0 ? h->dev->logits : CHUNK_ELEMENTS;
+    size_t chunk = elements / (size_t)widest;
+    chunk = chunk < 16 ? 16 : chunk;
+    h->chunk = chunk < rows ? (int)chunk : h->rows;
 
     const int tails = h->cfg->n_cutoffs > 0, projected = h->ids->proj[0] >= 0;
     h->logits = lam_arena_take(arena, (size_t)h->chunk * (size_t)widest * act);

@@ -76,6 +76,7 @@ struct lam_dev {
     const lam_ops *ops;
     lam_dtype act, wide; /* the C type of each class */
     int pad;             /* widths of buffers are rounded up to a multiple of this; 1: not at all */
+    size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
 };
 
 /* The back-end called `name` ("ref", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).
