@@ -68,7 +68,15 @@ static void count_groups(const lam_model *model, group groups[GROUPS])
 typedef struct bytes {
     size_t weights, gradients, optimizer;
     lam_stack_sizes train, eval;
+    size_t all_train; /* what `lamemo train` takes: it also holds a stack for evaluation */
 } bytes;
+
+enum { EVAL_BATCH = 16 }; /* of `lamemo train` */
+
+static size_t stack_total(const lam_stack_sizes *s)
+{
+    return s->activations + s->state + s->scratch;
+}
 
 static bytes measure(lam_model *model, const info_options *o)
 {
@@ -81,14 +89,14 @@ static bytes measure(lam_model *model, const info_options *o)
                .gradients = model->params.total * wide,
                .optimizer = 2 * model->params.total * wide};
     b.eval = lam_stack_measure(model, &opt);
+    opt.B = EVAL_BATCH;
+    const lam_stack_sizes aside = lam_stack_measure(model, &opt);
+    opt.B = o->batch;
     opt.train = 1;
     b.train = lam_stack_measure(model, &opt);
+    b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
+                  aside.activations + aside.state;
     return b;
-}
-
-static size_t stack_total(const lam_stack_sizes *s)
-{
-    return s->activations + s->state + s->scratch;
 }
 
 static void print_config(const lam_config *cfg)
@@ -145,8 +153,7 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
     print_size("activations, training", b->train.activations);
     print_size("memory state", b->train.state);
     print_size("scratch", b->train.scratch);
-    print_size("training, all together",
-               b->weights + b->gradients + b->optimizer + stack_total(&b->train));
+    print_size("training, all together", b->all_train);
     print_size("evaluation, all together", b->weights + stack_total(&b->eval));
 }
 
@@ -170,8 +177,7 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
         "weights", (json_int_t)b->weights, "gradients", (json_int_t)b->gradients, "optimizer",
         (json_int_t)b->optimizer, "activations", (json_int_t)b->train.activations, "state",
         (json_int_t)b->train.state, "scratch", (json_int_t)b->train.scratch, "train",
-        (json_int_t)(b->weights + b->gradients + b->optimizer + stack_total(&b->train)), "eval",
-        (json_int_t)(b->weights + stack_total(&b->eval)));
+        (json_int_t)b->all_train, "eval", (json_int_t)(b->weights + stack_total(&b->eval)));
     free(config);
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");
