@@ -36,6 +36,11 @@ foreach(file IN LISTS tests top_tests)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()
 
+# A small model with random weights, by hand or for a script: make_model FOLDER
+add_executable(make_model ${PROJECT_SOURCE_DIR}/tests/make_model_main.c)
+set_target_properties(make_model PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+target_link_libraries(make_model PRIVATE lamemo_support)
+
 file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*_test.sh)
 foreach(file IN LISTS scripts)
     cmake_path(GET file STEM name)
@@ -43,6 +48,14 @@ foreach(file IN LISTS scripts)
     set_tests_properties(cli_${name}_sh PROPERTIES TIMEOUT 300
         ENVIRONMENT "OMP_WAIT_POLICY=passive;LAMEMO=$<TARGET_FILE:lamemo_cli>")
 endforeach()
+
+# The installed library, in the hands of somebody else.  Sanitizers would have to be theirs too.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh
+        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(install PROPERTIES TIMEOUT 300
+        ENVIRONMENT "OMP_WAIT_POLICY=passive;CC=${CMAKE_C_COMPILER}")
+endif()
 
 # The rules of the source tree itself.  Exit 77: the tool is not installed.
 foreach(name check-includes check-includes-test check-format)

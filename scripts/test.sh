@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests everything.
 #   scripts/test.sh         the fast tier: release build, all tests
-#   scripts/test.sh full    also: ASan+UBSan, clang, fuzz targets (FUZZ_SECONDS each, default 60), cppcheck
+#   scripts/test.sh full    also: ASan+UBSan, TSan, clang, fuzz targets (FUZZ_SECONDS each, default 60), cppcheck
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-fast}
@@ -35,6 +35,7 @@ check release
 
 if [ "$tier" = full ]; then
     check debug
+    check tsan
     check clang
     scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
     if command -v cppcheck > /dev/null; then

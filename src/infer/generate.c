@@ -35,7 +35,8 @@ static lam_status build(run *r)
         lam_session_create(&r->session, r->engine->model,
                            &(lam_session_options){.streams = o->samples,
                                                   .longest = prompt > refresh ? prompt : refresh,
-                                                  .mem_len = o->mem_len}));
+                                                  .mem_len = o->mem_len,
+                                                  .dev = o->dev}));
     LAM_TRY(lam_session_segment(r->session, prompt));
     r->samples = calloc((size_t)o->samples, sizeof *r->samples);
     r->next = calloc((size_t)o->samples, sizeof *r->next);

@@ -28,8 +28,9 @@ typedef struct lam_generate_options {
     int samples;
     int tokens;         /* at most, for each sample */
     int prompt_segment; /* segment length for the prompt; 0: the model's tgt_len */
-    int refresh; /* segment length for new tokens: the memory is refreshed this often; 0: same */
-    int mem_len; /* 0: the model's */
+    int refresh;  /* segment length for new tokens: the memory is refreshed this often; 0: same */
+    int mem_len;  /* 0: the model's */
+    lam_dev *dev; /* kept for the call; NULL: the model's */
     lam_sampler_options sampler;
     const char *const *stops;
     int n_stops;

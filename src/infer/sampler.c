@@ -74,6 +74,12 @@ void lam_sampler_free(lam_sampler *s)
     free(s);
 }
 
+void lam_sampler_restart(lam_sampler *s)
+{
+    s->rng.next = 0;
+    s->noted = 0;
+}
+
 void lam_sampler_note(lam_sampler *s, int32_t token)
 {
     if (s->opt.repeat_last > 0)

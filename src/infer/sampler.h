@@ -29,6 +29,8 @@ lam_status lam_sampler_create(lam_sampler **out, const lam_sampler_options *opti
                               uint64_t stream);
 void lam_sampler_free(lam_sampler *s); /* NULL is fine */
 
+/* Forgets noted tokens and begins the random numbers again. */
+void lam_sampler_restart(lam_sampler *s);
 /* Notes a token of the prompt for the repetition penalty. */
 void lam_sampler_note(lam_sampler *s, int32_t token);
 /* Draws from scores [n_token] and notes the result.  *logprob is the token's

@@ -1,0 +1,264 @@
+/* lamemo.h -- language models with a recurrence memory inside a C or C++ program.
+ *
+ * An engine is a loaded model: its weights, its vocabulary, its device.  A session is one live timeline on
+ * it: feed tokens, ask what comes next.  However long the text is, a session's memory stays the same size.
+ *
+ *     lamemo_engine *engine;
+ *     lamemo_session *session;
+ *     if (lamemo_engine_open("runs/tiny", NULL, &engine) != LAMEMO_OK)
+ *         fprintf(stderr, "%s\n", lamemo_error());
+ *
+ * Errors.  What can fail returns a lamemo_status; results leave through the last arguments, which are
+ * NULL or 0 after a failure unless it says otherwise.  lamemo_error() then has one line of text, kept per
+ * thread.  The library never exits, never installs a signal handler and prints only what
+ * lamemo_log_to() did not redirect.  A NULL where it is not allowed is a bug of the caller and not
+ * checked.
+ *
+ * Threads.  An engine is only read after it was opened: any number of threads may use it at once, each
+ * with its own sessions.  A session (and a snapshot while it is being used) belongs to one thread at a time,
+ * which need not be the one that created it.  With many sessions in parallel give each of them one thread
+ * of computation (lamemo_session_options.threads = 1).  OpenMP keeps a team of threads per calling thread.
+ *
+ * Ownership.  What an open or create function returns is the caller's, and goes back to the close or free
+ * function of its kind, all of which take NULL.  Arrays from lamemo_encode() and lamemo_decode() go
+ * to lamemo_free().  Everything else that is passed in is borrowed for the call, except where "kept" is
+ * written: then it must live as long as the object.
+ *
+ * Tokens are numbers 0 to lamemo_vocab_size() - 1; a token outside is LAMEMO_ERR_ARG.
+ *
+ * This header needs nothing else of the library.  While the major version is 0 the interface may change
+ * with the minor version, and with it the name of the shared library. */
+#ifndef LAMEMO_H
+#define LAMEMO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LAMEMO_API __attribute__((visibility("default")))
+#else
+#define LAMEMO_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LAMEMO_VERSION_MAJOR 0
+#define LAMEMO_VERSION_MINOR 1
+#define LAMEMO_VERSION_PATCH 0
+
+/* ---- errors, messages, memory ------------------------------------------------------------------ */
+
+typedef enum lamemo_status {
+    LAMEMO_OK = 0,
+    LAMEMO_ERR_ARG,     /* an option or argument is wrong */
+    LAMEMO_ERR_IO,      /* the operating system refused: open, read, write, no space */
+    LAMEMO_ERR_FORMAT,  /* a file does not hold what it should, or a text what the vocabulary has */
+    LAMEMO_ERR_MEMORY,  /* no memory */
+    LAMEMO_ERR_NUMERIC, /* a number is not finite */
+    LAMEMO_ERR_UNSUPPORTED, /* valid, but not in this build or not for this model */
+    LAMEMO_ERR_INTERRUPTED, /* not used by this interface */
+    LAMEMO_ERR_DEVICE       /* the accelerator failed */
+} lamemo_status;
+
+/* The version of the library that runs, "0.1.0"; the macros above are those it was compiled against.
+ * Static text.  Any thread. */
+LAMEMO_API const char *lamemo_version(void);
+
+/* What went wrong last in this thread: one line without a newline, "" if nothing did.  Valid until the
+ * next failure in this thread. */
+LAMEMO_API const char *lamemo_error(void);
+
+/* A word for a status: "ok", "argument", "io", ...  Static text.  Any thread. */
+LAMEMO_API const char *lamemo_status_name(lamemo_status status);
+
+typedef enum lamemo_log_level {
+    LAMEMO_LOG_ERROR,
+    LAMEMO_LOG_WARN,
+    LAMEMO_LOG_INFO,
+    LAMEMO_LOG_DEBUG
+} lamemo_log_level;
+
+/* Gets one line of text without a newline, borrowed; it may be called by several threads at once. */
+typedef void lamemo_log_sink(lamemo_log_level level, const char *line, void *user);
+
+/* Sends messages up to `level` to `sink` (kept, with `user`); NULL: to standard error, where they go
+ * from the start, up to LAMEMO_LOG_INFO.  For the whole process: call it before there are threads. */
+LAMEMO_API void lamemo_log_to(lamemo_log_sink *sink, void *user, lamemo_log_level level);
+
+/* Frees an array that lamemo_encode() or lamemo_decode() returned; NULL is fine.  Any thread. */
+LAMEMO_API void lamemo_free(void *array);
+
+/* ---- the engine -------------------------------------------------------------------------------- */
+
+typedef struct lamemo_engine lamemo_engine;
+
+/* 0 or NULL: the usual. */
+typedef struct lamemo_engine_options {
+    const char
+        *device; /* "auto" (default: cuda where there is a GPU, else cpu), "cpu", "cuda", "ref" */
+    int threads; /* of a session that names none; 0: every core this process may use */
+    int full_precision; /* 1: float32 on cuda instead of bf16 */
+} lamemo_engine_options;
+
+/* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights
+ * and vocabulary.  options may be NULL.  Fails with IO (no such folder), FORMAT (a file is damaged or does not
+ * fit the others; the message names it), UNSUPPORTED (a kind of model or device this build has not),
+ * MEMORY, DEVICE. */
+LAMEMO_API lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,
+                                            lamemo_engine **engine);
+/* Frees the model.  Every session of the engine must have been freed before.  NULL is fine. */
+LAMEMO_API void lamemo_engine_close(lamemo_engine *engine);
+
+/* Any thread may ask these at any time. */
+LAMEMO_API int lamemo_vocab_size(const lamemo_engine *engine);
+LAMEMO_API int lamemo_segment_length(const lamemo_engine *engine); /* trained with; the default */
+LAMEMO_API int lamemo_memory_length(const lamemo_engine *engine);  /* likewise; 0: no memory */
+/* The token a text without a beginning begins with: <eos> for words, else a newline, a blank or 0. */
+LAMEMO_API int32_t lamemo_start_token(const lamemo_engine *engine);
+LAMEMO_API int32_t lamemo_eos_token(const lamemo_engine *engine); /* -1: the vocabulary has none */
+
+/* The tokens of `size` bytes of text: *tokens (the caller's, lamemo_free) has *n of them, perhaps none.
+ * FORMAT: the text is not UTF-8 (for models of words or characters), or has a symbol that is not in the
+ * vocabulary where this has no <unk>.  Any thread. */
+LAMEMO_API lamemo_status lamemo_encode(const lamemo_engine *engine, const char *text, size_t size,
+                                       int32_t **tokens, size_t *n);
+/* The text of n tokens: *text (the caller's, lamemo_free) has *size bytes and a NUL after them.  Bytes and
+ * characters come back exactly; words are joined as people write them.  Any thread. */
+LAMEMO_API lamemo_status lamemo_decode(const lamemo_engine *engine, const int32_t *tokens, size_t n,
+                                       char **text, size_t *size);
+
+/* ---- sessions ---------------------------------------------------------------------------------- */
+
+typedef struct lamemo_session lamemo_session;
+
+/* 0: the usual. */
+typedef struct lamemo_session_options {
+    int streams; /* texts of equal length side by side; default 1 */
+    int longest; /* longest segment it will use; default lamemo_segment_length() */
+    int memory;  /* memory length; default lamemo_memory_length() */
+    int threads; /* of its computations on cpu; default the engine's */
+} lamemo_session_options;
+
+/* Starts a timeline at an empty past.  engine is kept.  options may be NULL.  Fails with ARG
+ * (a size is negative or too large), MEMORY, DEVICE.  Any thread. */
+LAMEMO_API lamemo_status lamemo_session_create(lamemo_engine *engine,
+                                               const lamemo_session_options *options,
+                                               lamemo_session **session);
+LAMEMO_API void lamemo_session_free(lamemo_session *session); /* NULL is fine */
+
+/* Forgets everything that was fed, and restarts the random numbers of lamemo_session_sample(). */
+LAMEMO_API void lamemo_session_reset(lamemo_session *session);
+
+/* Text is cut into segments, `longest` tokens each from the start.  From here on they have `length` tokens,
+ * 1 to `longest`; a segment that has begun ends here.  The memory is refreshed once per segment, so
+ * shorter ones cost more.  ARG: the length is out of range; nothing changed. */
+LAMEMO_API lamemo_status lamemo_session_segment(lamemo_session *session, int length);
+
+/* Feeds tokens [streams][n].  Any way of cutting a text into calls gives the same results; long pieces
+ * are much faster than single tokens.  ARG: a token is outside the vocabulary, or n above INT_MAX;
+ * nothing was fed. */
+LAMEMO_API lamemo_status lamemo_session_feed(lamemo_session *session, const int32_t *tokens,
+                                             size_t n);
+/* Tokens of each stream fed since the start or reset. */
+LAMEMO_API int64_t lamemo_session_length(const lamemo_session *session);
+
+/* What follows the last token: logits [streams][lamemo_vocab_size()], log-probabilities up to a constant
+ * in each row.  ARG: nothing was fed yet, or not since the segment length changed.  DEVICE. */
+LAMEMO_API lamemo_status lamemo_session_logits(lamemo_session *session, double *logits);
+
+/* How a token is drawn.  In this order: penalty, temperature, top-k, top-p, min-p, draw. */
+typedef struct lamemo_sampling {
+    double temperature;    /* 1; 0: always the most likely token */
+    int top_k;             /* 0 (off): draw from the k most likely tokens */
+    double top_p;          /* 0.95: from the fewest that together have this probability; 1: off */
+    double min_p;          /* 0 (off): none less likely than this times the most likely one */
+    double repeat_penalty; /* 1 (off): above, recent tokens become less likely */
+    int repeat_last;       /* 64: how many recent tokens count */
+    uint64_t seed;         /* 42: the same seed gives the same draws */
+} lamemo_sampling;
+
+/* Fills in the values named above.  Any thread. */
+LAMEMO_API void lamemo_sampling_defaults(lamemo_sampling *sampling);
+
+/* Says how lamemo_session_sample() draws, from now on, and restarts its random numbers; without it, the
+ * defaults.  The penalty sees tokens that are fed or drawn from here on.  ARG names the field that is out of range; the old way stays. */
+LAMEMO_API lamemo_status lamemo_session_sampling(lamemo_session *session,
+                                                 const lamemo_sampling *sampling);
+/* Draws what follows: tokens [streams], and their log-probabilities under the model itself in
+ * logprobs [streams], which may be NULL.  They are not fed: that is the caller's next step.  Fails as
+ * lamemo_session_logits() does, and with NUMERIC when the model's scores are not finite. */
+LAMEMO_API lamemo_status lamemo_session_sample(lamemo_session *session, int32_t *tokens,
+                                               double *logprobs);
+
+/* A point in time to come back to: what follows is then the same to the last bit.  It fits every session
+ * of a model of this shape with the same streams and memory length.  The random numbers of
+ * lamemo_session_sample() are not part of it.  A snapshot depends on no session or engine; it may be
+ * restored by several threads at once.  MEMORY, DEVICE; for restore also ARG: it does not fit. */
+typedef struct lamemo_snapshot lamemo_snapshot;
+LAMEMO_API lamemo_status lamemo_session_snapshot(lamemo_session *session, lamemo_snapshot **out);
+LAMEMO_API lamemo_status lamemo_session_restore(lamemo_session *session,
+                                                const lamemo_snapshot *snapshot);
+LAMEMO_API void lamemo_snapshot_free(lamemo_snapshot *snapshot); /* NULL is fine */
+
+/* The same through a file, for another process with the same model.  Saving replaces the file whole or
+ * not at all.  IO, FORMAT (not such a file, or damaged), ARG (it does not fit), MEMORY.  After a
+ * failed load the session is as it was. */
+LAMEMO_API lamemo_status lamemo_session_save(lamemo_session *session, const char *path);
+LAMEMO_API lamemo_status lamemo_session_load(lamemo_session *session, const char *path);
+
+/* ---- whole jobs -------------------------------------------------------------------------------- */
+
+typedef enum lamemo_finish {
+    LAMEMO_FINISH_LENGTH, /* as many tokens as asked for */
+    LAMEMO_FINISH_STOP,   /* a stop string */
+    LAMEMO_FINISH_BREAK   /* the callback said so */
+} lamemo_finish;
+
+/* One step of one sample.  Everything is borrowed for the call. */
+typedef struct lamemo_piece {
+    int sample;
+    int32_t token;  /* -1: only text that had been held back */
+    double logprob; /* of the token, under the model itself */
+    const char
+        *text; /* `size` bytes to show now: valid UTF-8, whole characters, no NUL after them */
+    size_t size;
+    int last; /* 1: nothing more of this sample, which ended as `finish` says */
+    lamemo_finish finish;
+} lamemo_piece;
+
+/* Gets every piece in order of time; a return other than 0 ends the generation. */
+typedef int lamemo_piece_sink(void *user, const lamemo_piece *piece);
+
+/* 0 or NULL: the usual. */
+typedef struct lamemo_generate_options {
+    int tokens;  /* at most, for each sample; default 256 */
+    int samples; /* side by side; default 1 */
+    int segment; /* segment length of the prompt; default lamemo_segment_length() */
+    int refresh; /* of new tokens: the memory is refreshed this often; default as the prompt's */
+    int memory;  /* memory length; default lamemo_memory_length() */
+    int threads; /* on cpu; default the engine's */
+    const lamemo_sampling *sampling; /* NULL: the defaults */
+    const char *const *stops;        /* texts before which a sample ends */
+    int n_stops;
+} lamemo_generate_options;
+
+/* Continues the prompt of n tokens, of any length; none: begins with lamemo_start_token().  options may be
+ * NULL.  The sink runs in the calling thread and must not be NULL.  Uses a session of its own: any thread.
+ * Returns OK also when the sink ended it.  ARG, MEMORY, NUMERIC, DEVICE. */
+LAMEMO_API lamemo_status lamemo_generate(lamemo_engine *engine, const int32_t *prompt, size_t n,
+                                         const lamemo_generate_options *options,
+                                         lamemo_piece_sink *sink, void *user);
+
+/* logprobs[i] = log p(tokens[i] | the tokens before it), for n tokens of which the first follows
+ * lamemo_start_token(); options (streams must be 0 or 1) may be NULL.  Natural logarithms.  Uses a session of
+ * its own: any thread.  ARG, MEMORY, DEVICE; logprobs is undefined then. */
+LAMEMO_API lamemo_status lamemo_score(lamemo_engine *engine, const int32_t *tokens, size_t n,
+                                      const lamemo_session_options *options, double *logprobs);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

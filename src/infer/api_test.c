@@ -1,0 +1,372 @@
+/* api_test.c -- the public interface gives what the inside computes, and refuses what is wrong. */
+#include "lamemo.h"
+
+#include "core/log.h"
+#include "infer/engine.h"
+#include "infer/session.h"
+#include "support/alloc.h"
+#include "support/suite.h"
+#include "support/toy_folder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { V = 256, TEXT = 40 };
+
+static lamemo_engine *engine;
+
+static void must(lamemo_status status)
+{
+    ck_assert_msg(status == LAMEMO_OK, "%s", lamemo_error());
+}
+
+static void open_engine(void)
+{
+    const char *dir = test_temp_path("model");
+    ck_assert_msg(toy_folder_save(dir, "lamemo", 1) == LAM_OK, "%s", lam_error());
+    must(lamemo_engine_open(dir, &(lamemo_engine_options){.device = "cpu", .threads = 1}, &engine));
+}
+
+static void close_engine(void)
+{
+    lamemo_engine_close(engine);
+}
+
+static void random_tokens(int32_t *tokens, size_t n, uint64_t seed)
+{
+    lam_rng rng = test_rng(seed);
+    for (size_t i = 0; i < n; i++)
+        tokens[i] = (int32_t)lam_rng_below(&rng, V);
+}
+
+static lamemo_session *new_session(int streams)
+{
+    lamemo_session *s;
+    must(lamemo_session_create(engine, &(lamemo_session_options){.streams = streams}, &s));
+    return s;
+}
+
+START_TEST(version_and_header_agree)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", LAMEMO_VERSION_MAJOR, LAMEMO_VERSION_MINOR,
+             LAMEMO_VERSION_PATCH);
+    ck_assert_str_eq(lamemo_version(), text);
+    ck_assert_str_eq(lamemo_status_name(LAMEMO_ERR_FORMAT), "format");
+}
+END_TEST
+
+START_TEST(an_engine_tells_what_it_holds)
+{
+    ck_assert_int_eq(lamemo_vocab_size(engine), V);
+    ck_assert_int_eq(lamemo_segment_length(engine), TOY_FOLDER_N);
+    ck_assert_int_eq(lamemo_memory_length(engine), TOY_FOLDER_M);
+    ck_assert_int_eq(lamemo_start_token(engine), '\n');
+    ck_assert_int_eq(lamemo_eos_token(engine), -1);
+}
+END_TEST
+
+START_TEST(text_becomes_tokens_and_comes_back)
+{
+    static const char text[] = "caf\xc3\xa9\n\xff";
+    int32_t *tokens;
+    char *back;
+    size_t n, size;
+    must(lamemo_encode(engine, text, sizeof text - 1, &tokens, &n));
+    ck_assert_uint_eq(n, sizeof text - 1);
+    must(lamemo_decode(engine, tokens, n, &back, &size));
+    ck_assert_uint_eq(size, n);
+    ck_assert_int_eq(memcmp(back, text, size + 1), 0);
+    lamemo_free(back);
+    tokens[2] = V;
+    ck_assert_int_eq(lamemo_decode(engine, tokens, n, &back, &size), LAMEMO_ERR_ARG);
+    ck_assert_ptr_null(back);
+    lamemo_free(tokens);
+    must(lamemo_encode(engine, "", 0, &tokens, &n));
+    ck_assert_uint_eq(n, 0);
+    lamemo_free(tokens);
+}
+END_TEST
+
+/* The same text on the reference back-end, through the internal interface. */
+static void reference_logits(const int32_t *tokens, int n, double *logits)
+{
+    const lam_ops *ops;
+    lam_dev *dev;
+    lam_engine *inner;
+    lam_session *s;
+    ck_assert_int_eq(lam_ops_find(&ops, "ref"), LAM_OK);
+    ck_assert_int_eq(ops->open(&dev, &(lam_dev_options){0}), LAM_OK);
+    ck_assert_int_eq(lam_engine_open(&inner, test_temp_path("model"), dev), LAM_OK);
+    ck_assert_int_eq(lam_session_create(&s, inner->model, &(lam_session_options){0}), LAM_OK);
+    ck_assert_int_eq(lam_session_feed(s, tokens, n), LAM_OK);
+    ck_assert_int_eq(lam_session_logits(s, logits), LAM_OK);
+    lam_session_free(s);
+    lam_engine_close(inner);
+    ops->close(dev);
+}
+
+START_TEST(logits_are_those_of_the_reference)
+{
+    int32_t tokens[TEXT];
+    double got[V], want[V];
+    lamemo_session *s = new_session(1);
+    random_tokens(tokens, TEXT, 3);
+    for (size_t at = 0; at < TEXT; at += 7) {
+        must(lamemo_session_feed(s, tokens + at, TEXT - at < 7 ? TEXT - at : 7));
+        must(lamemo_session_logits(s, got));
+    }
+    ck_assert_int_eq(lamemo_session_length(s), TEXT);
+    reference_logits(tokens, TEXT, want);
+    for (int i = 0; i < V; i++)
+        ck_assert_double_eq_tol(got[i], want[i], 1e-4);
+    lamemo_session_reset(s);
+    ck_assert_int_eq(lamemo_session_length(s), 0);
+    ck_assert_int_eq(lamemo_session_logits(s, got), LAMEMO_ERR_ARG);
+    lamemo_session_free(s);
+}
+END_TEST
+
+START_TEST(scores_add_up_to_what_logits_say)
+{
+    int32_t tokens[TEXT];
+    double logprobs[TEXT], logits[V];
+    lamemo_session *s = new_session(1);
+    random_tokens(tokens, TEXT, 4);
+    must(lamemo_score(engine, tokens, TEXT, NULL, logprobs));
+    int32_t before = lamemo_start_token(engine);
+    for (int i = 0; i < TEXT; before = tokens[i++]) {
+        double sum = 0.0;
+        must(lamemo_session_feed(s, &before, 1));
+        must(lamemo_session_logits(s, logits));
+        for (int v = 0; v < V; v++)
+            sum += exp(logits[v]);
+        ck_assert_double_eq_tol(logprobs[i], logits[tokens[i]] - log(sum), 1e-4);
+    }
+    must(lamemo_score(engine, tokens, 0, NULL, logprobs));
+    lamemo_session_free(s);
+}
+END_TEST
+
+/* Draws `n` tokens one by one. */
+static void draw(lamemo_session *s, int32_t *out, int n)
+{
+    for (int i = 0; i < n; i++) {
+        double logprob;
+        must(lamemo_session_sample(s, &out[i], &logprob));
+        ck_assert_double_le(logprob, 0.0);
+        must(lamemo_session_feed(s, &out[i], 1));
+    }
+}
+
+START_TEST(draws_repeat_after_reset_and_follow_the_seed)
+{
+    int32_t first[TEXT], again[TEXT], other[TEXT], start = 'a';
+    lamemo_sampling how;
+    lamemo_session *s = new_session(1);
+    must(lamemo_session_feed(s, &start, 1));
+    draw(s, first, TEXT);
+    lamemo_session_reset(s);
+    must(lamemo_session_feed(s, &start, 1));
+    draw(s, again, TEXT);
+    ck_assert_int_eq(memcmp(first, again, sizeof first), 0);
+
+    lamemo_sampling_defaults(&how);
+    ck_assert_double_eq(how.top_p, 0.95);
+    how.seed = 7;
+    must(lamemo_session_sampling(s, &how));
+    lamemo_session_reset(s);
+    must(lamemo_session_feed(s, &start, 1));
+    draw(s, other, TEXT);
+    ck_assert_int_ne(memcmp(first, other, sizeof first), 0);
+    how.top_p = 0.0;
+    ck_assert_int_eq(lamemo_session_sampling(s, &how), LAMEMO_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "top-p"));
+    lamemo_session_free(s);
+}
+END_TEST
+
+typedef struct heard {
+    char text[8192];
+    size_t size;
+    int32_t tokens[TEXT];
+    int n, last, limit;
+    lamemo_finish finish;
+} heard;
+
+static int hear(void *user, const lamemo_piece *piece)
+{
+    heard *h = user;
+    memcpy(h->text + h->size, piece->text, piece->size);
+    h->size += piece->size;
+    if (piece->token >= 0)
+        h->tokens[h->n++] = piece->token;
+    h->last += piece->last;
+    h->finish = piece->finish;
+    return h->limit > 0 && h->n >= h->limit;
+}
+
+START_TEST(generating_equals_feeding_and_drawing)
+{
+    int32_t prompt[TEXT], by_hand[TEXT];
+    heard h = {0}, broken = {.limit = 5};
+    lamemo_session *s = new_session(1);
+    random_tokens(prompt, TEXT, 5);
+    const lamemo_generate_options o = {.tokens = TEXT};
+    must(lamemo_generate(engine, prompt, TEXT, &o, hear, &h));
+    ck_assert_int_eq(h.n, TEXT);
+    ck_assert_int_eq(h.last, 1);
+    ck_assert_int_eq(h.finish, LAMEMO_FINISH_LENGTH);
+
+    must(lamemo_session_feed(s, prompt, TEXT));
+    draw(s, by_hand, TEXT);
+    ck_assert_int_eq(memcmp(h.tokens, by_hand, sizeof by_hand), 0);
+
+    must(lamemo_generate(engine, prompt, TEXT, &o, hear, &broken));
+    ck_assert_int_eq(broken.n, 5);
+    ck_assert_int_eq(broken.finish, LAMEMO_FINISH_BREAK);
+    ck_assert_int_eq(lamemo_generate(engine, prompt, 0, NULL, hear, &(heard){.limit = 3}),
+                     LAMEMO_OK);
+    lamemo_session_free(s);
+}
+END_TEST
+
+/* What follows is the same: compares logits of one more token. */
+static void same_future(lamemo_session *a, lamemo_session *b)
+{
+    double x[2 * V], y[2 * V];
+    const int32_t next[2] = {'x', 'y'};
+    must(lamemo_session_feed(a, next, 1));
+    must(lamemo_session_feed(b, next, 1));
+    must(lamemo_session_logits(a, x));
+    must(lamemo_session_logits(b, y));
+    ck_assert_int_eq(memcmp(x, y, sizeof x), 0);
+}
+
+START_TEST(a_snapshot_and_a_saved_session_bring_the_moment_back)
+{
+    int32_t tokens[2 * TEXT];
+    lamemo_snapshot *then;
+    lamemo_session *a = new_session(2), *b = new_session(2), *one = new_session(1);
+    const char *path = test_temp_path("saved");
+    random_tokens(tokens, 2 * TEXT, 6);
+    must(lamemo_session_feed(a, tokens, TEXT));
+    must(lamemo_session_snapshot(a, &then));
+    must(lamemo_session_save(a, path));
+    must(lamemo_session_restore(b, then));
+    ck_assert_int_eq(lamemo_session_length(b), TEXT);
+    same_future(a, b);
+    must(lamemo_session_load(a, path));
+    must(lamemo_session_restore(b, then));
+    same_future(a, b);
+    ck_assert_int_eq(lamemo_session_restore(one, then), LAMEMO_ERR_ARG);
+    ck_assert_int_eq(lamemo_session_load(one, path), LAMEMO_ERR_ARG);
+    ck_assert_int_eq(lamemo_session_load(a, test_temp_path("none")), LAMEMO_ERR_IO);
+    lamemo_snapshot_free(then);
+    lamemo_session_free(a);
+    lamemo_session_free(b);
+    lamemo_session_free(one);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_refused_by_name)
+{
+    const int32_t bad[2] = {1, V};
+    lamemo_engine *none;
+    lamemo_session *s = new_session(1), *t;
+    heard h = {0};
+    double logprobs[2];
+    ck_assert_int_eq(lamemo_engine_open(test_temp_path("nowhere"), NULL, &none), LAMEMO_ERR_IO);
+    ck_assert_ptr_null(none);
+    ck_assert_int_eq(lamemo_engine_open("x", &(lamemo_engine_options){.device = "abacus"}, &none),
+                     LAMEMO_ERR_ARG);
+    ck_assert_int_eq(lamemo_session_create(engine, &(lamemo_session_options){.streams = -1}, &t),
+                     LAMEMO_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "streams"));
+    ck_assert_int_eq(
+        lamemo_session_create(engine, &(lamemo_session_options){.memory = 0x7fffffff}, &t),
+        LAMEMO_ERR_ARG);
+    ck_assert_ptr_null(t);
+    ck_assert_int_eq(lamemo_session_feed(s, bad, 2), LAMEMO_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "token 256"));
+    ck_assert_int_eq(lamemo_session_length(s), 0);
+    ck_assert_int_eq(lamemo_session_segment(s, TOY_FOLDER_N + 1), LAMEMO_ERR_ARG);
+    ck_assert_int_eq(lamemo_generate(engine, bad, 2, NULL, hear, &h), LAMEMO_ERR_ARG);
+    ck_assert_int_eq(lamemo_score(engine, bad, 2, NULL, logprobs), LAMEMO_ERR_ARG);
+    ck_assert_int_eq(
+        lamemo_score(engine, bad, 1, &(lamemo_session_options){.streams = 2}, logprobs),
+        LAMEMO_ERR_ARG);
+    lamemo_session_free(s);
+    lamemo_session_free(NULL);
+    lamemo_engine_close(NULL);
+    lamemo_snapshot_free(NULL);
+}
+END_TEST
+
+/* Opening is left out: jansson itself misses a failed allocation inside a long word. */
+START_TEST(no_failing_allocation_goes_unnoticed)
+{
+    long failures = 0;
+    for (long n = 1; test_alloc_fail(n); n++) {
+        lamemo_session *s = NULL;
+        lamemo_snapshot *p = NULL;
+        int32_t *tokens = NULL, next;
+        size_t count;
+        lamemo_status status = lamemo_session_create(engine, NULL, &s);
+        if (status == LAMEMO_OK)
+            status = lamemo_encode(engine, "abc", 3, &tokens, &count);
+        if (status == LAMEMO_OK)
+            status = lamemo_session_feed(s, tokens, count);
+        if (status == LAMEMO_OK)
+            status = lamemo_session_sample(s, &next, NULL);
+        if (status == LAMEMO_OK)
+            status = lamemo_session_snapshot(s, &p);
+        const int failed = test_alloc_stop();
+        failures += failed;
+        ck_assert_int_eq(status != LAMEMO_OK, failed);
+        lamemo_snapshot_free(p);
+        lamemo_session_free(s);
+        lamemo_free(tokens);
+    }
+    ck_assert_int_gt(failures, 20);
+}
+END_TEST
+
+static void count_line(lamemo_log_level level, const char *line, void *user)
+{
+    (void)level;
+    *(size_t *)user += strlen(line);
+}
+
+START_TEST(messages_can_be_taken_over)
+{
+    size_t bytes = 0;
+    lamemo_log_to(count_line, &bytes, LAMEMO_LOG_WARN);
+    lam_log(LAM_LOG_INFO, "not this one");
+    ck_assert_uint_eq(bytes, 0);
+    lam_log(LAM_LOG_WARN, "this one");
+    ck_assert_uint_eq(bytes, 8);
+    lamemo_log_to(NULL, NULL, LAMEMO_LOG_INFO);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_unchecked_fixture(tests, open_engine, close_engine);
+    tcase_add_test(tests, version_and_header_agree);
+    tcase_add_test(tests, an_engine_tells_what_it_holds);
+    tcase_add_test(tests, text_becomes_tokens_and_comes_back);
+    tcase_add_test(tests, logits_are_those_of_the_reference);
+    tcase_add_test(tests, scores_add_up_to_what_logits_say);
+    tcase_add_test(tests, draws_repeat_after_reset_and_follow_the_seed);
+    tcase_add_test(tests, generating_equals_feeding_and_drawing);
+    tcase_add_test(tests, a_snapshot_and_a_saved_session_bring_the_moment_back);
+    tcase_add_test(tests, what_is_wrong_is_refused_by_name);
+    tcase_add_test(tests, no_failing_allocation_goes_unnoticed);
+    tcase_add_test(tests, messages_can_be_taken_over);
+    return test_run("infer/api", tests);
+}

@@ -1,0 +1,72 @@
+#!/bin/sh
+# install_test.sh -- the installed library is enough: examples/continue.c is built from the installed
+# files alone, in every way docs/library.md names, and all ways print the same text.
+# Usage: install_test.sh BUILD SOURCE     with the build finished
+set -eu
+build=$1
+source=$2
+: "${CC:=cc}" "${CXX:=c++}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/elsewhere/lamemo
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+# Moved after installing: nothing may remember where it was.
+cmake --install "$build" --prefix "$work/first" > "$work/log" || { cat "$work/log"; exit 1; }
+mkdir "$work/elsewhere"
+mv "$work/first" "$prefix"
+libdir=$(dirname "$(find "$prefix" -name liblamemo.a)")
+export PKG_CONFIG_PATH="$libdir/pkgconfig" LD_LIBRARY_PATH="$libdir"
+
+# Only the public names go out, all under one version.
+nm -D --defined-only "$libdir/liblamemo.so" | awk '$2 != "A" { print $3 }' > "$work/names"
+grep -q '^lamemo_engine_open@@LAMEMO_0\.1$' "$work/names" || fail "lamemo_engine_open is not exported"
+if grep -v '^lamemo_[a-z_]*@@LAMEMO_0\.1$' "$work/names"; then
+    fail "liblamemo.so exports names that are not its interface"
+fi
+for name in $(sed -n 's/^LAMEMO_API.*[ *]\(lamemo_[a-z_]*\)(.*/\1/p' "$prefix/include/lamemo.h"); do
+    grep -q "^$name@" "$work/names" || fail "$name is declared and not exported"
+done
+
+cp "$source/examples/continue.c" "$work/continue.c"
+strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
+# shellcheck disable=SC2046,SC2086
+{
+    $CC -std=c17 $strict "$work/continue.c" $(pkg-config --cflags --libs lamemo) -o "$work/shared"
+    # the archive alone: the linker must not find the shared library beside it
+    mkdir "$work/static"
+    cp "$libdir/liblamemo.a" "$work/static"
+    $CC -std=c17 "$work/continue.c" $(pkg-config --cflags lamemo) -L"$work/static" \
+        $(pkg-config --static --libs lamemo | sed "s|-L[^ ]*||") -o "$work/archive"
+    $CC -std=c99 $strict -fsyntax-only -x c "$prefix/include/lamemo.h"
+    if command -v "$CXX" > /dev/null; then
+        $CXX -std=c++98 -Wno-long-long -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ "$prefix/include/lamemo.h"
+        $CXX -std=c++17 $strict -x c++ "$work/continue.c" -x none $(pkg-config --cflags --libs lamemo) -o "$work/cxx"
+    fi
+}
+cmake -S "$source/tests/install" -B "$work/cmake" -DCMAKE_C_COMPILER="$CC" \
+    -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLE="$work/continue.c" > "$work/log" 2>&1 &&
+    cmake --build "$work/cmake" > "$work/log" 2>&1 || { cat "$work/log"; fail "the CMake package"; }
+
+"$build/tests/make_model" "$work/model"
+"$work/shared" "$work/model" "Once upon a time" > "$work/want"
+[ "$(wc -c < "$work/want")" -gt 100 ] || fail "continue printed next to nothing"
+for program in "$work/archive" "$work/cxx" "$work/cmake/continue_lamemo" "$work/cmake/continue_static"; do
+    [ -x "$program" ] || continue
+    "$program" "$work/model" "Once upon a time" > "$work/got" || fail "$program"
+    cmp -s "$work/got" "$work/want" || fail "$program prints another text"
+done
+if ldd "$work/archive" "$work/cmake/continue_static" | grep liblamemo; then
+    fail "the static programs use the shared library"
+fi
+
+# An error is a status and a message, not an end.
+if "$work/shared" "$work/nothing" x 2> "$work/err"; then
+    fail "a missing folder went unnoticed"
+fi
+grep -q 'there is no such folder' "$work/err" || { cat "$work/err"; fail "no message"; }
+echo "installed files suffice: pkg-config, pkg-config --static, C++, CMake shared and static"
