@@ -24,6 +24,8 @@ struct lam_emitter {
 
 static lam_status append(bytes *b, const char *text, size_t n)
 {
+    if (n == 0)
+        return LAM_OK; /* neither address need be valid */
     if (b->n + n > b->cap) {
         const size_t cap = 2 * (b->n + n) + 64;
         char *p = realloc(b->p, cap);
@@ -133,7 +135,7 @@ static lam_status show(lam_emitter *e, size_t n, const char **text, size_t *size
     LAM_TRY(append(&e->shown, e->clean.p, n));
     if (n > 0)
         drop_front(&e->clean, n);
-    *text = e->shown.p;
+    *text = n > 0 ? e->shown.p : "";
     *size = n;
     return LAM_OK;
 }

@@ -26,6 +26,7 @@ static bool emit(const char *text, size_t n, const char *const *stops, int n_sto
                       LAM_OK);
         else
             ck_assert(lam_emitter_finish(e, &piece, &size) == LAM_OK);
+        ck_assert_ptr_nonnull(piece);   /* also when there is nothing to show yet */
         for (size_t k = 0; k < size;) { /* every piece is valid by itself */
             int32_t codepoint;
             const int length =
