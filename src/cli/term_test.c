@@ -94,7 +94,7 @@ START_TEST(a_log_file_gets_fewer_and_fewer_lines)
     char text[1024];
     ck_assert_ptr_nonnull(freopen(path, "w+", stderr));
     lam_progress_open(&p, false);
-    double now = 0, shown[16];
+    double now = 0, shown[16] = {0};
     int n = 0;
     for (; now < 300; now += 1) { /* time passes by moving the last line back */
         p.last -= 1;

@@ -208,6 +208,21 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+START_TEST(without_memory_it_fails_cleanly)
+{
+    const lam_batcher_options options = {4, 10, true, false, 0};
+    make_tokens();
+    for (long n = 1; test_alloc_fail(n); n++) {
+        lam_batcher *b;
+        const lam_status status = lam_batcher_create(&b, &tokens, &options);
+        const int failed = test_alloc_stop();
+        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        ck_assert((b == NULL) == failed);
+        lam_batcher_free(b);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -217,5 +232,6 @@ int main(void)
     tcase_add_test(tests, varying_lengths_stay_in_their_bounds);
     tcase_add_loop_test(tests, a_restored_batcher_goes_on_exactly, 0, 8);
     tcase_add_test(tests, what_does_not_fit_is_refused);
+    tcase_add_test(tests, without_memory_it_fails_cleanly);
     return test_run("data/batcher", tests);
 }

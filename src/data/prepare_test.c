@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "data/detok.h"
+#include "support/alloc.h"
 #include "support/fault.h"
 #include "support/suite.h"
 
@@ -313,6 +314,26 @@ START_TEST(a_failure_leaves_the_old_corpus_alone)
 }
 END_TEST
 
+/* The same for memory: whichever allocation fails, nothing is left, and nothing leaks. */
+START_TEST(without_memory_it_fails_cleanly)
+{
+    const char *inputs[] = {save_text("m.txt", "a b a\nb c\na d\n", 14)};
+    lam_prepare_options o = options_for((lam_text_kind)_i, inputs, 1);
+    o.out = test_temp_path("memory");
+    const int names = names_in_folder();
+    for (long n = 1; test_alloc_fail(n); n++) {
+        const lam_status status = lam_prepare(&info, &o);
+        lam_corpus_info_free(&info);
+        const int failed = test_alloc_stop();
+        if (status != (failed ? LAM_ERR_MEMORY : LAM_OK))
+            ck_abort_msg("allocation %ld gave status %d: %s", n, status, lam_error());
+        if (names_in_folder() != names + !failed)
+            ck_abort_msg("allocation %ld left something behind", n);
+        lam_dir_remove(o.out);
+    }
+}
+END_TEST
+
 static int stop_at_once(void *user, const lam_prepare_progress *p)
 {
     (void)user, (void)p;
@@ -452,6 +473,7 @@ int main(void)
     tcase_add_test(tests, text8_is_stripped_split_by_split);
     tcase_add_test(tests, a_stand_in_never_carries_a_published_name);
     tcase_add_test(tests, a_failure_leaves_the_old_corpus_alone);
+    tcase_add_loop_test(tests, without_memory_it_fails_cleanly, 0, 3);
     tcase_add_test(tests, bad_input_leaves_nothing);
     tcase_add_test(tests, other_peoples_folders_are_not_touched);
     tcase_add_loop_test(tests, parts_that_disagree_are_refused, 0,
