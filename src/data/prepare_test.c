@@ -473,7 +473,7 @@ int main(void)
     tcase_add_test(tests, text8_is_stripped_split_by_split);
     tcase_add_test(tests, a_stand_in_never_carries_a_published_name);
     tcase_add_test(tests, a_failure_leaves_the_old_corpus_alone);
-    tcase_add_loop_test(tests, without_memory_it_fails_cleanly, 0, 3);
+    tcase_add_loop_test(tests, without_memory_it_fails_cleanly, LAM_CHARS, LAM_WORDS + 1);
     tcase_add_test(tests, bad_input_leaves_nothing);
     tcase_add_test(tests, other_peoples_folders_are_not_touched);
     tcase_add_loop_test(tests, parts_that_disagree_are_refused, 0,
