@@ -61,6 +61,25 @@ lam_span lam_block_sees(const lam_block *b, const lam_attn *a, int i)
     return (lam_span){min_int(max_int(s.lo, b->j0), end), min_int(max_int(s.hi, b->j0), end)};
 }
 
+/* The union of the intervals of rows [first, last), and of the p they mean.  Both ends of the
+ * intervals move right with the rows, both ends of the p move left, so the outermost rows that see
+ * anything tell all. */
+static void group_set(lam_block *b, const lam_attn *a, int g)
+{
+    int first = g * LAM_TILE, last = min_int(first + LAM_TILE, b->rows) - 1;
+    lam_span top = lam_block_sees(b, a, first), end = lam_block_sees(b, a, last);
+    while (first < last && top.lo == top.hi)
+        top = lam_block_sees(b, a, ++first);
+    while (first < last && end.lo == end.hi)
+        end = lam_block_sees(b, a, --last);
+    if (top.lo == top.hi)
+        return;
+    b->key[g] = (lam_span){top.lo, end.hi};
+    if (a->r || a->rbias)
+        b->pos[g] =
+            (lam_span){b->pzero + end.lo - (b->i0 + last), b->pzero + top.hi - (b->i0 + first)};
+}
+
 void lam_block_set(lam_block *out, const lam_attn *a, int i0, int j0)
 {
     const int with_pos = a->r || a->rbias;
@@ -70,179 +89,158 @@ void lam_block_set(lam_block *out, const lam_attn *a, int i0, int j0)
     out->K = a->K;
     out->vecs = lam_ceil(a->K, LAM_VEC) / LAM_VEC;
     out->ld = lam_block_ld(a->keys);
-    for (int i = 0; i < out->rows; i++) {
-        const int g = i / LAM_TILE, to_p = out->pzero - (i0 + i);
-        const lam_span key = lam_block_sees(out, a, i);
-        out->key[g] = lam_span_join(out->key[g], key);
-        if (with_pos)
-            out->pos[g] = lam_span_join(out->pos[g], (lam_span){key.lo + to_p, key.hi + to_p});
-    }
     for (int g = 0; g < out->groups; g++) {
+        group_set(out, a, g);
         out->all = lam_span_join(out->all, out->key[g]);
         out->dist = lam_span_join(out->dist, out->pos[g]);
     }
     assert(out->dist.lo >= 0 && out->dist.hi <= (with_pos ? a->r_rows : 0));
 }
 
-/* Where score (0, 0) lies from s on when rows are ld apart, and where band element (0, 0) lies when
- * they are ld + 1 apart. */
-static ptrdiff_t key_origin(const lam_block *b)
+/* Where score (i, j) lies from s on, and where band element (i, p) lies when rows are ld + 1 apart:
+ * add j, or p. */
+static ptrdiff_t key_offset(const lam_block *b, int i)
 {
-    return LAM_BLOCK_PAD - b->j0;
+    return (ptrdiff_t)((size_t)i * b->ld) + LAM_BLOCK_PAD - b->j0;
 }
 
-static ptrdiff_t pos_origin(const lam_block *b)
+static ptrdiff_t pos_offset(const lam_block *b, int i)
 {
-    return LAM_BLOCK_PAD - b->j0 + b->i0 - b->pzero;
+    return (ptrdiff_t)((size_t)i * (b->ld + 1)) + LAM_BLOCK_PAD - b->j0 + b->i0 - b->pzero;
 }
 
-/* Strips of sixteen columns outside, groups inside: three strips stay in the first cache while all
- * rows of the block pass by. */
-static void score(const lam_block *b, lam_tile t, ptrdiff_t origin, lam_tile_start start)
+/* Rows of queries times strips: columns `part` of C, rounded out to whole strips; t holds C's
+ * address at part.lo's strip, A and all of B. */
+static void score(const lam_block *b, lam_tile t, lam_span part, lam_tile_start start)
 {
-    const int skewed = t.ldc != b->ld;
-    const lam_span all = skewed ? b->dist : b->all, *part = skewed ? b->pos : b->key;
-    const int step = LAM_VEC * LAM_TILE_VECS, end = lam_ceil(all.hi, LAM_VEC);
-    const lam_tile base = t;
-    for (int x = lam_floor(all.lo, LAM_VEC); x < end; x += step)
-        for (int g = 0; g < b->groups; g++) {
-            const int lo = max_int(x, lam_floor(part[g].lo, LAM_VEC));
-            const int hi = min_int(x + step, lam_ceil(part[g].hi, LAM_VEC));
-            const size_t row = (size_t)g * LAM_TILE;
-            if (lo >= hi || part[g].lo == part[g].hi)
-                continue;
-            t.c = base.c + ((ptrdiff_t)(row * base.ldc) + lo + origin);
-            t.a = base.a + row * base.lda;
-            t.b = base.b + (size_t)lo * (size_t)b->K;
-            if (start == LAM_TILE_ADD)
-                lam_tile_mul(&t, (hi - lo) / LAM_VEC, LAM_TILE_ROWS, LAM_TILE_ADD);
-            else
-                lam_tile_mul(&t, (hi - lo) / LAM_VEC, LAM_TILE_ROWS, LAM_TILE_SET);
-        }
+    const int lo = lam_floor(part.lo, LAM_VEC), n = (lam_ceil(part.hi, LAM_VEC) - lo) / LAM_VEC;
+    t.lda = (size_t)b->vecs * LAM_VEC;
+    t.b += (size_t)lo * (size_t)b->K;
+    t.ldb = LAM_VEC;
+    t.next = LAM_VEC * (size_t)b->K;
+    t.warm = b->warm;
+    t.depth = b->K;
+    if (start == LAM_TILE_ADD)
+        lam_tile_mul(&t, n, LAM_TILE_ROWS, LAM_TILE_ADD);
+    else
+        lam_tile_mul(&t, n, LAM_TILE_ROWS, LAM_TILE_SET);
 }
 
-/* Rows of queries against strips; the caller adds C's row distance. */
-static lam_tile on_strips(const lam_block *b, float *s, const float *q, const float *strips)
+static const float *group_row(const lam_block *b, const float *x, int g)
 {
-    return (lam_tile){.c = s,
-                      .a = q,
-                      .lda = (size_t)b->vecs * LAM_VEC,
-                      .b = strips,
-                      .ldb = LAM_VEC,
-                      .next = LAM_VEC * (size_t)b->K,
-                      .depth = b->K};
+    return x + (size_t)(g * LAM_TILE) * (size_t)b->vecs * LAM_VEC;
 }
 
-void lam_block_score_pos(const lam_block *b, float *s, const float *q, const float *rt,
+void lam_block_score_pos(const lam_block *b, int g, float *s, const float *q, const float *rt,
                          lam_tile_start start)
 {
-    lam_tile t = on_strips(b, s, q, rt);
-    t.ldc = b->ld + 1;
-    score(b, t, pos_origin(b), start);
+    const lam_span part = b->pos[g];
+    float *c = s + (pos_offset(b, g * LAM_TILE) + lam_floor(part.lo, LAM_VEC));
+    if (part.lo < part.hi)
+        score(b, (lam_tile){.c = c, .ldc = b->ld + 1, .a = group_row(b, q, g), .b = rt}, part,
+              start);
 }
 
-void lam_block_score_key(const lam_block *b, float *s, const float *q, const float *kt,
+void lam_block_score_key(const lam_block *b, int g, float *s, const float *q, const float *kt,
                          lam_tile_start start)
 {
-    lam_tile t = on_strips(b, s, q, kt);
-    t.ldc = b->ld;
-    score(b, t, key_origin(b), start);
+    const lam_span part = b->key[g];
+    float *c = s + (key_offset(b, g * LAM_TILE) + lam_floor(part.lo, LAM_VEC));
+    if (part.lo < part.hi)
+        score(b, (lam_tile){.c = c, .ldc = b->ld, .a = group_row(b, q, g), .b = kt}, part, start);
 }
 
-static void read_rows(const lam_block *b, lam_tile t, ptrdiff_t origin)
-{
-    const lam_span *part = t.lda != b->ld ? b->pos : b->key;
-    const lam_tile base = t;
-    for (int g = 0; g < b->groups; g++) {
-        const size_t row = (size_t)g * LAM_TILE;
-        t.c = base.c + row * base.ldc;
-        t.a = base.a + ((ptrdiff_t)(row * base.lda) + part[g].lo + origin);
-        t.b = base.b + (size_t)part[g].lo * base.ldb;
-        t.depth = part[g].hi - part[g].lo;
-        if (t.depth > 0)
-            lam_tile_mul(&t, b->vecs, LAM_TILE_ROWS, LAM_TILE_ADD);
-    }
-}
-
-/* Rows of C from scores and rows of x; the caller adds the scores' row distance. */
-static lam_tile on_rows(const lam_block *b, float *c, const float *s, const float *x)
+/* Scores times rows of x: t holds the scores' address at part.lo and their row distance. */
+static void read_rows(const lam_block *b, lam_tile t, lam_span part)
 {
     const size_t width = (size_t)b->vecs * LAM_VEC;
-    return (lam_tile){.c = c, .ldc = width, .a = s, .b = x, .ldb = width, .next = LAM_VEC};
+    t.ldc = t.ldb = width;
+    t.next = LAM_VEC;
+    t.warm = b->warm;
+    t.b += (size_t)part.lo * width;
+    t.depth = part.hi - part.lo;
+    lam_tile_mul(&t, b->vecs, LAM_TILE_ROWS, LAM_TILE_ADD);
 }
 
-void lam_block_read_key(const lam_block *b, float *c, const float *s, const float *v)
+void lam_block_read_key(const lam_block *b, int g, float *c, const float *s, const float *v)
 {
-    lam_tile t = on_rows(b, c, s, v);
-    t.lda = b->ld;
-    read_rows(b, t, key_origin(b));
+    const lam_span part = b->key[g];
+    const float *from = s + (key_offset(b, g * LAM_TILE) + part.lo);
+    if (part.lo < part.hi)
+        read_rows(b, (lam_tile){.c = c, .a = from, .lda = b->ld, .b = v}, part);
 }
 
-void lam_block_read_pos(const lam_block *b, float *c, const float *s, const float *r)
+void lam_block_read_pos(const lam_block *b, int g, float *c, const float *s, const float *r)
 {
-    lam_tile t = on_rows(b, c, s, r);
-    t.lda = b->ld + 1;
-    read_rows(b, t, pos_origin(b));
+    const lam_span part = b->pos[g];
+    const float *from = s + (pos_offset(b, g * LAM_TILE) + part.lo);
+    if (part.lo < part.hi)
+        read_rows(b, (lam_tile){.c = c, .a = from, .lda = b->ld + 1, .b = r}, part);
 }
 
-/* Eight keys (or positions) at a time; the groups that see one of them are neighbours, because both
- * ends of the intervals move one way only. */
-static void send_rows(const lam_block *b, lam_tile t, ptrdiff_t origin)
+/* The groups that see one of eight keys (or positions) are neighbours, because both ends of the
+ * intervals move one way only. */
+static lam_span groups_at(const lam_block *b, const lam_span *part, int x)
 {
-    const int skewed = t.lda != b->ld;
-    const lam_span all = skewed ? b->dist : b->all, *part = skewed ? b->pos : b->key;
-    const lam_tile base = t;
-    for (int x = lam_floor(all.lo, LAM_TILE); x < all.hi; x += LAM_TILE) {
-        int first = b->groups, last = -1;
-        for (int g = 0; g < b->groups; g++)
-            if (part[g].lo < x + LAM_TILE && part[g].hi > x) {
-                first = min_int(first, g);
-                last = g;
-            }
-        if (last < 0)
-            continue;
-        const size_t row = (size_t)first * LAM_TILE;
-        t.c = base.c + (size_t)x * base.ldc;
-        t.a = base.a + ((ptrdiff_t)(row * base.lda) + x + origin);
-        t.b = base.b + row * base.ldb;
-        t.depth = (last + 1 - first) * LAM_TILE;
-        lam_tile_mul(&t, b->vecs, LAM_TILE_COLS, LAM_TILE_ADD);
-    }
+    lam_span found = {0, 0};
+    for (int g = 0; g < b->groups; g++)
+        if (part[g].lo < x + LAM_TILE && part[g].hi > x)
+            found = lam_span_join(found, (lam_span){g, g + 1});
+    return found;
+}
+
+/* Eight rows of c collect from the groups that see them: t holds the scores' address at those rows
+ * of the first such group, and their row distance. */
+static void send_rows(const lam_block *b, lam_tile t, lam_span groups)
+{
+    const size_t width = (size_t)b->vecs * LAM_VEC;
+    t.ldc = t.ldb = width;
+    t.next = LAM_VEC;
+    t.warm = b->warm;
+    t.b = group_row(b, t.b, groups.lo);
+    t.depth = (groups.hi - groups.lo) * LAM_TILE;
+    lam_tile_mul(&t, b->vecs, LAM_TILE_COLS, LAM_TILE_ADD);
 }
 
 void lam_block_send_key(const lam_block *b, float *c, const float *s, const float *x)
 {
-    lam_tile t = on_rows(b, c, s, x);
-    t.lda = b->ld;
-    send_rows(b, t, key_origin(b));
+    const size_t width = (size_t)b->vecs * LAM_VEC;
+    for (int j = lam_floor(b->all.lo, LAM_TILE); j < b->all.hi; j += LAM_TILE) {
+        const lam_span groups = groups_at(b, b->key, j);
+        const float *from = s + (key_offset(b, groups.lo * LAM_TILE) + j);
+        if (groups.lo < groups.hi)
+            send_rows(b, (lam_tile){.c = c + (size_t)j * width, .a = from, .lda = b->ld, .b = x},
+                      groups);
+    }
 }
 
 void lam_block_send_pos(const lam_block *b, float *c, const float *s, const float *x)
 {
-    lam_tile t = on_rows(b, c, s, x);
-    t.lda = b->ld + 1;
-    send_rows(b, t, pos_origin(b));
+    const size_t width = (size_t)b->vecs * LAM_VEC;
+    for (int p = lam_floor(b->dist.lo, LAM_TILE); p < b->dist.hi; p += LAM_TILE) {
+        const lam_span groups = groups_at(b, b->pos, p);
+        const float *from = s + (pos_offset(b, groups.lo * LAM_TILE) + p);
+        if (groups.lo < groups.hi)
+            send_rows(b,
+                      (lam_tile){.c = c + (size_t)p * width, .a = from, .lda = b->ld + 1, .b = x},
+                      groups);
+    }
 }
 
-void lam_block_fill_pos(const lam_block *b, float *s, const float *rbias)
+void lam_block_fill_pos(const lam_block *b, int g, float *s, const float *rbias)
 {
-    for (int i = 0; i < b->groups * LAM_TILE; i++) {
-        const lam_span pos = b->pos[i / LAM_TILE];
-        float *row = s + (ptrdiff_t)((size_t)i * (b->ld + 1));
-        if (pos.lo == pos.hi)
-            continue;
+    const lam_span pos = b->pos[g];
+    for (int i = g * LAM_TILE; i < (g + 1) * LAM_TILE && pos.lo < pos.hi; i++)
         for (int p = lam_floor(pos.lo, LAM_VEC); p < pos.hi; p += LAM_VEC)
-            lam_store(row + (p + pos_origin(b)), lam_load(rbias + p));
-    }
+            lam_store(s + (pos_offset(b, i) + p), lam_load(rbias + p));
 }
 
 void lam_block_sum_pos(const lam_block *b, float *sum, const float *s)
 {
     for (int i = 0; i < b->rows; i++) {
         const lam_span pos = b->pos[i / LAM_TILE];
-        const float *row = s + (size_t)i * (b->ld + 1);
         for (int p = pos.lo; p < pos.hi; p++)
-            sum[p] += row[p + pos_origin(b)];
+            sum[p] += s[pos_offset(b, i) + p];
     }
 }
 

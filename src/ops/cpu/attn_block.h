@@ -3,7 +3,8 @@
  * A block is up to 64 queries of one stream and head against a chunk of up to 512 keys.  The keys a
  * query sees are always one interval whose two ends move right with the query, so a mask is two
  * numbers a row; a group of eight rows (one tile) works on the union of its intervals and skips the
- * rest, and only the fringe inside a group is masked element by element.
+ * rest, and only the fringe inside a group is masked element by element.  A group is served from
+ * scores to output while its rows are in the first cache.
  *
  * Positions.  r is packed in the order p = pzero + (j - i) of ascending keys.  With a row distance
  * of ld the score (i, j) sits at i * ld + j = i * (ld + 1) + (j - i): read with the row distance
@@ -28,14 +29,15 @@ typedef struct lam_span {
 } lam_span;
 
 typedef struct lam_block {
-    int i0, rows;  /* first query and how many; rows up to the next multiple of 8 see nothing */
-    int j0;        /* first key of the chunk */
-    int groups;    /* of eight rows */
-    int pzero;     /* p = pzero + j - i */
-    int K, vecs;   /* head width, and the vectors that hold it */
-    size_t ld;     /* row distance of scores */
-    lam_span all;  /* keys that any row sees */
-    lam_span dist; /* p that any row sees; empty without a positional term */
+    int i0, rows;   /* first query and how many; rows up to the next multiple of 8 see nothing */
+    int j0;         /* first key of the chunk */
+    int groups;     /* of eight rows */
+    int pzero;      /* p = pzero + j - i */
+    int K, vecs;    /* head width, and the vectors that hold it */
+    size_t ld;      /* row distance of scores */
+    lam_warm *warm; /* what to ask memory for meanwhile, or NULL */
+    lam_span all;   /* keys that any row sees */
+    lam_span dist;  /* p that any row sees; empty without a positional term */
     lam_span key[LAM_BLOCK_GROUPS], pos[LAM_BLOCK_GROUPS]; /* the same of each group */
 } lam_block;
 
@@ -68,22 +70,23 @@ static inline float *lam_block_at(const lam_block *b, float *s, int i, int j)
     return s + (size_t)i * b->ld + (LAM_BLOCK_PAD + j - b->j0);
 }
 
-/* S = Q R^T over the band; S (+)= Q K^T.  q has rows of 16 * vecs, kt and rt are strips (attn_pack.h). */
-void lam_block_score_pos(const lam_block *b, float *s, const float *q, const float *rt,
+/* For the eight rows of group g.  S = (S +) Q R^T over the band; S = (S +) Q K^T.  q has rows of
+ * 16 * vecs, kt and rt are strips (attn_pack.h). */
+void lam_block_score_pos(const lam_block *b, int g, float *s, const float *q, const float *rt,
                          lam_tile_start start);
-void lam_block_score_key(const lam_block *b, float *s, const float *q, const float *kt,
+void lam_block_score_key(const lam_block *b, int g, float *s, const float *q, const float *kt,
                          lam_tile_start start);
-/* C += S V and C += S~ R: rows of queries from rows of keys or positions.  Scores outside a row's
+/* S = rbias[p] as far as lam_block_score_pos goes; rbias is padded to 16. */
+void lam_block_fill_pos(const lam_block *b, int g, float *s, const float *rbias);
+/* C += S V and C += S~ R, c being the group's eight rows.  Here and below scores outside a row's
  * interval must be zero (lam_block_clear). */
-void lam_block_read_key(const lam_block *b, float *c, const float *s, const float *v);
-void lam_block_read_pos(const lam_block *b, float *c, const float *s, const float *r);
-/* C += S^T X and C += S~^T X: rows of keys or positions collect from rows of queries. */
+void lam_block_read_key(const lam_block *b, int g, float *c, const float *s, const float *v);
+void lam_block_read_pos(const lam_block *b, int g, float *c, const float *s, const float *r);
+
+/* For the whole block.  C += S^T X and C += S~^T X: rows of keys or positions collect from rows of
+ * queries; sum[p] += the column of the band. */
 void lam_block_send_key(const lam_block *b, float *c, const float *s, const float *x);
 void lam_block_send_pos(const lam_block *b, float *c, const float *s, const float *x);
-
-/* S = rbias[p] over the band, as far as lam_block_score_pos goes; rbias is padded to 16.  And back:
- * sum[p] += the column of the band. */
-void lam_block_fill_pos(const lam_block *b, float *s, const float *rbias);
 void lam_block_sum_pos(const lam_block *b, float *sum, const float *s);
 
 /* Zero in row i around the vectors that hold `seen`, as far as the products above read. */

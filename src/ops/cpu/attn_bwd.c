@@ -3,15 +3,12 @@
  * Per block and chunk: scores again, P = exp(S - lse), dP = dO V^T, dS = P (dP - delta); then five
  * products hand dS and P on to dq, dk, dvalue and dr.  No scores are kept from forward.
  *
- * Who owns what.  dq, dk and dvalue of a stream and head belong to one task alone.  dr, du, dv and
- * drbias are sums over streams: a task is a head with a fixed range of streams, adds them up in
- * order into its own partial sum, and the partial sums are added in order at the end.  The ranges
- * depend on B and H, not on the threads, so the results do not either. */
+ * dq, dk and dvalue of a stream and head belong to one task alone; dr, du, dv and drbias are sums
+ * over streams and go through attn_sum.h. */
 #include "ops/cpu/attn_int.h"
+#include "ops/cpu/attn_sum.h"
 
 #include <omp.h>
-
-enum { TASKS = 32 }; /* aimed at; more of them balance better and hold more partial sums */
 
 typedef struct bwd {
     float *kt, *k, *vt, *rt, *r, *rbias; /* packed inputs of head h and stream b */
@@ -19,14 +16,12 @@ typedef struct bwd {
     float *s, *d;                        /* scores then P; dP then dS */
     float *dqu, *dqv;                    /* of the block: gradient through the keys, through r */
     float *dk, *dvalue;                  /* of the stream */
+    float *x, *y;                        /* one strip of do, one of o */
     float *delta, *lse;
     int b, h;
+    lam_mask mask;
+    lam_warm warm;
 } bwd;
-
-/* The partial sums of one task. */
-typedef struct part {
-    float *dr, *drbias, *du, *dv;
-} part;
 
 static void carve(bwd *out, lam_arena *arena, const lam_work *size)
 {
@@ -34,6 +29,7 @@ static void carve(bwd *out, lam_arena *arena, const lam_work *size)
     const size_t keys = (size_t)lam_ceil(size->keys, LAM_VEC);
     const size_t rows = (size_t)lam_ceil(size->r_rows, LAM_VEC);
     const size_t block = LAM_BLOCK_Q * width, scores = LAM_BLOCK_Q * lam_block_ld(size->keys);
+    const size_t strip = LAM_VEC * K;
     *out = (bwd){.kt = lam_take_floats(arena, keys * K),
                  .k = lam_take_floats(arena, keys * width),
                  .vt = lam_take_floats(arena, keys * K),
@@ -49,18 +45,10 @@ static void carve(bwd *out, lam_arena *arena, const lam_work *size)
                  .dqv = lam_take_floats(arena, block),
                  .dk = lam_take_floats(arena, keys * width),
                  .dvalue = lam_take_floats(arena, keys * width),
+                 .x = lam_take_floats(arena, strip),
+                 .y = lam_take_floats(arena, strip),
                  .delta = lam_take_floats(arena, LAM_BLOCK_Q),
                  .lse = lam_take_floats(arena, LAM_BLOCK_Q)};
-}
-
-static void carve_part(part *out, lam_arena *arena, const lam_work *size)
-{
-    const size_t width = (size_t)lam_ceil(size->K, LAM_VEC);
-    const size_t rows = (size_t)lam_ceil(size->r_rows, LAM_VEC);
-    *out = (part){.dr = lam_take_floats(arena, rows * width),
-                  .drbias = lam_take_floats(arena, rows),
-                  .du = lam_take_floats(arena, width),
-                  .dv = lam_take_floats(arena, width)};
 }
 
 static size_t bytes_a_thread(const lam_work *size)
@@ -71,27 +59,9 @@ static size_t bytes_a_thread(const lam_work *size)
     return count.used;
 }
 
-static size_t bytes_a_part(const lam_work *size)
-{
-    lam_arena count = {0};
-    part unused;
-    carve_part(&unused, &count, size);
-    return count.used;
-}
-
-/* How many ranges the streams of a head are cut into. */
-static int ranges_of(int B, int H)
-{
-    const int wanted = (TASKS + H - 1) / H;
-    return B < wanted ? B : wanted;
-}
-
-/* H * ranges_of(B, H) <= H + TASKS - 1, and grows with B but not always with H. */
 size_t lam_attn_bwd_bytes(const lam_work *largest, int threads)
 {
-    const size_t pairs = (size_t)largest->B * (size_t)largest->H, most = (size_t)largest->H + TASKS;
-    return bytes_a_thread(largest) * (size_t)threads +
-           bytes_a_part(largest) * (pairs < most ? pairs : most);
+    return bytes_a_thread(largest) * (size_t)threads + lam_attn_sums_bytes(largest);
 }
 
 static void pack_head(bwd *w, const lam_attn *a, int h)
@@ -121,32 +91,22 @@ static void pack_stream(bwd *w, const lam_attn *a, int b)
     w->b = b;
 }
 
-/* One lane of lam_fma. */
-static float fma_like(float x, float y, float z)
+/* delta_i = do_i . o_i for sixteen rows at once, lanes being rows.  Summed in the order of a tile's
+ * column, so that it cancels dP exactly for a query that sees one key. */
+static void dot_rows(const bwd *w, const lam_source *g, const lam_source *o)
 {
-#if defined(__AVX512F__) || defined(__FMA__)
-    return fmaf(x, y, z);
-#else
-    return x * y + z;
-#endif
-}
-
-/* out[i] = g[i] . o[i] for up to eight rows.  Summed in the order of a tile's column, so that it
- * cancels dP exactly for a query that sees one key; eight rows at once hide the latency of that. */
-static void dot_rows(float *out, const float *g, const float *o, const lam_attn *a, int rows)
-{
-    const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
-    const float *at[LAM_TILE];
-    float sum[LAM_TILE] = {0.0f};
-    for (int i = 0; i < LAM_TILE; i++)
-        at[i] = o + (size_t)(i < rows ? i : 0) * a->ldo;
-    for (int c = 0; c < a->K; c++) {
-        LAM_UNROLL
-        for (int i = 0; i < LAM_TILE; i++)
-            sum[i] = fma_like(g[(size_t)i * width + (size_t)c], at[i][c], sum[i]);
+    for (int i = g->part.lo; i < g->part.hi; i += LAM_VEC) {
+        lam_source x = *g, y = *o;
+        x.base += i * x.step;
+        y.base += i * y.step;
+        x.part = y.part = (lam_span){0, g->part.hi - i < LAM_VEC ? g->part.hi - i : LAM_VEC};
+        lam_pack_strips(w->x, &x);
+        lam_pack_strips(w->y, &y);
+        lam_f16v sum = lam_splat(0.0f);
+        for (int c = 0; c < g->K; c++)
+            sum = lam_fma(lam_load(w->x + c * LAM_VEC), lam_load(w->y + c * LAM_VEC), sum);
+        lam_store(w->delta + (i - g->part.lo), sum);
     }
-    for (int i = 0; i < rows; i++)
-        out[i] = sum[i];
 }
 
 /* Queries, do, lse and delta_i = do_i . o_i - dlse_i. */
@@ -155,7 +115,8 @@ static void pack_block(bwd *w, const lam_attn *a, int i0, int rows)
     const size_t head = (size_t)w->h * (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
     lam_source q = lam_source_head(a, a->q, a->ldq, w->b, w->h);
     lam_source g = lam_source_head(a, a->d_o, a->ldo, w->b, w->h);
-    q.part = g.part = (lam_span){i0, i0 + rows};
+    lam_source o = lam_source_head(a, a->o, a->ldo, w->b, w->h);
+    q.part = g.part = o.part = (lam_span){i0, i0 + rows};
     lam_pack_queries(w->qu, &q, a->u ? (const float *)a->u + head : NULL, (float)a->scale);
     if (a->r)
         lam_pack_queries(w->qv, &q, a->v ? (const float *)a->v + head : NULL, (float)a->scale);
@@ -163,10 +124,7 @@ static void pack_block(bwd *w, const lam_attn *a, int i0, int rows)
     memset(w->dqu, 0, LAM_BLOCK_Q * width * sizeof *w->dqu);
     memset(w->dqv, 0, LAM_BLOCK_Q * width * sizeof *w->dqv);
 
-    for (int i = 0; i < rows; i += LAM_TILE)
-        dot_rows(w->delta + i, w->g + (size_t)i * width,
-                 lam_attn_head(a, a->o, w->b, w->h) + (size_t)(i0 + i) * a->ldo, a,
-                 rows - i < LAM_TILE ? rows - i : LAM_TILE);
+    dot_rows(w, &g, &o);
     for (int i = 0; i < rows; i++) {
         if (a->dlse.p)
             w->delta[i] -= *lam_attn_stat(a, a->dlse, w->b, w->h, i0 + i);
@@ -183,16 +141,14 @@ static void own_lse(bwd *w, const lam_attn *a, int rows)
     for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
         lam_block blk;
         lam_block_set(&blk, a, 0, j0);
-        if (blk.all.lo < blk.all.hi)
-            lam_block_scores(&blk, w->s, a, &x);
+        lam_block_scores(&blk, 0, w->s, a, &x);
         for (int i = 0; i < rows; i++) {
             const lam_span seen = lam_block_sees(&blk, a, i);
             const lam_span here = {seen.lo - j0, seen.hi - j0};
             float *s = lam_block_at(&blk, w->s, i, j0);
             if (seen.lo == seen.hi)
                 continue;
-            lam_row_fence(s, here);
-            const float chunk = lam_row_max(s, here);
+            const float chunk = lam_row_fence(s, here);
             const float next = sum[i] > 0.0f && top[i] > chunk ? top[i] : chunk;
             sum[i] =
                 (sum[i] > 0.0f ? sum[i] * expf(top[i] - next) : 0.0f) + lam_row_exp(s, here, next);
@@ -206,8 +162,7 @@ static void own_lse(bwd *w, const lam_attn *a, int rows)
 
 /* fwd was P = exp(S - lse), o = sum drop(P) value: s becomes drop(P), d becomes
  * dS = P (drop'(dP) - delta). */
-static void softmax_row(const bwd *w, const lam_block *blk, const lam_attn *a, int i,
-                        const lam_mask *m)
+static void softmax_row(const bwd *w, const lam_block *blk, const lam_attn *a, int i)
 {
     const lam_span seen = lam_block_sees(blk, a, i);
     lam_block_clear(blk, w->s, i, seen);
@@ -218,49 +173,43 @@ static void softmax_row(const bwd *w, const lam_block *blk, const lam_attn *a, i
     const lam_span here = {seen.lo - blk->j0, seen.hi - blk->j0};
     const lam_f16v lse = lam_splat(w->lse[i]), delta = lam_splat(w->delta[i]);
     const int first = lam_floor(here.lo, LAM_VEC);
-    if (m->on) {
-        const uint64_t block = lam_attn_mask_row(a, w->b, w->h, blk->i0 + i);
-        lam_row_drop(d, here, m, block + (uint64_t)blk->j0 / 8);
-    }
+    const uint64_t block = lam_attn_mask_row(a, w->b, w->h, blk->i0 + i) + (uint64_t)blk->j0 / 8;
+    if (w->mask.on)
+        lam_row_drop(d, here, &w->mask, block);
     lam_row_fence(s, here);
     for (int j = first; j < here.hi; j += LAM_VEC) {
         const lam_f16v p = lam_exp16(lam_load(s + j) - lse);
         lam_store(s + j, p);
         lam_store(d + j, p * (lam_load(d + j) - delta));
     }
-    /* P is 0 outside, but 0 times what an unseen value made of dP need not be. */
-    for (int j = first; j < here.lo; j++)
-        d[j] = 0.0f;
-    for (int j = here.hi; j < lam_ceil(here.hi, LAM_VEC); j++)
-        d[j] = 0.0f;
-    if (m->on) {
-        const uint64_t block = lam_attn_mask_row(a, w->b, w->h, blk->i0 + i);
-        lam_row_drop(s, here, m, block + (uint64_t)blk->j0 / 8);
-    }
+    if (w->mask.on)
+        lam_row_drop(s, here, &w->mask, block);
 }
 
-static void chunk_bwd(bwd *w, part *sum, const lam_attn *a, const lam_block *blk, const lam_mask *m)
+static void chunk_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a, const lam_block *blk)
 {
     const lam_packed x = {w->qu, w->qv, w->kt, w->rt, w->rbias};
-    lam_block_scores(blk, w->s, a, &x);
-    lam_block_score_key(blk, w->d, w->g, w->vt, LAM_TILE_SET);
-    for (int i = 0; i < blk->groups * LAM_TILE; i++)
-        softmax_row(w, blk, a, i, m);
-
+    const size_t group = (size_t)(LAM_TILE * LAM_VEC * blk->vecs);
+    for (int g = 0; g < blk->groups; g++) {
+        lam_block_scores(blk, g, w->s, a, &x);
+        lam_block_score_key(blk, g, w->d, w->g, w->vt, LAM_TILE_SET);
+        for (int i = g * LAM_TILE; i < (g + 1) * LAM_TILE; i++)
+            softmax_row(w, blk, a, i);
+        lam_block_read_key(blk, g, w->dqu + (size_t)g * group, w->d, w->k);
+        if (a->r)
+            lam_block_read_pos(blk, g, w->dqv + (size_t)g * group, w->d, w->r);
+    }
     lam_block_send_key(blk, w->dvalue, w->s, w->g);
     lam_block_send_key(blk, w->dk, w->d, w->qu);
-    lam_block_read_key(blk, w->dqu, w->d, w->k);
-    if (a->r) {
+    if (a->r)
         lam_block_send_pos(blk, sum->dr, w->d, w->qv);
-        lam_block_read_pos(blk, w->dqv, w->d, w->r);
-    }
     if (a->rbias)
         lam_block_sum_pos(blk, sum->drbias, w->d);
 }
 
 /* fwd used q twice, as q + u and as q + v; dq is the sum of both gradients, du and dv sum each of
  * them over the queries. */
-static void store_queries(const bwd *w, part *sum, const lam_attn *a, int i0, int rows)
+static void store_queries(const bwd *w, lam_attn_sum *sum, const lam_attn *a, int i0, int rows)
 {
     const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
     float *dq = lam_attn_head(a, a->dq, w->b, w->h) + (size_t)i0 * a->ldq;
@@ -292,9 +241,25 @@ static void store_keys(const lam_attn *a, float *out, const float *in)
         }
 }
 
-static void stream_bwd(bwd *w, part *sum, const lam_attn *a, int b, const lam_mask *m)
+/* Where this stream's gradients will be stored, then what will be packed next. */
+static void warm(bwd *w, const lam_attn *a, int next_b, int next_h)
 {
-    pack_stream(w, a, b);
+    const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
+    w->warm = (lam_warm){.n = 0};
+    lam_warm_add(&w->warm, lam_source_head(a, a->dk, a->ldk, w->b, w->h), keys);
+    lam_warm_add(&w->warm, lam_source_head(a, a->dvalue, a->ldk, w->b, w->h), keys);
+    if (next_h >= a->H)
+        return;
+    lam_warm_add(&w->warm, lam_source_head(a, a->k, a->ldk, next_b, next_h), keys);
+    lam_warm_add(&w->warm, lam_source_head(a, a->value, a->ldk, next_b, next_h), keys);
+    lam_warm_add(&w->warm, lam_source_head(a, a->q, a->ldq, next_b, next_h), queries);
+    lam_warm_add(&w->warm, lam_source_head(a, a->o, a->ldo, next_b, next_h), queries);
+    lam_warm_add(&w->warm, lam_source_head(a, a->d_o, a->ldo, next_b, next_h), queries);
+}
+
+/* The stream that w->b and w->h name and pack_stream packed. */
+static void stream_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a)
+{
     for (int i0 = 0; i0 < a->queries; i0 += LAM_BLOCK_Q) {
         const int rows = a->queries - i0 < LAM_BLOCK_Q ? a->queries - i0 : LAM_BLOCK_Q;
         pack_block(w, a, i0, rows);
@@ -303,75 +268,54 @@ static void stream_bwd(bwd *w, part *sum, const lam_attn *a, int b, const lam_ma
         for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
             lam_block blk;
             lam_block_set(&blk, a, i0, j0);
+            blk.warm = &w->warm;
             if (blk.all.lo < blk.all.hi)
-                chunk_bwd(w, sum, a, &blk, m);
+                chunk_bwd(w, sum, a, &blk);
         }
         store_queries(w, sum, a, i0, rows);
     }
-    store_keys(a, lam_attn_head(a, a->dk, b, w->h), w->dk);
-    store_keys(a, lam_attn_head(a, a->dvalue, b, w->h), w->dvalue);
+    store_keys(a, lam_attn_head(a, a->dk, w->b, w->h), w->dk);
+    store_keys(a, lam_attn_head(a, a->dvalue, w->b, w->h), w->dvalue);
 }
 
-/* The partial sums of head h, in order: dr overwritten, the others added to. */
-static void reduce_head(const lam_attn *a, const part *parts, int n, int h)
+/* A task: one range of the streams of one head.  `next` is the task that this thread will most likely
+ * come to afterwards. */
+static void task_bwd(bwd *w, const lam_attn_sums *sums, const lam_attn *a, int task, int next)
 {
-    const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC), head = (size_t)h * K;
-    const float scale = (float)a->scale;
-    float *dr = a->dr, *drbias = a->drbias, *du = a->du, *dv = a->dv;
-    for (int p = 0; (dr || drbias) && p < a->r_rows; p++) {
-        const size_t row = (size_t)(a->r_sign > 0 ? p : a->r_rows - 1 - p);
-        for (size_t c = 0; dr && c < K; c++) {
-            float sum = parts[0].dr[(size_t)p * width + c];
-            for (int t = 1; t < n; t++)
-                sum += parts[t].dr[(size_t)p * width + c];
-            dr[row * a->ldr + head + c] = sum;
-        }
-        for (int t = 0; drbias && t < n; t++)
-            drbias[row * (size_t)a->H + (size_t)h] += scale * parts[t].drbias[p];
+    const lam_span streams = lam_attn_streams(sums, task);
+    lam_attn_sum sum = lam_attn_sum_at(sums, task);
+    lam_attn_sum_clear(sums, task);
+    pack_head(w, a, task / sums->ranges);
+    for (int b = streams.lo; b < streams.hi; b++) {
+        pack_stream(w, a, b);
+        if (b + 1 < streams.hi)
+            warm(w, a, b + 1, w->h);
+        else
+            warm(w, a, lam_attn_streams(sums, next).lo, next / sums->ranges);
+        stream_bwd(w, &sum, a);
     }
-    for (size_t c = 0; c < K; c++)
-        for (int t = 0; t < n; t++) {
-            if (du)
-                du[head + c] += scale * parts[t].du[c];
-            if (dv)
-                dv[head + c] += scale * parts[t].dv[c];
-        }
 }
 
 void lam_attn_block_bwd(lam_cpu_dev *dev, const lam_attn *a)
 {
     const lam_work size = lam_attn_work(a);
-    const int ranges = ranges_of(a->B, a->H), tasks = a->H * ranges;
-    const int threads = lam_attn_threads(dev, a, a->r ? 8 : 5, tasks);
-    const size_t bytes = bytes_a_thread(&size), part_bytes = bytes_a_part(&size);
-    char *const parts = lam_cpu_scratch(dev, part_bytes * (size_t)tasks + bytes * (size_t)threads);
-    char *const scratch = parts + part_bytes * (size_t)tasks;
-    const lam_mask m = lam_mask_make(&a->drop);
+    const size_t bytes = bytes_a_thread(&size), sum_bytes = lam_attn_sums_bytes(&size);
+    lam_attn_sums sums = lam_attn_sums_make(&size);
+    const int threads = lam_attn_threads(dev, a, a->r ? 8 : 5, sums.tasks);
+    char *const scratch = lam_cpu_scratch(dev, bytes * (size_t)threads + sum_bytes);
+    sums.base = scratch + bytes * (size_t)threads;
 
 #pragma omp parallel num_threads(threads)
     {
         lam_arena arena = {scratch + bytes * (size_t)omp_get_thread_num(), bytes, 0};
         bwd w;
         carve(&w, &arena, &size);
+        w.mask = lam_mask_make(&a->drop);
 #pragma omp for schedule(dynamic, 1)
-        for (int task = 0; task < tasks; task++) {
-            lam_arena own = {parts + part_bytes * (size_t)task, part_bytes, 0};
-            const int range = task % ranges;
-            part sum;
-            memset(own.base, 0, part_bytes);
-            carve_part(&sum, &own, &size);
-            pack_head(&w, a, task / ranges);
-            for (int b = a->B * range / ranges; b < a->B * (range + 1) / ranges; b++)
-                stream_bwd(&w, &sum, a, b, &m);
-        }
+        for (int task = 0; task < sums.tasks; task++)
+            task_bwd(&w, &sums, a, task, task + threads);
 #pragma omp for schedule(static)
-        for (int h = 0; h < a->H; h++) {
-            part sums[TASKS];
-            for (int t = 0; t < ranges; t++) {
-                lam_arena own = {parts + part_bytes * (size_t)(h * ranges + t), part_bytes, 0};
-                carve_part(&sums[t], &own, &size);
-            }
-            reduce_head(a, sums, ranges, h);
-        }
+        for (int h = 0; h < a->H; h++)
+            lam_attn_sums_reduce(&sums, a, h);
     }
 }

@@ -14,6 +14,8 @@ typedef struct fwd {
     float *s, *o;
     float *top, *sum; /* the running softmax of each row */
     int b, h;         /* what is packed; -1: nothing */
+    lam_mask mask;
+    lam_warm warm;
 } fwd;
 
 static void carve(fwd *out, lam_arena *arena, const lam_work *size)
@@ -68,6 +70,17 @@ static void pack(fwd *w, const lam_attn *a, int b, int h)
     w->h = h;
 }
 
+/* What will be packed next, and where it will be stored. */
+static void warm(fwd *w, const lam_attn *a, int b, int h)
+{
+    const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
+    w->warm = (lam_warm){.n = 0};
+    lam_warm_add(&w->warm, lam_source_head(a, a->k, a->ldk, b, h), keys);
+    lam_warm_add(&w->warm, lam_source_head(a, a->value, a->ldk, b, h), keys);
+    lam_warm_add(&w->warm, lam_source_head(a, a->q, a->ldq, b, h), queries);
+    lam_warm_add(&w->warm, lam_source_head(a, a->o, a->ldo, b, h), queries);
+}
+
 static void pack_queries(fwd *w, const lam_attn *a, int i0, int rows)
 {
     const size_t head = (size_t)w->h * (size_t)a->K;
@@ -78,31 +91,42 @@ static void pack_queries(fwd *w, const lam_attn *a, int i0, int rows)
         lam_pack_queries(w->qv, &q, a->v ? (const float *)a->v + head : NULL, (float)a->scale);
 }
 
-/* One row of the chunk: s becomes exp(s - top), and what earlier chunks left is brought to the new
- * top. */
-static void softmax_row(fwd *w, const lam_block *blk, const lam_attn *a, int i, const lam_mask *m)
+/* Brings what earlier chunks left of row i to the new top. */
+static void rescale_row(fwd *w, int i, float top, size_t width)
 {
-    const lam_span seen = lam_block_sees(blk, a, i);
-    lam_block_clear(blk, w->s, i, seen);
-    if (seen.lo == seen.hi)
-        return;
-    float *s = lam_block_at(blk, w->s, i, blk->j0);
-    const lam_span here = {seen.lo - blk->j0, seen.hi - blk->j0};
-    lam_row_fence(s, here);
-    const float old = w->top[i], chunk = lam_row_max(s, here), top = chunk > old ? chunk : old;
-    const float sum = lam_row_exp(s, here, top);
-    if (w->sum[i] > 0.0f) {
-        const float keep = expf(old - top);
-        const size_t width = (size_t)blk->vecs * LAM_VEC;
-        for (size_t c = 0; c < width; c++)
-            w->o[(size_t)i * width + c] *= keep;
-        w->sum[i] *= keep;
+    const float keep = expf(w->top[i] - top);
+    for (size_t c = 0; c < width; c++)
+        w->o[(size_t)i * width + c] *= keep;
+    w->sum[i] *= keep;
+}
+
+/* The rows of group g: s becomes exp(s - top).  In two sweeps over the rows, so that the horizontal
+ * maximum of one row is not waited for. */
+static void softmax(fwd *w, const lam_block *blk, const lam_attn *a, int g)
+{
+    const int first = g * LAM_TILE;
+    lam_span here[LAM_TILE];
+    for (int i = first; i < first + LAM_TILE; i++) {
+        const lam_span seen = lam_block_sees(blk, a, i);
+        lam_block_clear(blk, w->s, i, seen);
+        here[i - first] = (lam_span){seen.lo - blk->j0, seen.hi - blk->j0};
+        if (seen.lo == seen.hi)
+            continue;
+        const float here_top = lam_row_fence(lam_block_at(blk, w->s, i, blk->j0), here[i - first]);
+        const float top = here_top > w->top[i] ? here_top : w->top[i];
+        if (w->sum[i] > 0.0f)
+            rescale_row(w, i, top, (size_t)blk->vecs * LAM_VEC);
+        w->top[i] = top;
     }
-    w->top[i] = top;
-    w->sum[i] += sum;
-    if (m->on) {
-        const uint64_t first = lam_attn_mask_row(a, w->b, w->h, blk->i0 + i);
-        lam_row_drop(s, here, m, first + (uint64_t)blk->j0 / 8);
+    for (int i = first; i < first + LAM_TILE; i++) {
+        float *s = lam_block_at(blk, w->s, i, blk->j0);
+        const lam_span x = here[i - first];
+        if (x.lo == x.hi)
+            continue;
+        w->sum[i] += lam_row_exp(s, x, w->top[i]);
+        if (w->mask.on)
+            lam_row_drop(s, x, &w->mask,
+                         lam_attn_mask_row(a, w->b, w->h, blk->i0 + i) + (uint64_t)blk->j0 / 8);
     }
 }
 
@@ -116,7 +140,7 @@ static void store_row(const fwd *w, const lam_attn *a, int i0, int i)
     *lam_attn_stat(a, a->lse, w->b, w->h, i0 + i) = w->top[i] + logf(w->sum[i]);
 }
 
-static void block_fwd(fwd *w, const lam_attn *a, int i0, const lam_mask *m)
+static void block_fwd(fwd *w, const lam_attn *a, int i0)
 {
     const int rows = a->queries - i0 < LAM_BLOCK_Q ? a->queries - i0 : LAM_BLOCK_Q;
     const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
@@ -132,10 +156,12 @@ static void block_fwd(fwd *w, const lam_attn *a, int i0, const lam_mask *m)
         lam_block_set(&blk, a, i0, j0);
         if (blk.all.lo == blk.all.hi)
             continue;
-        lam_block_scores(&blk, w->s, a, &x);
-        for (int i = 0; i < blk.groups * LAM_TILE; i++)
-            softmax_row(w, &blk, a, i, m);
-        lam_block_read_key(&blk, w->o, w->s, w->v);
+        blk.warm = &w->warm;
+        for (int g = 0; g < blk.groups; g++) {
+            lam_block_scores(&blk, g, w->s, a, &x);
+            softmax(w, &blk, a, g);
+            lam_block_read_key(&blk, g, w->o + (size_t)(g * LAM_TILE) * width, w->s, w->v);
+        }
     }
     for (int i = 0; i < rows; i++)
         store_row(w, a, i0, i);
@@ -150,18 +176,20 @@ void lam_attn_block_fwd(lam_cpu_dev *dev, const lam_attn *a)
     /* Whole heads while there are enough of them: then no two threads pack the same keys. */
     const int chunk = pairs >= 2 * threads ? blocks : 1;
     char *const scratch = lam_cpu_scratch(dev, bytes * (size_t)threads);
-    const lam_mask m = lam_mask_make(&a->drop);
 
 #pragma omp parallel num_threads(threads)
     {
         lam_arena arena = {scratch + bytes * (size_t)omp_get_thread_num(), bytes, 0};
         fwd w;
         carve(&w, &arena, &size);
+        w.mask = lam_mask_make(&a->drop);
 #pragma omp for schedule(dynamic, chunk)
         for (int task = 0; task < pairs * blocks; task++) {
-            const int pair = task / blocks;
+            const int pair = task / blocks, next = pair + threads; /* most likely */
             pack(&w, a, pair % a->B, pair / a->B);
-            block_fwd(&w, a, task % blocks * LAM_BLOCK_Q, &m);
+            if (task % blocks == 0 && next < pairs)
+                warm(&w, a, next % a->B, next / a->B);
+            block_fwd(&w, a, task % blocks * LAM_BLOCK_Q);
         }
     }
 }

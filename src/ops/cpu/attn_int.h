@@ -3,8 +3,8 @@
  *   attn.c       the two entry points: which way to go, how many threads, how much scratch
  *   attn_row.c   forward for one or two queries: decoding, bound by memory
  *   attn_fwd.c   forward by blocks
- *   attn_bwd.c   backward by blocks
- *   attn_block.c, attn_pack.c, attn_tile.h, attn_shuffle.h   what these stand on */
+ *   attn_bwd.c   backward by blocks; attn_sum.c, its sums over streams
+ *   attn_block.c, attn_pack.c, attn_tile.h, attn_shuffle.h, attn_warm.h   what these stand on */
 #ifndef LAM_OPS_CPU_ATTN_INT_H
 #define LAM_OPS_CPU_ATTN_INT_H
 
@@ -34,15 +34,15 @@ typedef struct lam_packed {
     const float *qu, *qv, *kt, *rt, *rbias;
 } lam_packed;
 
-/* The scores of a chunk, unmasked: S = Qu K^T + band(Qv R^T + rbias), the scale being in the q. */
-static inline void lam_block_scores(const lam_block *b, float *s, const lam_attn *a,
+/* The scores of a group, unmasked: S = Qu K^T + band(Qv R^T + rbias), the scale being in the q. */
+static inline void lam_block_scores(const lam_block *b, int g, float *s, const lam_attn *a,
                                     const lam_packed *x)
 {
     if (a->rbias)
-        lam_block_fill_pos(b, s, x->rbias);
+        lam_block_fill_pos(b, g, s, x->rbias);
     if (a->r)
-        lam_block_score_pos(b, s, x->qv, x->rt, a->rbias ? LAM_TILE_ADD : LAM_TILE_SET);
-    lam_block_score_key(b, s, x->qu, x->kt, a->r || a->rbias ? LAM_TILE_ADD : LAM_TILE_SET);
+        lam_block_score_pos(b, g, s, x->qv, x->rt, a->rbias ? LAM_TILE_ADD : LAM_TILE_SET);
+    lam_block_score_key(b, g, s, x->qu, x->kt, a->r || a->rbias ? LAM_TILE_ADD : LAM_TILE_SET);
 }
 
 static inline float *lam_take_floats(lam_arena *arena, size_t n)
@@ -63,23 +63,27 @@ static inline uint64_t lam_attn_mask_row(const lam_attn *a, int b, int h, int i)
     return lam_mask_block(row, (size_t)a->keys);
 }
 
-/* -infinity in the lanes of the outer vectors of s that lie outside `seen`; s[0] is column 0, which
- * falls on a vector, and `seen` is not empty. */
-LAM_INLINE void lam_row_fence(float *s, lam_span seen)
+/* x where seen.lo <= j + lane < seen.hi, else -infinity. */
+LAM_INLINE lam_f16v lam_row_edge(lam_f16v x, int j, lam_span seen)
 {
-    for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.lo; j++)
-        s[j] = -INFINITY;
-    for (int j = seen.hi; j < lam_ceil(seen.hi, LAM_VEC); j++)
-        s[j] = -INFINITY;
+    const lam_i16v lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const lam_i16v at = lane + lam_splat_i(j);
+    return lam_select((at >= lam_splat_i(seen.lo)) & (at < lam_splat_i(seen.hi)), x,
+                      lam_splat(-INFINITY));
 }
 
-/* The largest of a fenced row. */
-LAM_INLINE float lam_row_max(const float *s, lam_span seen)
+/* Puts -infinity into the lanes of s outside `seen` of the vectors that hold it, and returns the
+ * largest score.  s[0] is column 0, which falls on a vector; `seen` is not empty. */
+LAM_INLINE float lam_row_fence(float *s, lam_span seen)
 {
-    lam_f16v top = lam_splat(-INFINITY);
-    for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.hi; j += LAM_VEC)
+    const int first = lam_floor(seen.lo, LAM_VEC), last = lam_floor(seen.hi - 1, LAM_VEC);
+    lam_f16v top = lam_row_edge(lam_load(s + first), first, seen);
+    lam_store(s + first, top);
+    for (int j = first + LAM_VEC; j < last; j += LAM_VEC)
         top = lam_max(lam_load(s + j), top);
-    return lam_max16(top);
+    const lam_f16v end = lam_row_edge(lam_load(s + last), last, seen);
+    lam_store(s + last, end);
+    return lam_max16(lam_max(end, top));
 }
 
 /* s = exp(s - top) in a fenced row; returns the sum. */

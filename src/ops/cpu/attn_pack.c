@@ -3,9 +3,20 @@
 
 #include "ops/cpu/attn_shuffle.h"
 
+enum { AHEAD = 16 }; /* rows between asking memory for one and using it */
+
 static const float *row_at(const lam_source *src, int n)
 {
     return src->base + n * src->step;
+}
+
+/* Rows lie far apart, where the machine does not guess the next one. */
+static void fetch_row(const lam_source *src, int n)
+{
+    if (n >= src->part.hi)
+        return;
+    for (int c = 0; c < src->K; c += LAM_VEC)
+        __builtin_prefetch(row_at(src, n) + c);
 }
 
 static void copy_row(float *out, const float *in, int K)
@@ -20,25 +31,49 @@ static void copy_row(float *out, const float *in, int K)
 void lam_pack_rows(float *rows, const lam_source *src)
 {
     const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
-    for (int n = src->part.lo; n < src->part.hi; n++)
+    for (int n = src->part.lo; n < src->part.hi; n++) {
+        fetch_row(src, n + AHEAD);
         copy_row(rows + (size_t)n * width, row_at(src, n), src->K);
+    }
 }
 
-/* Sixteen rows, of which some may lie outside the source and read as zero. */
+/* Sixteen whole vectors of sixteen rows. */
+static void pack_square(float *out, const float *in, ptrdiff_t step)
+{
+    lam_f16v x[LAM_VEC];
+    LAM_UNROLL
+    for (int i = 0; i < LAM_VEC; i++)
+        x[i] = lam_load(in + i * step);
+    lam_transpose16(x);
+    LAM_UNROLL
+    for (int i = 0; i < LAM_VEC; i++)
+        lam_store(out + i * LAM_VEC, x[i]);
+}
+
+/* What is left at the edges: rows outside the source read as zero, columns past K do not exist. */
+static void pack_edge(float *out, const lam_source *src, int first, int c)
+{
+    const int left = src->K - c < LAM_VEC ? src->K - c : LAM_VEC;
+    lam_f16v x[LAM_VEC];
+    for (int i = 0; i < LAM_VEC; i++) {
+        const int n = first + i, inside = n >= src->part.lo && n < src->part.hi;
+        x[i] = lam_load_n(inside ? row_at(src, n) + c : src->base, inside ? (size_t)left : 0);
+    }
+    lam_transpose16(x);
+    for (int i = 0; i < left; i++)
+        lam_store(out + i * LAM_VEC, x[i]);
+}
+
 static void pack_strip(float *strip, const lam_source *src, int first)
 {
-    for (int c = 0; c < src->K; c += LAM_VEC) {
-        const int left = src->K - c < LAM_VEC ? src->K - c : LAM_VEC;
-        lam_f16v x[LAM_VEC];
-        for (int i = 0; i < LAM_VEC; i++) {
-            const int n = first + i;
-            const int inside = n >= src->part.lo && n < src->part.hi;
-            x[i] = lam_load_n(inside ? row_at(src, n) + c : src->base, inside ? (size_t)left : 0);
-        }
-        lam_transpose16(x);
-        for (int i = 0; i < left; i++)
-            lam_store(strip + (c + i) * LAM_VEC, x[i]);
-    }
+    const int whole = first >= src->part.lo && first + LAM_VEC <= src->part.hi;
+    for (int i = 0; i < LAM_VEC; i++)
+        fetch_row(src, first + AHEAD + i);
+    for (int c = 0; c < src->K; c += LAM_VEC)
+        if (whole && c + LAM_VEC <= src->K)
+            pack_square(strip + c * LAM_VEC, row_at(src, first) + c, src->step);
+        else
+            pack_edge(strip + c * LAM_VEC, src, first, c);
 }
 
 void lam_pack_strips(float *strips, const lam_source *src)
@@ -62,8 +97,10 @@ void lam_pack_queries(float *out, const lam_source *src, const float *bias, floa
 {
     const int rows = src->part.hi - src->part.lo;
     const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; i < rows; i++) {
+        fetch_row(src, src->part.lo + i + AHEAD);
         lam_pack_query(out + (size_t)i * width, row_at(src, src->part.lo + i), bias, src->K, scale);
+    }
     memset(out + (size_t)rows * width, 0,
            ((size_t)lam_ceil(rows, LAM_TILE) - (size_t)rows) * width * sizeof *out);
 }

@@ -37,6 +37,16 @@ static inline float *lam_attn_head(const lam_attn *a, lam_view view, int b, int 
 lam_source lam_source_head(const lam_attn *a, lam_view view, size_t ld, int b, int h);
 lam_source lam_source_pos(const lam_attn *a, int h);
 
+/* Adds rows of src to what tiles ask memory for; a full list takes no more. */
+static inline void lam_warm_add(lam_warm *w, lam_source src, lam_span rows)
+{
+    if (w->n < LAM_WARM && rows.lo < rows.hi)
+        w->list[w->n++] = (lam_warm_rows){.at = src.base + rows.lo * src.step,
+                                          .step = src.step,
+                                          .rows = rows.hi - rows.lo,
+                                          .width = src.K};
+}
+
 /* scale * rbias of head h in the order of p, zeros up to a multiple of 16. */
 void lam_pack_rbias(float *out, const lam_attn *a, int h);
 

@@ -2,18 +2,22 @@
  *
  * Every key, value and positional row is read once, so memory sets the speed and nothing is packed.
  * The heads of a row lie side by side: all heads of a task are served while walking along the keys,
- * sixteen at a time, so that memory is read nearly in order. */
+ * eight rows at a time, so that memory is read in order. */
 #include "ops/cpu/attn_int.h"
 #include "ops/cpu/attn_shuffle.h"
 
 #include <omp.h>
+
+enum { ROWS = 8 }; /* read together: enough to hide latency, few enough streams to follow */
 
 typedef struct row {
     float *s;       /* [H][keys rounded up] */
     float *qu, *qv; /* [H][width] */
     float *o;       /* [H][width] */
     float *sum;     /* [H] */
+    float *lanes;   /* [H][16][16]: scores before their lanes are summed */
     float *rbias;   /* [rows] of one head */
+    lam_mask mask;
 } row;
 
 static void carve(row *out, lam_arena *arena, const lam_work *size)
@@ -24,6 +28,7 @@ static void carve(row *out, lam_arena *arena, const lam_work *size)
                  .qv = lam_take_floats(arena, H * width),
                  .o = lam_take_floats(arena, H * width),
                  .sum = lam_take_floats(arena, H),
+                 .lanes = lam_take_floats(arena, H * LAM_VEC * LAM_VEC),
                  .rbias = lam_take_floats(arena, (size_t)lam_ceil(size->r_rows, LAM_VEC))};
 }
 
@@ -40,36 +45,7 @@ size_t lam_attn_row_bytes(const lam_work *largest, int threads)
     return bytes_a_thread(largest) * (size_t)threads;
 }
 
-/* q . x[n] for sixteen rows n from `first` on; rows outside src->part are replaced by its nearest. */
-LAM_INLINE lam_f16v dots(const float *q, const lam_source *src, int first)
-{
-    const float *at[LAM_VEC];
-    lam_f16v sum[LAM_VEC];
-    for (int i = 0; i < LAM_VEC; i++) {
-        int n = first + i;
-        n = n < src->part.lo ? src->part.lo : n >= src->part.hi ? src->part.hi - 1 : n;
-        at[i] = src->base + n * src->step;
-    }
-    LAM_UNROLL
-    for (int i = 0; i < LAM_VEC; i++)
-        sum[i] = lam_splat(0.0f);
-    int c = 0;
-    for (; c + LAM_VEC <= src->K; c += LAM_VEC) {
-        const lam_f16v x = lam_load(q + c);
-        LAM_UNROLL
-        for (int i = 0; i < LAM_VEC; i++)
-            sum[i] = lam_fma(x, lam_load(at[i] + c), sum[i]);
-    }
-    if (c < src->K) {
-        const lam_f16v x = lam_load(q + c);
-        LAM_UNROLL
-        for (int i = 0; i < LAM_VEC; i++)
-            sum[i] = lam_fma(x, lam_load_n(at[i] + c, (size_t)(src->K - c)), sum[i]);
-    }
-    return lam_sums16(sum);
-}
-
-/* One task's share: heads [h0, h1) of stream b. */
+/* One task's share: a query of stream b, and some of its heads. */
 typedef struct share {
     int b, i;
     lam_span heads;
@@ -77,24 +53,71 @@ typedef struct share {
     size_t ld; /* of s */
 } share;
 
-static void score_rows(row *w, const lam_attn *a, const share *x)
+/* Some rows from row n of src on; one outside src->part is replaced by the nearest inside. */
+typedef struct several {
+    const float *at[ROWS];
+} several;
+
+LAM_INLINE several rows_at(const lam_source *src, int n)
 {
-    const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
-    const int to_p = a->r || a->rbias ? lam_attn_pzero(a) - x->i : 0;
-    if (x->seen.lo == x->seen.hi)
-        return;
-    for (int j = lam_floor(x->seen.lo, LAM_VEC); j < x->seen.hi; j += LAM_VEC)
+    const int lo = src->part.lo, hi = src->part.hi - 1;
+    several x;
+    for (int u = 0; u < ROWS; u++)
+        x.at[u] = src->base + (n + u < lo ? lo : n + u > hi ? hi : n + u) * src->step;
+    return x;
+}
+
+/* sum[u] += q * row u, lane by lane, over the K columns from `col` on. */
+LAM_INLINE void dot_rows(lam_f16v sum[ROWS], const float *q, const several *x, size_t col, int K)
+{
+    int c = 0;
+    for (; c + LAM_VEC <= K; c += LAM_VEC) {
+        const lam_f16v y = lam_load(q + c);
+        LAM_UNROLL
+        for (int u = 0; u < ROWS; u++)
+            sum[u] = lam_fma(y, lam_load(x->at[u] + col + c), sum[u]);
+    }
+    if (c < K) {
+        const lam_f16v y = lam_load(q + c);
+        LAM_UNROLL
+        for (int u = 0; u < ROWS; u++)
+            sum[u] = lam_fma(y, lam_load_n(x->at[u] + col + c, (size_t)(K - c)), sum[u]);
+    }
+}
+
+/* The scores of sixteen keys from j on.  Lanes are summed at the end, for sixteen rows at once. */
+static void score_rows(row *w, const lam_attn *a, const share *x, int j)
+{
+    const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
+    const int to_p = a->r ? lam_attn_pzero(a) - x->i : 0;
+    lam_source key = lam_source_head(a, a->k, a->ldk, x->b, 0), pos = {0};
+    key.part = x->seen;
+    if (a->r) {
+        pos = lam_source_pos(a, 0);
+        pos.part = (lam_span){x->seen.lo + to_p, x->seen.hi + to_p};
+    }
+    for (int n = 0; n < LAM_VEC; n += ROWS) {
+        const several k = rows_at(&key, j + n), r = rows_at(a->r ? &pos : &key, j + n + to_p);
         for (int h = x->heads.lo; h < x->heads.hi; h++) {
-            lam_source key = lam_source_head(a, a->k, a->ldk, x->b, h);
-            key.part = x->seen;
-            lam_f16v s = dots(w->qu + (size_t)h * width, &key, j);
-            if (a->r) {
-                lam_source pos = lam_source_pos(a, h);
-                pos.part = (lam_span){x->seen.lo + to_p, x->seen.hi + to_p};
-                s += dots(w->qv + (size_t)h * width, &pos, j + to_p);
-            }
-            lam_store(w->s + (size_t)h * x->ld + j, s);
+            lam_f16v sum[ROWS];
+            LAM_UNROLL
+            for (int u = 0; u < ROWS; u++)
+                sum[u] = lam_splat(0.0f);
+            dot_rows(sum, w->qu + (size_t)h * width, &k, (size_t)h * K, a->K);
+            if (a->r)
+                dot_rows(sum, w->qv + (size_t)h * width, &r, (size_t)h * K, a->K);
+            LAM_UNROLL
+            for (int u = 0; u < ROWS; u++)
+                lam_store(w->lanes + (h * LAM_VEC + n + u) * LAM_VEC, sum[u]);
         }
+    }
+    for (int h = x->heads.lo; h < x->heads.hi; h++) {
+        lam_f16v sum[LAM_VEC];
+        LAM_UNROLL
+        for (int n = 0; n < LAM_VEC; n++)
+            sum[n] = lam_load(w->lanes + (h * LAM_VEC + n) * LAM_VEC);
+        lam_store(w->s + (size_t)h * x->ld + j, lam_sums16(sum));
+    }
 }
 
 static void add_rbias(row *w, const lam_attn *a, const share *x)
@@ -107,44 +130,41 @@ static void add_rbias(row *w, const lam_attn *a, const share *x)
     }
 }
 
-LAM_INLINE lam_f16v load_part(const float *p, size_t n)
+/* o += sum over up to eight keys from j on of p value; n columns, a vector or less. */
+LAM_INLINE void read_vector(float *o, const lam_f16v p[ROWS], const several *x, size_t col,
+                            size_t n)
 {
-    return n == LAM_VEC ? lam_load(p) : lam_load_n(p, n);
+    lam_f16v sum[2] = {lam_splat(0.0f), lam_splat(0.0f)};
+    LAM_UNROLL
+    for (int u = 0; u < ROWS; u++) {
+        const float *at = x->at[u] + col;
+        sum[u % 2] = lam_fma(p[u], n == LAM_VEC ? lam_load(at) : lam_load_n(at, n), sum[u % 2]);
+    }
+    lam_store(o, lam_load(o) + (sum[0] + sum[1]));
 }
 
-/* o += sum over keys [from, to) of p value, four keys in flight. */
-LAM_INLINE void read_values(float *o, const float *p, const lam_source *value, int from, int to)
+static void read_rows(row *w, const lam_attn *a, const share *x, int j)
 {
-    for (int c = 0; c < value->K; c += LAM_VEC) {
-        const size_t n = value->K - c < LAM_VEC ? (size_t)(value->K - c) : LAM_VEC;
-        const float *at = value->base + c;
-        lam_f16v sum[4] = {lam_load(o + c), lam_splat(0.0f), lam_splat(0.0f), lam_splat(0.0f)};
-        int j = from;
-        for (; j + 4 <= to; j += 4) {
-            LAM_UNROLL
-            for (int u = 0; u < 4; u++)
-                sum[u] =
-                    lam_fma(lam_splat(p[j + u]), load_part(at + (j + u) * value->step, n), sum[u]);
-        }
-        for (; j < to; j++)
-            sum[0] = lam_fma(lam_splat(p[j]), load_part(at + j * value->step, n), sum[0]);
-        lam_store(o + c, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
+    lam_source value = lam_source_head(a, a->value, a->ldk, x->b, 0);
+    value.part = x->seen;
+    const several v = rows_at(&value, j);
+    for (int h = x->heads.lo; h < x->heads.hi; h++) {
+        const float *s = w->s + (size_t)h * x->ld;
+        float *o = w->o + (size_t)h * width;
+        lam_f16v p[ROWS];
+        size_t c = 0;
+        LAM_UNROLL
+        for (int u = 0; u < ROWS; u++)
+            p[u] = lam_splat(j + u < x->seen.hi ? s[j + u] : 0.0f);
+        for (; c + LAM_VEC <= K; c += LAM_VEC)
+            read_vector(o + c, p, &v, (size_t)h * K + c, LAM_VEC);
+        if (c < K)
+            read_vector(o + c, p, &v, (size_t)h * K + c, K - c);
     }
 }
 
-static void read_rows(row *w, const lam_attn *a, const share *x)
-{
-    const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
-    for (int j = x->seen.lo; j < x->seen.hi; j += LAM_VEC) {
-        const int end = j + LAM_VEC < x->seen.hi ? j + LAM_VEC : x->seen.hi;
-        for (int h = x->heads.lo; h < x->heads.hi; h++) {
-            const lam_source value = lam_source_head(a, a->value, a->ldk, x->b, h);
-            read_values(w->o + (size_t)h * width, w->s + (size_t)h * x->ld, &value, j, end);
-        }
-    }
-}
-
-static void softmax_row(row *w, const lam_attn *a, const share *x, int h, const lam_mask *m)
+static void softmax_row(row *w, const lam_attn *a, const share *x, int h)
 {
     float *s = w->s + (size_t)h * x->ld, *lse = lam_attn_stat(a, a->lse, x->b, h, x->i);
     if (x->seen.lo == x->seen.hi) {
@@ -152,18 +172,18 @@ static void softmax_row(row *w, const lam_attn *a, const share *x, int h, const 
         w->sum[h] = 1.0f; /* of nothing: o stays zero */
         return;
     }
-    lam_row_fence(s, x->seen);
-    const float top = lam_row_max(s, x->seen);
+    const float top = lam_row_fence(s, x->seen);
     w->sum[h] = lam_row_exp(s, x->seen, top);
     *lse = top + logf(w->sum[h]);
-    if (m->on)
-        lam_row_drop(s, x->seen, m, lam_attn_mask_row(a, x->b, h, x->i));
+    if (w->mask.on)
+        lam_row_drop(s, x->seen, &w->mask, lam_attn_mask_row(a, x->b, h, x->i));
 }
 
-static void query_fwd(row *w, const lam_attn *a, const share *x, const lam_mask *m)
+static void query_fwd(row *w, const lam_attn *a, const share *x)
 {
     const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
     const float scale = (float)a->scale, *u = a->u, *v = a->v;
+    const int seeing = x->seen.lo < x->seen.hi;
     for (int h = x->heads.lo; h < x->heads.hi; h++) {
         const size_t head = (size_t)h * K, at = (size_t)h * width;
         const float *q = lam_attn_head(a, a->q, x->b, h) + (size_t)x->i * a->ldq;
@@ -171,12 +191,14 @@ static void query_fwd(row *w, const lam_attn *a, const share *x, const lam_mask 
         lam_pack_query(w->qv + at, q, v ? v + head : NULL, a->K, scale);
         memset(w->o + at, 0, width * sizeof *w->o);
     }
-    score_rows(w, a, x);
+    for (int j = lam_floor(x->seen.lo, LAM_VEC); seeing && j < x->seen.hi; j += LAM_VEC)
+        score_rows(w, a, x, j);
     if (a->rbias)
         add_rbias(w, a, x);
     for (int h = x->heads.lo; h < x->heads.hi; h++)
-        softmax_row(w, a, x, h, m);
-    read_rows(w, a, x);
+        softmax_row(w, a, x, h);
+    for (int j = x->seen.lo; j < x->seen.hi; j += ROWS)
+        read_rows(w, a, x, j);
     for (int h = x->heads.lo; h < x->heads.hi; h++) {
         float *o = lam_attn_head(a, a->o, x->b, h) + (size_t)x->i * a->ldo;
         for (size_t c = 0; c < K; c++)
@@ -193,13 +215,13 @@ void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a)
      * not depend on its neighbours. */
     const int cuts = (threads + a->B - 1) / a->B, parts = cuts < a->H ? cuts : a->H;
     char *const scratch = lam_cpu_scratch(dev, bytes * (size_t)threads);
-    const lam_mask m = lam_mask_make(&a->drop);
 
 #pragma omp parallel num_threads(threads)
     {
         lam_arena arena = {scratch + bytes * (size_t)omp_get_thread_num(), bytes, 0};
         row w;
         carve(&w, &arena, &size);
+        w.mask = lam_mask_make(&a->drop);
 #pragma omp for schedule(static)
         for (int task = 0; task < a->B * parts; task++) {
             const int part = task % parts;
@@ -207,7 +229,7 @@ void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a)
             x.heads = (lam_span){a->H * part / parts, a->H * (part + 1) / parts};
             for (x.i = 0; x.i < a->queries; x.i++) {
                 x.seen = lam_attn_sees(a, x.i);
-                query_fwd(&w, a, &x, &m);
+                query_fwd(&w, a, &x);
             }
         }
     }

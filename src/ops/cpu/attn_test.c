@@ -1,11 +1,12 @@
 /* attn_test.c -- attention on the CPU: as exact as a plain float loop, on every edge of its tiles.
  *
- * The oracle is ops/ref in double; the yardstick is the plain float loop below, which shares nothing
- * with either.  Gaps between rows hold a guard that must survive.  Scratch is as large as promised
+ * The oracle is ops/ref in double; the yardstick is the plain float loop of tests/support.  What
+ * opcases draws at random is swept here along the edges of tiles, strips, blocks and chunks.  Gaps between rows hold a guard that must survive.  Scratch is as large as promised
  * and not a byte larger, so a sanitizer sees every step outside. */
 #include "core/rng.h"
 #include "ops/cpu/cpu.h"
 #include "ops/ref/ref.h"
+#include "support/naive.h"
 #include "support/suite.h"
 
 #include <float.h>
@@ -154,111 +155,6 @@ static void point(lam_attn *a, const shape *s, void *const *p)
     a->dr = view[DR].p, a->du = view[DU].p, a->dv = view[DV].p, a->drbias = view[DRBIAS].p;
 }
 
-/* --- the yardstick: one float loop, pair by pair ------------------------------------------------ */
-
-static float *at(lam_view view, size_t ld, int b, int row, int col)
-{
-    return (float *)view.p + (size_t)b * view.step + (size_t)row * ld + (size_t)col;
-}
-
-static int position(const lam_attn *a, int i, int j)
-{
-    return a->r_zero + a->r_sign * (j - a->shift - i);
-}
-
-static float plain_score(const lam_attn *a, int b, int h, int i, int j)
-{
-    const float *q = at(a->q, a->ldq, b, i, h * a->K), *k = at(a->k, a->ldk, b, j, h * a->K);
-    const float *u = a->u, *v = a->v, *r = a->r, *rbias = a->rbias;
-    const int row = r || rbias ? position(a, i, j) : 0;
-    float sum = 0.0f;
-    for (int c = 0; c < a->K; c++)
-        sum += (q[c] + (u ? u[h * a->K + c] : 0.0f)) * k[c];
-    for (int c = 0; r && c < a->K; c++)
-        sum += (q[c] + (v ? v[h * a->K + c] : 0.0f)) *
-               r[(size_t)row * a->ldr + (size_t)(h * a->K + c)];
-    return (float)a->scale * (sum + (rbias ? rbias[row * a->H + h] : 0.0f));
-}
-
-static float plain_keep(const lam_attn *a, int b, int h, int i, int j)
-{
-    const size_t row = (size_t)((b * a->H + h) * a->queries + i);
-    const size_t index = row * ((size_t)(a->keys + 7) / 8 * 8) + (size_t)j;
-    const lam_drop *d = &a->drop;
-    if (d->p == 0.0)
-        return 1.0f;
-    return lam_drop_keep(d->seed, d->step, d->site, index, lam_drop_threshold(d->p))
-               ? (float)lam_drop_scale(d->p)
-               : 0.0f;
-}
-
-static void plain_fwd(const lam_attn *a, const shape *s, int b, int h, int i)
-{
-    float *o = at(a->o, a->ldo, b, i, h * a->K), *lse = at(a->lse, (size_t)a->H, b, i, h);
-    float top = -INFINITY, sum = 0.0f;
-    for (int c = 0; c < a->K; c++)
-        o[c] = 0.0f;
-    for (int j = 0; j < a->keys; j++)
-        if (sees(s, i, j))
-            top = fmaxf(top, plain_score(a, b, h, i, j));
-    for (int j = 0; j < a->keys; j++)
-        if (sees(s, i, j)) {
-            const float p = expf(plain_score(a, b, h, i, j) - top);
-            sum += p;
-            for (int c = 0; c < a->K; c++)
-                o[c] += p * plain_keep(a, b, h, i, j) * *at(a->value, a->ldk, b, j, h * a->K + c);
-        }
-    for (int c = 0; c < a->K && sum > 0.0f; c++)
-        o[c] /= sum;
-    *lse = sum > 0.0f ? top + logf(sum) : -INFINITY;
-}
-
-static void plain_pair_bwd(const lam_attn *a, int b, int h, int i, int j, float delta)
-{
-    const int row = a->r || a->rbias ? position(a, i, j) : 0, col = h * a->K;
-    const float *u = a->u, *v = a->v, *r = a->r;
-    float *du = a->du, *dv = a->dv, *dr = a->dr, *drbias = a->drbias;
-    const float p = expf(plain_score(a, b, h, i, j) - *at(a->lse, (size_t)a->H, b, i, h));
-    const float keep = plain_keep(a, b, h, i, j);
-    float dp = 0.0f;
-    for (int c = col; c < col + a->K; c++) {
-        dp += *at(a->d_o, a->ldo, b, i, c) * *at(a->value, a->ldk, b, j, c);
-        *at(a->dvalue, a->ldk, b, j, c) += p * keep * *at(a->d_o, a->ldo, b, i, c);
-    }
-    const float g = (float)a->scale * p * (keep * dp - delta);
-    for (int c = col; c < col + a->K; c++) {
-        const float q = *at(a->q, a->ldq, b, i, c), k = *at(a->k, a->ldk, b, j, c);
-        *at(a->dq, a->ldq, b, i, c) += g * k;
-        *at(a->dk, a->ldk, b, j, c) += g * (q + (u ? u[c] : 0.0f));
-        if (du)
-            du[c] += g * k;
-        if (!r)
-            continue;
-        const size_t n = (size_t)row * a->ldr + (size_t)c;
-        *at(a->dq, a->ldq, b, i, c) += g * r[n];
-        dr[n] += g * (q + (v ? v[c] : 0.0f));
-        if (dv)
-            dv[c] += g * r[n];
-    }
-    if (drbias)
-        drbias[row * a->H + h] += g;
-}
-
-static void plain(const lam_attn *a, const shape *s)
-{
-    for (int b = 0; b < a->B; b++)
-        for (int h = 0; h < a->H; h++)
-            for (int i = 0; i < a->queries; i++) {
-                plain_fwd(a, s, b, h, i);
-                float delta = a->dlse.p ? -*at(a->dlse, (size_t)a->H, b, i, h) : 0.0f;
-                for (int c = h * a->K; c < (h + 1) * a->K; c++)
-                    delta += *at(a->d_o, a->ldo, b, i, c) * *at(a->o, a->ldo, b, i, c);
-                for (int j = 0; j < a->keys; j++)
-                    if (sees(s, i, j))
-                        plain_pair_bwd(a, b, h, i, j, delta);
-            }
-}
-
 /* --- running a case ----------------------------------------------------------------------------- */
 
 static const float guard = 0x1p90f;
@@ -334,17 +230,6 @@ static void run_ref(double **out, const bundle *in, lam_attn a, const shape *s)
     lam_ops_ref.close(dev);
 }
 
-static void clear_outputs(bundle *x, const lam_attn *a, const shape *s)
-{
-    for (int t = DQ; t <= DR; t++)
-        if (!a->kv_add || t == DQ || t == DR) {
-            const layout l = layout_of(a, s, t);
-            for (size_t b = 0; b < l.blocks; b++)
-                for (size_t r = 0; r < l.rows; r++)
-                    memset(x->x[t] + b * l.step + r * l.ld, 0, l.width * sizeof(float));
-        }
-}
-
 /* Errors of one tensor: the largest, and the largest number itself. */
 static double worst(const float *x, const double *want, layout l, double *scale)
 {
@@ -385,7 +270,7 @@ static void check_guards(const float *x, layout l, const char *name, const char 
 /* The plain loop's errors, tensor by tensor.  They are random numbers and small by luck where there
  * is little to sum, so the worst of a few runs counts, whose inputs are off by up to one unit in the
  * last place.  Numbers are of order 1, so four roundings of such a number are always allowed. */
-static void plain_errors(double *error, double *const *want, const shape *s, lam_rng rng)
+static void naive_errors(double *error, double *const *want, const shape *s, lam_rng rng)
 {
     lam_attn a = args_of(s);
     for (int run = 0; run < 3; run++) {
@@ -397,9 +282,9 @@ static void plain_errors(double *error, double *const *want, const shape *s, lam
                 const float side = (float)lam_rng_below(&shake, 3) - 1.0f;
                 x.x[t][n] = nextafterf(x.x[t][n], x.x[t][n] + side);
             }
-        clear_outputs(&x, &a, s);
         point(&a, s, (void *const *)x.x);
-        plain(&a, s);
+        lam_naive_attn_fwd(NULL, &a);
+        lam_naive_attn_bwd(NULL, &a);
         for (int t = O; t < TENSORS; t++) {
             double scale,
                 e = present(s, t) ? worst(x.x[t], want[t], layout_of(&a, s, t), &scale) : 0;
@@ -420,7 +305,7 @@ static void check(const shape *s)
     fill(&got, &a, s, rng);
     run_ref(want, &got, a, s);
     run_cpu(&got, a, s, 1);
-    plain_errors(naive, want, s, rng);
+    naive_errors(naive, want, s, rng);
 
     for (int t = 0; t < TENSORS; t++) {
         const layout l = layout_of(&a, s, t);

@@ -10,6 +10,7 @@
 #ifndef LAM_OPS_CPU_ATTN_TILE_H
 #define LAM_OPS_CPU_ATTN_TILE_H
 
+#include "ops/cpu/attn_warm.h"
 #include "ops/cpu/vecmath.h"
 
 enum { LAM_TILE = 8 }; /* rows of a tile */
@@ -40,6 +41,7 @@ typedef struct lam_tile {
     const float *b;
     size_t ldb, next; /* the distance of B's rows, and of the vectors within a row */
     int depth;
+    lam_warm *warm; /* advanced as tiles go, or NULL */
 } lam_tile;
 
 /* Columns of vectors from `first` on, rows from `row` on; everything after t is a constant. */
@@ -53,6 +55,8 @@ LAM_INLINE void tile_step(const lam_tile *t, size_t row, int first, const int ve
     float *c = t->c + row * ldc + (size_t)first * LAM_VEC;
     lam_f16v sum[LAM_TILE_STEP][LAM_TILE_VECS];
 
+    if (t->warm)
+        lam_warm_step(t->warm);
     LAM_UNROLL
     for (int i = 0; i < LAM_TILE_STEP; i++) {
         LAM_UNROLL
