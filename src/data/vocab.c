@@ -36,6 +36,7 @@ lam_status lam_vocab_append(lam_vocab *v, const char *text, size_t size, int64_t
     const int32_t next = lam_symbols_count(v->symbols);
     LAM_TRY(lam_symbols_add(v->symbols, text, size, &id));
     assert(id == next);
+    (void)next; /* without asserts */
     v->counts[id] = count;
     if (v->kind == LAM_WORDS && size == 5 && memcmp(text, "<eos>", 5) == 0)
         v->eos = id;
