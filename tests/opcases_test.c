@@ -148,6 +148,20 @@ static void xent_that_always_stores(lam_dev *dev, const lam_xent *a)
     lam_ops_naive.xent(dev, &b);
 }
 
+static void pool_of_one_row_less(lam_dev *dev, const lam_pool *a)
+{
+    lam_pool b = *a;
+    b.rows -= a->rows > 1;
+    lam_naive_pool(dev, &b);
+}
+
+static void distance_with_half_the_slope(lam_dev *dev, const lam_distance *a)
+{
+    lam_distance b = *a;
+    b.scale /= 2.0;
+    lam_naive_distance(dev, &b);
+}
+
 static void update_despite_infinity(lam_dev *dev, const lam_update *a)
 {
     float one = 1.0f;
@@ -195,6 +209,8 @@ static const struct broken {
     BREAK(interp_bwd, interp_bwd_that_spoils_an_input),
     BREAK(xent, xent_that_always_stores),
     BREAK(update, update_despite_infinity),
+    BREAK(pool, pool_of_one_row_less),
+    BREAK(distance, distance_with_half_the_slope),
 };
 enum { BROKEN = sizeof broken / sizeof *broken };
 
@@ -226,6 +242,8 @@ START_TEST(a_broken_operation_is_found)
     TAKE(interp_bwd);
     TAKE(xent);
     TAKE(update);
+    TAKE(pool);
+    TAKE(distance);
 #undef TAKE
     ck_assert_msg(lam_opcases_find_failure(&table, broken[_i].family),
                   "mistake %d in %s was not found", _i, broken[_i].family);

@@ -26,10 +26,11 @@ struct lam_session {
 struct lam_snapshot {
     int streams, longest, mem_len, n_layer, d_model;
     int64_t length;
-    int m, prev;
+    int prev;
     lam_open_segment now; /* owns its arrays */
     int n_slots;
     size_t *bytes; /* of each slot */
+    int32_t *rows; /* valid ones of each slot */
     void **slots;  /* host copies */
     lam_dtype *dtypes;
 };

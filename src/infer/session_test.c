@@ -18,9 +18,21 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {"none", 0, 6, 0},    {"xl", 0, 6, 6},      {"xl", 0, 6, 3},      {"xl", 0, 4, 13},
-    {"lamemo", 3, 6, 6},  {"lamemo", 3, 6, 3},  {"lamemo", 3, 4, 13}, {"lamemo", 31, 5, 7},
-    {"lamemo", 32, 5, 7}, {"lamemo", 33, 5, 7}, {"lamemo", 3, 1, 5},
+    {"none", 0, 6, 0},
+    {"xl", 0, 6, 6},
+    {"xl", 0, 6, 3},
+    {"xl", 0, 4, 13},
+    {"lamemo", 3, 6, 6},
+    {"lamemo", 3, 6, 3},
+    {"lamemo", 3, 4, 13},
+    {"lamemo", 31, 5, 7},
+    {"lamemo", 32, 5, 7},
+    {"lamemo", 33, 5, 7},
+    {"lamemo", 3, 1, 5},
+    {"compressive", 0, 4, 4},
+    {"compressive carry thirds", 0, 5, 4},
+    {"compressive carry", 0, 1, 5},
+    {"compressive pad max", 0, 5, 3},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -15,6 +15,7 @@ void lam_snapshot_free(lam_snapshot *p)
         free(p->slots[i]);
     free(p->slots);
     free(p->bytes);
+    free(p->rows);
     free(p->dtypes);
     free(p->now.calls);
     free(p->now.tokens);
@@ -31,18 +32,12 @@ static lam_status allocate(lam_snapshot *p)
 {
     p->slots = calloc((size_t)p->n_slots + 1, sizeof *p->slots);
     p->bytes = calloc((size_t)p->n_slots + 1, sizeof *p->bytes);
+    p->rows = calloc((size_t)p->n_slots + 1, sizeof *p->rows);
     p->dtypes = calloc((size_t)p->n_slots + 1, sizeof *p->dtypes);
     p->now.calls = calloc((size_t)p->longest, sizeof *p->now.calls);
     p->now.tokens = calloc((size_t)p->streams * (size_t)p->longest, sizeof *p->now.tokens);
-    const int ok = p->slots && p->bytes && p->dtypes && p->now.calls && p->now.tokens;
+    const int ok = p->slots && p->bytes && p->rows && p->dtypes && p->now.calls && p->now.tokens;
     return ok ? LAM_OK : no_memory();
-}
-
-/* Bytes of a slot on the device. */
-static size_t slot_bytes(const lam_mem *mem, const lam_slot *slot)
-{
-    return (size_t)mem->B * (size_t)mem->M * (size_t)slot->width *
-           lam_class_size(mem->dev, slot->type);
 }
 
 static void copy_segment(lam_open_segment *to, const lam_open_segment *from, int streams,
@@ -64,14 +59,14 @@ static lam_status take(lam_session *s, lam_snapshot *p)
                         .n_layer = s->model->cfg.n_layer,
                         .d_model = s->model->cfg.d_model,
                         .length = s->length,
-                        .m = mem->m,
                         .prev = mem->prev,
                         .n_slots = mem->n_slots};
     LAM_TRY(allocate(p));
     copy_segment(&p->now, &s->now, s->streams, s->longest);
     for (int i = 0; i < p->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];
-        p->bytes[i] = slot_bytes(mem, slot);
+        p->bytes[i] = lam_slot_bytes(mem, slot);
+        p->rows[i] = slot->n;
         p->dtypes[i] = slot->type == LAM_ACT ? mem->dev->act : mem->dev->wide;
         p->slots[i] = malloc(p->bytes[i] + 1);
         if (!p->slots[i])
@@ -104,7 +99,8 @@ static lam_status fits(const lam_session *s, const lam_snapshot *p)
                p->now.length <= s->longest && p->n_slots == mem->n_slots &&
                p->n_layer == cfg->n_layer && p->d_model == cfg->d_model;
     for (int i = 0; same && i < p->n_slots; i++)
-        same = p->bytes[i] == slot_bytes(mem, &mem->slots[i]) &&
+        same = p->bytes[i] == lam_slot_bytes(mem, &mem->slots[i]) && p->rows[i] >= 0 &&
+               p->rows[i] <= mem->slots[i].cap &&
                p->dtypes[i] == (mem->slots[i].type == LAM_ACT ? mem->dev->act : mem->dev->wide);
     return same ? LAM_OK
                 : lam_fail(LAM_ERR_ARG,
@@ -129,11 +125,17 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
     lam_mem *mem = lam_stack_mem(s->stack);
     LAM_TRY(fits(s, p));
     LAM_TRY(known_tokens(s, p));
-    for (int i = 0; i < p->n_slots; i++)
+    for (int i = 0; i < p->n_slots; i++) {
         mem->dev->ops->upload(mem->dev, mem->slots[i].rows, p->slots[i], p->bytes[i]);
+        mem->slots[i].n = p->rows[i];
+    }
     LAM_TRY(mem->dev->ops->sync(mem->dev));
-    mem->m = p->m;
     mem->prev = p->prev;
+    const lam_status status = lam_mem_settle(mem, "snapshot");
+    if (status != LAM_OK) {
+        lam_session_reset(s);
+        return status;
+    }
     s->length = p->length;
     s->now.length = p->now.length;
     s->now.done = s->now.n_calls = 0;
@@ -149,28 +151,31 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
     return LAM_OK;
 }
 
+static const char FORMAT[] = "lamemo snapshot 2";
+
 /* The numbers of a snapshot, in file order. */
-enum { NUMBERS = 10 };
+enum { NUMBERS = 9 };
 
 static void to_numbers(const lam_snapshot *p, int64_t v[NUMBERS])
 {
-    const int64_t numbers[NUMBERS] = {p->streams,    p->longest,    p->mem_len, p->n_layer,
-                                      p->d_model,    p->length,     p->m,       p->prev,
-                                      p->now.length, p->now.n_calls};
+    const int64_t numbers[NUMBERS] = {p->streams, p->longest,    p->mem_len,
+                                      p->n_layer, p->d_model,    p->length,
+                                      p->prev,    p->now.length, p->now.n_calls};
     memcpy(v, numbers, sizeof numbers);
 }
 
 static lam_status write_all(lam_st_writer *w, const lam_snapshot *p)
 {
     const lam_shape numbers = {1, {NUMBERS}}, calls = {1, {p->longest}};
-    const lam_shape tokens = {2, {p->streams, p->longest}};
+    const lam_shape tokens = {2, {p->streams, p->longest}}, rows = {1, {p->n_slots}};
     int64_t v[NUMBERS];
     char name[32];
     to_numbers(p, v);
-    LAM_TRY(lam_st_writer_meta(w, "format", "lamemo snapshot 1"));
+    LAM_TRY(lam_st_writer_meta(w, "format", FORMAT));
     LAM_TRY(lam_st_writer_add(w, "numbers", LAM_I64, &numbers));
     LAM_TRY(lam_st_writer_add(w, "calls", LAM_I32, &calls));
     LAM_TRY(lam_st_writer_add(w, "tokens", LAM_I32, &tokens));
+    LAM_TRY(lam_st_writer_add(w, "rows", LAM_I32, &rows));
     for (int i = 0; i < p->n_slots; i++) {
         const int64_t n = (int64_t)(p->bytes[i] / lam_dtype_size(p->dtypes[i]));
         snprintf(name, sizeof name, "slot.%d", i);
@@ -181,6 +186,7 @@ static lam_status write_all(lam_st_writer *w, const lam_snapshot *p)
     LAM_TRY(lam_st_writer_data(w, p->now.calls, (size_t)p->longest * sizeof *p->now.calls));
     LAM_TRY(lam_st_writer_data(w, p->now.tokens,
                                (size_t)p->streams * (size_t)p->longest * sizeof(int32_t)));
+    LAM_TRY(lam_st_writer_data(w, p->rows, (size_t)p->n_slots * sizeof *p->rows));
     for (int i = 0; i < p->n_slots; i++)
         LAM_TRY(lam_st_writer_data(w, p->slots[i], p->bytes[i]));
     return LAM_OK;
@@ -200,9 +206,9 @@ lam_status lam_snapshot_save(const lam_snapshot *p, const char *path)
 /* Every number from a file may be wrong. */
 static lam_status from_numbers(lam_snapshot *p, const int64_t v[NUMBERS], const char *path)
 {
-    const int64_t most[NUMBERS] = {1 << 20,       LAM_MAX_LEN, LAM_MAX_LEN, LAM_MAX_LAYERS,
-                                   LAM_MAX_WIDTH, INT64_MAX,   LAM_MAX_LEN, LAM_MAX_LEN,
-                                   LAM_MAX_LEN,   LAM_MAX_LEN};
+    const int64_t most[NUMBERS] = {1 << 20,        LAM_MAX_LEN,   LAM_MAX_LEN,
+                                   LAM_MAX_LAYERS, LAM_MAX_WIDTH, INT64_MAX,
+                                   LAM_MAX_LEN,    LAM_MAX_LEN,   LAM_MAX_LEN};
     for (int i = 0; i < NUMBERS; i++)
         if (v[i] < 0 || v[i] > most[i])
             return lam_fail(LAM_ERR_FORMAT, "%s: number %d of the snapshot is out of range", path,
@@ -213,12 +219,11 @@ static lam_status from_numbers(lam_snapshot *p, const int64_t v[NUMBERS], const 
     p->n_layer = (int)v[3];
     p->d_model = (int)v[4];
     p->length = v[5];
-    p->m = (int)v[6];
-    p->prev = (int)v[7];
-    p->now.length = (int)v[8];
-    p->now.n_calls = (int)v[9];
-    if (p->streams < 1 || p->now.length < 1 || p->now.length > p->longest || p->m > p->mem_len ||
-        p->now.n_calls > p->longest || (p->m > 0 && p->prev < 1))
+    p->prev = (int)v[6];
+    p->now.length = (int)v[7];
+    p->now.n_calls = (int)v[8];
+    if (p->streams < 1 || p->now.length < 1 || p->now.length > p->longest ||
+        p->now.n_calls > p->longest)
         return lam_fail(LAM_ERR_FORMAT, "%s: the snapshot's sizes contradict each other", path);
     return LAM_OK;
 }
@@ -227,17 +232,18 @@ static lam_status read_all(lam_snapshot *p, const lam_safetensors *st, const cha
 {
     int64_t v[NUMBERS];
     const char *format = lam_st_meta(st, "format");
-    if (!format || strcmp(format, "lamemo snapshot 1") != 0)
+    if (!format || strcmp(format, FORMAT) != 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: not a lamemo snapshot", path);
     LAM_TRY(lam_st_read(st, "numbers", v, LAM_I64, NUMBERS));
     LAM_TRY(from_numbers(p, v, path));
-    p->n_slots = lam_st_count(st) - 3;
+    p->n_slots = lam_st_count(st) - 4; /* the rest are slots */
     if (p->n_slots < 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensors of the snapshot are missing", path);
     LAM_TRY(allocate(p));
     LAM_TRY(lam_st_read(st, "calls", p->now.calls, LAM_I32, (size_t)p->longest));
     LAM_TRY(
         lam_st_read(st, "tokens", p->now.tokens, LAM_I32, (size_t)p->streams * (size_t)p->longest));
+    LAM_TRY(lam_st_read(st, "rows", p->rows, LAM_I32, (size_t)p->n_slots));
     for (int i = 0; i < p->now.n_calls; i++) {
         if (p->now.calls[i] < 1 || p->now.calls[i] > p->now.length - p->now.done)
             return lam_fail(LAM_ERR_FORMAT, "%s: piece %d of the segment does not fit", path, i);

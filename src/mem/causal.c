@@ -58,7 +58,7 @@ static lam_attn causal_attn(const lam_segment *s, int layer)
     a.queries = s->n;
     a.keys = at + s->n;
     a.shift = at;
-    a.reach = s->cfg->same_length ? s->M : 0; /* every query sees exactly M keys */
+    a.reach = s->cfg->same_length ? s->M : 0; /* every query sees equally many keys */
     a.q = lam_qkv_view(s, rows->qkv, LAM_Q, at);
     a.k = lam_qkv_view(s, rows->qkv, LAM_K, 0);
     a.value = lam_qkv_view(s, rows->qkv, LAM_V, 0);
@@ -133,4 +133,15 @@ void lam_project_bwd(const lam_segment *s, int layer, int q_from)
     const int all_from = q_from > s->dx_from ? q_from : s->dx_from;
     project_bwd_x(s, layer, LAM_Q, all_from, s->T);
     project_bwd_x(s, layer, LAM_K, s->dx_from, q_from);
+}
+
+void lam_causal_attend_fwd(const lam_segment *s, int layer)
+{
+    lam_causal_fwd(s, layer, 0);
+}
+
+void lam_causal_attend_bwd(const lam_segment *s, int layer)
+{
+    lam_causal_bwd(s, layer);
+    lam_project_bwd(s, layer, s->ctx);
 }

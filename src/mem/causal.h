@@ -14,6 +14,10 @@ void lam_causal_bwd(const lam_segment *s, int layer);
 /* The gradient of the projections, once dqkv is complete; dq is valid from row q_from on. */
 void lam_project_bwd(const lam_segment *s, int layer, int q_from);
 
+/* Both together: the hooks of a mechanism whose remembered rows are constant keys, no more. */
+void lam_causal_attend_fwd(const lam_segment *s, int layer);
+void lam_causal_attend_bwd(const lam_segment *s, int layer);
+
 /* q, k and v of `row` in a [B][T][3HK] buffer. */
 typedef enum lam_third { LAM_Q, LAM_K, LAM_V } lam_third;
 lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row);

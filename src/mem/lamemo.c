@@ -14,12 +14,18 @@
 static int slots(const lam_config *cfg, int full, lam_slot *out)
 {
     int n = 0;
-    out[n++] = (lam_slot){.source = LAM_FROM_X, .layer = 0};
+    out[n++] = (lam_slot){.name = "x", .source = LAM_FROM_X, .layer = 0, .front = 1};
     for (int l = 0; l < cfg->n_layer - (full ? 0 : 1); l++) {
-        out[n++] = (lam_slot){.source = LAM_FROM_C, .layer = l};
-        out[n++] = (lam_slot){.source = LAM_FROM_LSE, .layer = l};
+        out[n++] = (lam_slot){.name = "c", .source = LAM_FROM_C, .layer = l};
+        out[n++] = (lam_slot){.name = "lse", .source = LAM_FROM_LSE, .layer = l};
     }
     return n;
+}
+
+static lam_status check(const lam_config *cfg, int N, int M)
+{
+    (void)cfg, (void)N;
+    return M > 0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "memory lamemo needs a memory length above 0");
 }
 
 static int leads(const lam_config *cfg, int layer)
@@ -141,4 +147,11 @@ static void attend_bwd(const lam_segment *s, int layer)
     lam_project_bwd(s, layer, ahead ? 0 : s->ctx);
 }
 
-const lam_mem_ops lam_mem_lamemo = {"lamemo", slots, leads, attend_fwd, attend_bwd};
+const lam_mem_ops lam_mem_lamemo = {
+    .name = "lamemo",
+    .slots = slots,
+    .attend_fwd = attend_fwd,
+    .attend_bwd = attend_bwd,
+    .check = check,
+    .leads = leads,
+};

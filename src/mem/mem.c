@@ -3,16 +3,35 @@
 
 #include <string.h>
 
-extern const lam_mem_ops lam_mem_none, lam_mem_xl, lam_mem_lamemo;
+extern const lam_mem_ops lam_mem_none, lam_mem_xl, lam_mem_compressive, lam_mem_lamemo;
 
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name)
 {
-    static const lam_mem_ops *const all[] = {&lam_mem_none, &lam_mem_xl, &lam_mem_lamemo};
+    static const lam_mem_ops *const all[] = {&lam_mem_none, &lam_mem_xl, &lam_mem_compressive,
+                                             &lam_mem_lamemo};
     *out = NULL;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(name, all[i]->name) == 0)
             *out = all[i];
-    return *out ? LAM_OK : lam_fail(LAM_ERR_ARG, "memory %s: there are none, xl and lamemo", name);
+    return *out ? LAM_OK
+                : lam_fail(LAM_ERR_ARG, "memory %s: there are none, xl, compressive and lamemo",
+                           name);
+}
+
+int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer)
+{
+    return ops->leads && ops->leads(cfg, layer);
+}
+
+size_t lam_mem_max_slots(const lam_config *cfg)
+{
+    return LAM_LAYER_SLOTS * (size_t)cfg->n_layer + 1;
+}
+
+size_t lam_slot_bytes(const lam_mem *mem, const lam_slot *slot)
+{
+    return (size_t)mem->B * (size_t)slot->cap * (size_t)slot->width *
+           lam_class_size(mem->dev, slot->type);
 }
 
 void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *arena)
@@ -21,13 +40,34 @@ void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *ar
     mem->n_slots = mem->ops->slots(cfg, full, mem->slots);
     for (int i = 0; i < mem->n_slots; i++) {
         lam_slot *slot = &mem->slots[i];
+        slot->cap = slot->cap > 0 ? slot->cap : mem->M;
         slot->type = slot->source == LAM_FROM_LSE ? LAM_WIDE : LAM_ACT;
         slot->width = slot->source == LAM_FROM_X   ? dims.D
                       : slot->source == LAM_FROM_C ? dims.HK
                                                    : cfg->n_head;
-        slot->rows = lam_arena_take(arena, (size_t)mem->B * (size_t)mem->M * (size_t)slot->width *
-                                               lam_class_size(mem->dev, slot->type));
+        slot->n = 0;
+        slot->rows = lam_arena_take(arena, lam_slot_bytes(mem, slot));
     }
+}
+
+void *lam_mem_take(const lam_segment *s, lam_arena *arena, lam_class type, size_t count)
+{
+    return lam_arena_take(arena, count * lam_class_size(s->dev, type));
+}
+
+void lam_mem_reset(lam_mem *mem)
+{
+    mem->m = mem->prev = 0;
+    for (int i = 0; i < mem->n_slots; i++)
+        mem->slots[i].n = 0;
+}
+
+int lam_mem_context(const lam_mem *mem)
+{
+    int rows = 0;
+    for (int i = 0; i < mem->n_slots; i++)
+        rows += mem->slots[i].front && mem->slots[i].layer == 0 ? mem->slots[i].n : 0;
+    return rows;
 }
 
 static void *source_rows(const lam_segment *s, const lam_slot *slot)
@@ -41,33 +81,61 @@ static void *source_rows(const lam_segment *s, const lam_slot *slot)
 void lam_mem_load(const lam_segment *s)
 {
     const lam_mem *mem = s->mem;
-    for (int i = 0; i < mem->n_slots && mem->m > 0; i++) {
+    for (int i = 0, at = 0; i < mem->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];
         const size_t width = (size_t)slot->width;
-        if (slot->source != LAM_FROM_X)
+        at = i > 0 && slot[-1].layer == slot->layer ? at : 0;
+        if (!slot->front || slot->n == 0)
             continue;
+        void *to = lam_at(s->dev, slot->type, source_rows(s, slot), (size_t)at * width);
         s->dev->ops->copy(s->dev, &(lam_copy){.blocks = mem->B,
-                                              .count = (size_t)mem->m * width,
+                                              .count = (size_t)slot->n * width,
                                               .type = slot->type,
-                                              .in = {slot->rows, (size_t)mem->M * width},
-                                              .out = {source_rows(s, slot), (size_t)s->T * width}});
+                                              .in = {slot->rows, (size_t)slot->cap * width},
+                                              .out = {to, (size_t)s->T * width}});
+        at += slot->n;
     }
 }
 
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done)
 {
-    const int have = s->ctx + done, keep = have < mem->M ? have : mem->M;
+    const int have = s->ctx + done, most = mem->m + done, keep = most < mem->M ? most : mem->M;
+    if (mem->ops->commit)
+        mem->ops->commit(mem, s, done);
     for (int i = 0; i < mem->n_slots; i++) {
-        const lam_slot *slot = &mem->slots[i];
+        lam_slot *slot = &mem->slots[i];
         const size_t width = (size_t)slot->width;
+        if (slot->own)
+            continue;
         void *from =
             lam_at(s->dev, slot->type, source_rows(s, slot), (size_t)(have - keep) * width);
         s->dev->ops->copy(s->dev, &(lam_copy){.blocks = mem->B,
                                               .count = (size_t)keep * width,
                                               .type = slot->type,
                                               .in = {from, (size_t)s->T * width},
-                                              .out = {slot->rows, (size_t)mem->M * width}});
+                                              .out = {slot->rows, (size_t)slot->cap * width}});
+        slot->n = keep;
     }
     mem->m = keep;
     mem->prev = done;
+}
+
+/* Layers and the slots that keep the newest rows go in step. */
+lam_status lam_mem_settle(lam_mem *mem, const char *label)
+{
+    mem->m = 0;
+    for (int i = 0; i < mem->n_slots; i++)
+        mem->m = mem->slots[i].own ? mem->m : mem->slots[i].n;
+    for (int i = 0; i < mem->n_slots; i++) {
+        const lam_slot *slot = &mem->slots[i], *like = mem->slots;
+        while (strcmp(like->name, slot->name) != 0)
+            like++;
+        if (slot->n != (slot->own ? like->n : mem->m))
+            return lam_fail(LAM_ERR_FORMAT, "%s: %d rows of %s in layer %d, others have %d", label,
+                            slot->n, slot->name, slot->layer, slot->own ? like->n : mem->m);
+    }
+    if (mem->m > 0 && mem->prev < 1)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %d remembered rows of a segment of %d tokens", label,
+                        mem->m, mem->prev);
+    return LAM_OK;
 }

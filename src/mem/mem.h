@@ -2,12 +2,15 @@
  *
  * Every model in the paper runs the same block (Eq. 3) and differs in what a row reads and in what a finished
  * segment leaves behind.  A mechanism is
- *   slots   what survives a segment, each a copy of the newest M rows of some buffer of the segment;
+ *   slots   what survives a segment: copies of the newest M rows of some buffer of the segment, or rows
+ *           that the mechanism makes of those that had to go;
  *   attend  what context C each row reads: C-> (Eq. 2), C<- (Eq. 9), C<-> (Eq. 10).
- * attend reads the state and never changes it; lam_mem_commit alone writes it, after backward, so a segment
- * evaluated twice gives the same answer twice.  Wo, residual, LayerNorm and FFN are in model/block.c.
+ * A mechanism may have parameters, buffers and an auxiliary loss of its own; all of that is optional, and
+ * nobody outside src/mem knows which one has what.  attend reads the state and never changes it;
+ * lam_mem_commit alone writes it, after backward, so a segment evaluated twice gives the same
+ * answer twice.  Wo, residual, LayerNorm and FFN are in model/block.c.
  *
- * A segment has T rows per stream: `ctx` memory rows, then the current ones.  In LaMemo the memory
+ * A segment has T rows per stream: `ctx` remembered rows, then the current ones.  In LaMemo the memory
  * rows climb the layers with the current ones ("lead" rows); elsewhere they are constants that only
  * serve as keys.  Current rows may arrive in several calls (decoding): `first` of them are done,
  * `n` are being computed now; lead rows are computed with the first call. */
@@ -24,6 +27,11 @@
 typedef struct lam_mem lam_mem;
 typedef struct lam_segment lam_segment;
 
+enum {
+    LAM_OWN_BUFFERS = 16, /* that a mechanism may have, per layer and for all layers together */
+    LAM_LAYER_SLOTS = 3   /* slots of a layer, at most; the last layer's output may have one more */
+};
+
 /* Buffers of one layer, for all B streams.  [B][T][..] have T rows per stream. */
 typedef struct lam_layer_rows {
     void *x;   /* ACT [B][T][D]: input of the layer; ctx rows first */
@@ -32,6 +40,7 @@ typedef struct lam_layer_rows {
     void *c;   /* ACT [B][T][HK]: contexts, before W_o */
     void *lse; /* WIDE [B][T][H]: log s of each context */
     void *c_new, *lse_new, *alpha; /* look-ahead: ACT [B][M][HK], WIDE [B][M][H] twice */
+    void *own[LAM_OWN_BUFFERS];    /* the mechanism's, as its layout made them */
 } lam_layer_rows;
 
 struct lam_segment {
@@ -43,11 +52,13 @@ struct lam_segment {
     lam_positions *pos;
     const lam_mem *mem;
     lam_layer_rows *layer; /* [L + 1]: the last one has only x, the output rows */
-    int B, M, N;           /* streams and capacities */
+    int B, M, N;           /* streams and capacities: remembered rows in front, current rows */
     int T;                 /* rows per stream of this segment: ctx + its planned length */
     int ctx, first, n;
     int full;      /* compute the last layer's lead rows and state too: verify, analyze */
+    int train;     /* there will be a backward */
     lam_drop drop; /* seed and step of this segment; p is set where it is used */
+    void *own[LAM_OWN_BUFFERS]; /* buffers of the mechanism that layers use in turn */
 
     /* Backward: gradient of layer.xn rows from dx_from on is added to dxn. */
     void *dqkv; /* ACT [B][T][3HK] */
@@ -55,27 +66,51 @@ struct lam_segment {
     void *dxn;  /* ACT [B][T][D] */
     int dx_from;
     void *dlse_new, *dc_new; /* like lse_new, c_new */
+    /* A mechanism with an auxiliary loss of its own adds the gradient of grad_scale times it, and writes it
+     * here, in nats and in as many parts as it likes: the loss is their sum. */
+    void *aux; /* WIDE [L][B][N][H], zero before backward; NULL where there is no such loss */
+    double grad_scale;
 };
 
 typedef enum lam_slot_source { LAM_FROM_X, LAM_FROM_C, LAM_FROM_LSE } lam_slot_source;
 
-/* One piece of state: the newest rows of a layer's buffer, [B][M][width]. */
+/* One piece of state, [B][cap][width]. */
 typedef struct lam_slot {
-    lam_slot_source source;
+    const char *name;       /* with the layer, its name in files */
+    lam_slot_source source; /* rows of which buffer of the layer, or like those */
     int layer;
+    int front; /* they are put in front of the layer's rows, slot after slot (FROM_X) */
+    int own;   /* written by the mechanism's commit; otherwise the newest M rows are kept */
+    int cap;   /* rows per stream there is room for; 0 becomes M */
+    /* Set by lam_mem_layout: */
     lam_class type;
-    int width;  /* stored */
-    void *rows; /* m of them are valid, oldest first */
+    int width; /* stored */
+    void *rows;
+    int n; /* of them are valid, oldest first */
 } lam_slot;
 
 typedef struct lam_mem_ops {
     const char *name;
-    /* Fills slots (room for 2L + 1) and returns how many; `full` asks for state nobody reads too. */
+    /* Fills slots (room for lam_mem_max_slots) and returns how many; `full` asks for state nobody reads
+     * too. */
     int (*slots)(const lam_config *cfg, int full, lam_slot *out);
-    /* Do memory rows climb through `layer`?  Then the block computes them as well. */
-    int (*leads)(const lam_config *cfg, int layer);
     void (*attend_fwd)(const lam_segment *s, int layer);
     void (*attend_bwd)(const lam_segment *s, int layer);
+
+    /* What follows may be NULL. */
+
+    /* Refuses segments of N tokens with M remembered rows. */
+    lam_status (*check)(const lam_config *cfg, int N, int M);
+    /* Do memory rows climb through `layer`?  Then the block computes them as well. */
+    int (*leads)(const lam_config *cfg, int layer);
+    /* Remembered rows in front beyond the newest M. */
+    int (*beyond)(const lam_config *cfg);
+    /* Declares parameters of `layer`, whose numbers go to ids (room for LAM_OWN_PARAMS). */
+    void (*declare)(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
+    /* Carves its buffers: s->own, layer[..].own and, when training, s->aux. */
+    void (*layout)(lam_segment *s, lam_arena *arena);
+    /* Writes its own slots, before the newest rows of the others are copied. */
+    void (*commit)(lam_mem *mem, const lam_segment *s, int done);
 } lam_mem_ops;
 
 /* State of B streams. */
@@ -83,20 +118,33 @@ struct lam_mem {
     const lam_mem_ops *ops;
     lam_dev *dev;
     int B, M;
-    int m;    /* valid rows per stream */
+    int m;    /* newest rows that are kept, per stream */
     int prev; /* length of the previous segment: the keys that look-ahead has not seen */
     int n_slots;
-    lam_slot *slots; /* [2L + 1], owned by the caller */
+    lam_slot *slots; /* [lam_mem_max_slots], owned by the caller */
 };
 
 /* The mechanism called `name`; LAM_ERR_ARG lists them. */
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name);
 
+int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer);
+size_t lam_mem_max_slots(const lam_config *cfg);
 /* Carves the state's buffers.  mem->ops, dev, B, M, slots are set. */
 void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *arena);
-/* Puts the remembered layer inputs in front of the segment's rows. */
+/* Bytes of a slot, all of its rows. */
+size_t lam_slot_bytes(const lam_mem *mem, const lam_slot *slot);
+/* Room for `count` elements: what layout hooks are made of. */
+void *lam_mem_take(const lam_segment *s, lam_arena *arena, lam_class type, size_t count);
+
+/* Forgets everything. */
+void lam_mem_reset(lam_mem *mem);
+/* Remembered rows that the next segment will have in front. */
+int lam_mem_context(const lam_mem *mem);
+/* Puts them there. */
 void lam_mem_load(const lam_segment *s);
-/* Keeps the newest M rows of ctx + done current rows. */
+/* Keeps the newest M rows of what is remembered and `done` current rows. */
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done);
+/* After files filled prev and the slots: m is what they say; LAM_ERR_FORMAT where they disagree. */
+lam_status lam_mem_settle(lam_mem *mem, const char *label);
 
 #endif

@@ -9,21 +9,9 @@ static int slots(const lam_config *cfg, int full, lam_slot *out)
     return 0;
 }
 
-static int leads(const lam_config *cfg, int layer)
-{
-    (void)cfg, (void)layer;
-    return 0;
-}
-
-static void attend_fwd(const lam_segment *s, int layer)
-{
-    lam_causal_fwd(s, layer, 0);
-}
-
-static void attend_bwd(const lam_segment *s, int layer)
-{
-    lam_causal_bwd(s, layer);
-    lam_project_bwd(s, layer, s->ctx);
-}
-
-const lam_mem_ops lam_mem_none = {"none", slots, leads, attend_fwd, attend_bwd};
+const lam_mem_ops lam_mem_none = {
+    .name = "none",
+    .slots = slots,
+    .attend_fwd = lam_causal_attend_fwd,
+    .attend_bwd = lam_causal_attend_bwd,
+};

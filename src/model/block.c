@@ -14,7 +14,7 @@
 int lam_block_from(const lam_stack *st, int layer)
 {
     const lam_segment *s = &st->seg;
-    const int leads = s->first == 0 && st->model->mem->leads(&st->model->cfg, layer);
+    const int leads = s->first == 0 && lam_mem_leads(st->model->mem, &st->model->cfg, layer);
     return leads ? 0 : s->ctx + s->first;
 }
 
@@ -190,7 +190,7 @@ static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
 {
     lam_segment *s = &st->seg;
     const int pre = st->model->cfg.pre_lnorm;
-    const int climbs = layer > 0 && st->model->mem->leads(&st->model->cfg, layer - 1);
+    const int climbs = layer > 0 && lam_mem_leads(st->model->mem, &st->model->cfg, layer - 1);
 
     lam_linear_bwd_w(&w->out, lam_grad(w->p, w->ids->o_net), packed(st->wide1, w->rows, w->D),
                      w->c);

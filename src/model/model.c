@@ -19,6 +19,8 @@ lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *d
     lam_embed_declare(&model->embed, &model->params, cfg, dev);
     for (int l = 0; l < cfg->n_layer; l++) {
         lam_layer_declare(&model->layer[l], &model->params, cfg, dev, l);
+        if (model->mem->declare)
+            model->mem->declare(model->layer[l].own, &model->params, cfg, dev, l);
         model->pos.r_net[l] = model->layer[l].r_net;
     }
     lam_head_declare(&model->head, &model->embed, &model->params, cfg, dev);

@@ -29,13 +29,21 @@ START_TEST(published_models_have_their_number_of_parameters)
         int attn_type;
         size_t count;
     } rows[] = {
-        {"wt103-base", "none", 0, 151106305},    {"wt103-base", "xl", 0, 151106305},
-        {"wt103-adaptive", "xl", 0, 151107538},  {"wt103-base", "lamemo", 3, 151106715},
-        {"wt103-base", "lamemo", 33, 151106715}, {"wt103-adaptive", "lamemo", 3, 151107948},
-        {"wt103-base", "lamemo", 31, 151106305}, {"wt103-base", "lamemo", 32, 151107125},
-        {"enwik8-base", "xl", 0, 41055436},      {"enwik8-base", "lamemo", 3, 41055948},
-        {"enwik8-base", "lamemo", 32, 41056460}, {"text8-base", "xl", 0, 40964635},
+        {"wt103-base", "none", 0, 151106305},
+        {"wt103-base", "xl", 0, 151106305},
+        {"wt103-adaptive", "xl", 0, 151107538},
+        {"wt103-base", "lamemo", 3, 151106715},
+        {"wt103-base", "lamemo", 33, 151106715},
+        {"wt103-adaptive", "lamemo", 3, 151107948},
+        {"wt103-base", "lamemo", 31, 151106305},
+        {"wt103-base", "lamemo", 32, 151107125},
+        {"enwik8-base", "xl", 0, 41055436},
+        {"enwik8-base", "lamemo", 3, 41055948},
+        {"enwik8-base", "lamemo", 32, 41056460},
+        {"text8-base", "xl", 0, 40964635},
         {"text8-base", "lamemo", 3, 40965147},
+        {"wt103-base", "compressive", 0, 161871265},
+        {"wt103-adaptive", "compressive", 0, 161872498},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int pad = 1; pad <= 16; pad += 15)

@@ -17,7 +17,7 @@ static void *wide(lam_stack *st, lam_arena *arena, size_t n)
 static void layout_block(lam_stack *st, lam_arena *arena, lam_block_acts *a)
 {
     const lam_dims d = st->model->dims;
-    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
     const int pre = st->model->cfg.pre_lnorm;
     a->sum1 = act(st, arena, rows, d.D);
     a->mean1 = wide(st, arena, rows);
@@ -35,8 +35,8 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
 {
     const lam_dims d = st->model->dims;
     const lam_config *cfg = &st->model->cfg;
-    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
-    const size_t slots = (size_t)st->opt.B * (size_t)st->opt.M, H = (size_t)cfg->n_head;
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
+    const size_t slots = (size_t)st->opt.B * (size_t)st->seg.M, H = (size_t)cfg->n_head;
     lam_layer_rows *r = &st->rows[layer];
 
     r->x = act(st, arena, rows, d.D);
@@ -55,8 +55,8 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
 static void layout_backward(lam_stack *st, lam_arena *arena)
 {
     const lam_dims d = st->model->dims;
-    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
-    const size_t slots = (size_t)st->opt.B * (size_t)st->opt.M;
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
+    const size_t slots = (size_t)st->opt.B * (size_t)st->seg.M;
     lam_segment *s = &st->seg;
     s->dqkv = act(st, arena, rows, 3 * d.HK);
     s->dc = act(st, arena, rows, d.HK);
@@ -74,7 +74,7 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
 {
     const lam_config *cfg = &st->model->cfg;
     const lam_dims d = st->model->dims;
-    const size_t rows = (size_t)st->opt.B * (size_t)(st->opt.M + st->opt.N);
+    const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
     const size_t now = (size_t)st->opt.B * (size_t)st->opt.N;
     const int L = cfg->n_layer;
 
@@ -100,4 +100,6 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
     st->nll = wide(st, arena, now);
     if (st->opt.train)
         layout_backward(st, arena);
+    if (st->model->mem->layout)
+        st->model->mem->layout(&st->seg, arena);
 }

@@ -15,28 +15,34 @@ static int max_of(int a, int b)
 static lam_work largest(const lam_stack *st)
 {
     const lam_model *m = st->model;
-    const int T = st->opt.M + st->opt.N;
+    const int T = st->seg.M + st->opt.N;
     return (lam_work){.B = st->opt.B,
                       .H = m->cfg.n_head,
                       .K = m->dims.K,
-                      .queries = max_of(st->opt.N, st->pos.ahead_rows > 0 ? st->opt.M : 0),
+                      .queries = max_of(st->opt.N, st->pos.ahead_rows > 0 ? st->seg.M : 0),
                       .keys = T,
                       .r_rows = max_of(st->pos.past_rows, st->pos.ahead_rows),
                       .rows = st->opt.B * T,
                       .width = max_of(max_of(m->dims.D, m->dims.F), m->cfg.n_token + 64)};
 }
 
+/* Remembered rows in front of a segment, at most. */
+static int front_rows(const lam_model *model, int M)
+{
+    return M + (model->mem->beyond ? model->mem->beyond(&model->cfg) : 0);
+}
+
 /* Host-side arrays and the pointers between the parts; no device memory yet. */
 static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options *opt)
 {
     const size_t L = (size_t)model->cfg.n_layer;
-    const int rows = opt->B * opt->N;
+    const int rows = opt->B * opt->N, front = front_rows(model, opt->M);
     st->model = model;
     st->opt = *opt;
     st->dev = opt->dev ? opt->dev : model->dev;
     st->rows = calloc(L + 1, sizeof *st->rows);
     st->acts = calloc(L, sizeof *st->acts);
-    st->slots = calloc(2 * L + 1, sizeof *st->slots);
+    st->slots = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->slots);
     st->r = calloc(2 * L, sizeof *st->r);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
     if (!st->rows || !st->acts || !st->slots || !st->r || !host) {
@@ -50,7 +56,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                               .params = &model->params,
                               .ids = &model->pos,
                               .dims = model->dims,
-                              .M = opt->M,
+                              .M = front,
                               .N = opt->N,
                               .r_past = st->r,
                               .r_ahead = st->r + L};
@@ -76,9 +82,10 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                             .mem = &st->mem,
                             .layer = st->rows,
                             .B = opt->B,
-                            .M = opt->M,
+                            .M = front,
                             .N = opt->N,
-                            .full = opt->full};
+                            .full = opt->full,
+                            .train = opt->train};
     return LAM_OK;
 }
 
@@ -128,12 +135,12 @@ static lam_status check_options(const lam_model *model, const lam_stack_options 
     if (opt->B < 1 || opt->N < 1 || opt->M < 0)
         return lam_fail(LAM_ERR_ARG, "stack: batch %d, length %d, memory %d: too small", opt->B,
                         opt->N, opt->M);
-    const double rows = (double)opt->B * ((double)opt->M + opt->N);
-    if (rows > 1 << 28)
-        return lam_fail(LAM_ERR_ARG, "batch %d times %d rows is more than %d rows", opt->B,
-                        opt->M + opt->N, 1 << 28);
-    if (opt->M == 0 && strcmp(model->cfg.memory, "lamemo") == 0)
-        return lam_fail(LAM_ERR_ARG, "memory lamemo needs a memory length above 0");
+    const double rows = (double)front_rows(model, opt->M) + opt->N;
+    if (opt->B * rows > 1 << 28)
+        return lam_fail(LAM_ERR_ARG, "batch %d times %g rows is more than %d rows", opt->B, rows,
+                        1 << 28);
+    if (model->mem->check)
+        LAM_TRY(model->mem->check(&model->cfg, opt->N, opt->M));
     if (model->cfg.attn_type == LAM_ATTN_LEARNED &&
         opt->M + opt->N > model->cfg.tgt_len + model->cfg.mem_len)
         return lam_fail(LAM_ERR_UNSUPPORTED,
@@ -172,15 +179,14 @@ void lam_stack_free(lam_stack *st)
 
 void lam_stack_reset(lam_stack *st)
 {
-    st->mem.m = 0;
-    st->mem.prev = 0;
+    lam_mem_reset(&st->mem);
     st->positions_ready = 0;
 }
 
 void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
 {
     lam_segment *s = &st->seg;
-    s->ctx = st->mem.m;
+    s->ctx = lam_mem_context(&st->mem);
     s->T = s->ctx + length;
     s->first = 0;
     s->n = 0;
@@ -235,7 +241,14 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
 
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale)
 {
+    st->seg.grad_scale = grad_scale;
     lam_head_loss(&st->head, st->nll, st->z, targets, st->seg.B * st->seg.n, grad_scale, st->dz);
+}
+
+static size_t aux_count(const lam_stack *st)
+{
+    return (size_t)st->model->cfg.n_layer * (size_t)st->opt.B * (size_t)st->opt.N *
+           (size_t)st->model->cfg.n_head;
 }
 
 void lam_stack_backward(lam_stack *st)
@@ -243,6 +256,8 @@ void lam_stack_backward(lam_stack *st)
     lam_segment *s = &st->seg;
     const int L = st->model->cfg.n_layer;
     const size_t step = (size_t)s->n * (size_t)st->model->dims.D;
+    if (s->aux)
+        st->dev->ops->zero(st->dev, s->aux, aux_count(st) * lam_class_size(st->dev, LAM_WIDE));
     /* z = drop(x_L): dropout is linear, its gradient is itself. */
     drop_rows(st, LAM_SITE_OUTPUT, (lam_view){st->dz, step}, current(st, st->dx[L & 1]));
     for (int l = L - 1; l >= 0; l--)
@@ -266,6 +281,25 @@ lam_status lam_stack_nll(lam_stack *st, double *nll)
     const lam_status status =
         dev->ops->download(dev, raw, st->nll, n * lam_class_size(dev, LAM_WIDE));
     lam_convert(nll, LAM_F64, raw, dev->wide, n);
+    free(raw);
+    return status;
+}
+
+lam_status lam_stack_aux(lam_stack *st, double *sum)
+{
+    lam_dev *dev = st->dev;
+    const size_t n = st->seg.aux ? aux_count(st) : 0;
+    double *parts = malloc((n + 1) * sizeof *parts);
+    void *raw = malloc((n + 1) * sizeof(double));
+    lam_status status = parts && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "loss: no memory");
+    *sum = 0.0;
+    if (status == LAM_OK)
+        status = dev->ops->download(dev, raw, st->seg.aux, n * lam_class_size(dev, LAM_WIDE));
+    if (status == LAM_OK)
+        lam_convert(parts, LAM_F64, raw, dev->wide, n);
+    for (size_t i = 0; i < n && status == LAM_OK; i++)
+        *sum += parts[i];
+    free(parts);
     free(raw);
     return status;
 }

@@ -48,13 +48,16 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n);
 /* Loss of the rows of the last forward against targets [B][n].  grad_scale != 0 prepares backward with
  * the gradient of grad_scale * sum(nll), and is only for a whole-segment forward. */
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale);
-/* Adds the parameters' gradients of the prepared loss to model->params.grad. */
+/* Adds the parameters' gradients of the prepared loss to model->params.grad, and of grad_scale times the
+ * memory's own loss where it has one. */
 void lam_stack_backward(lam_stack *st);
 /* Ends the segment: keeps what the memory keeps. */
 void lam_stack_commit(lam_stack *st);
 
 /* nll [B][n] of the last loss, as doubles. Waits for the device. */
 lam_status lam_stack_nll(lam_stack *st, double *nll);
+/* The memory's own loss in the last backward, in nats summed over the tokens; 0 where it has none.  Waits. */
+lam_status lam_stack_aux(lam_stack *st, double *sum);
 /* Logits (log-probabilities up to a constant) of the last row of every stream over the whole
  * vocabulary, [B][n_token].  Adaptive softmax: log-probabilities. */
 lam_status lam_stack_scores(lam_stack *st, double *scores);

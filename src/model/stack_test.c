@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { B = 2, SEGMENTS = 4, MOST = 64 };
+enum { B = 2, SEGMENTS = 5, MOST = 64 };
 
 /* Every mechanism and encoding, with the memory below, at and above the segment length. */
 typedef struct kind {
@@ -26,6 +26,14 @@ static const kind kinds[] = {
     {"xl", 0, 4, 9, 1, 0, 6, 0},
     {"xl", 1, 5, 7, 0, 0, 0, 0},
     {"xl", 0, 1, 4, 0, 0, 0, 0},
+    {"compressive", 0, 4, 4, 0, 0, 0, 0},
+    {"compressive", 0, 5, 3, 1, 0, 0, 0},
+    {"compressive thirds", 0, 4, 5, 0, 1, 4, 0},
+    {"compressive pad thirds", 0, 4, 5, 0, 0, 0, 0},
+    {"compressive carry thirds", 0, 4, 5, 1, 0, 0, 0},
+    {"compressive carry", 0, 1, 4, 0, 0, 0, 0},
+    {"compressive mean", 0, 5, 5, 0, 0, 0, 0},
+    {"compressive max", 0, 3, 2, 0, 0, 0, 0},
     {"lamemo", 3, 5, 5, 0, 0, 0, 0},
     {"lamemo", 3, 5, 3, 0, 0, 0, 0},
     {"lamemo", 3, 4, 11, 0, 1, 5, 0},

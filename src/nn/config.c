@@ -14,6 +14,8 @@ void lam_config_defaults(lam_config *cfg)
         .dropout = 0.1,
         .layer_norm_epsilon = 1e-5,
         .interp_eps = 1e-6,
+        .rate = 4,
+        .aux_weight = 1.0,
         .init_std = 0.02,
         .init_range = 0.1,
         .proj_init_std = 0.01,
@@ -35,6 +37,13 @@ static lam_status probability(const char *name, double p)
     if (p >= 0.0 && p < 1.0)
         return LAM_OK;
     return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be at least 0 and below 1", name, p);
+}
+
+static lam_status not_negative(const char *name, double x)
+{
+    if (x >= 0.0 && isfinite(x))
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be 0 or more", name, x);
 }
 
 static int is_lamemo_type(int attn_type)
@@ -65,6 +74,20 @@ static lam_status settle_memory(lam_config *cfg)
     if (lamemo && cfg->mem_len == 0)
         return lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
     return LAM_OK;
+}
+
+static lam_status check_compressive(lam_config *cfg)
+{
+    if (strcmp(cfg->memory, "compressive") != 0)
+        return LAM_OK;
+    if (cfg->attn_type != LAM_ATTN_XL)
+        return lam_fail(LAM_ERR_ARG, "config: memory compressive needs attn_type 0, not %d",
+                        cfg->attn_type);
+    if (cfg->cmem_len == 0)
+        cfg->cmem_len = cfg->mem_len;
+    LAM_TRY(in_range("cmem_len", cfg->cmem_len, 1, LAM_MAX_LEN));
+    LAM_TRY(in_range("rate", cfg->rate, 1, LAM_MAX_RATE));
+    return not_negative("aux_weight", cfg->aux_weight);
 }
 
 static lam_status check_cutoffs(const lam_config *cfg)
@@ -110,10 +133,9 @@ lam_status lam_config_finish(lam_config *cfg)
     if (cfg->d_model % 2)
         return lam_fail(LAM_ERR_ARG, "config: d_model is %d, must be even (sine and cosine halves)",
                         cfg->d_model);
-    if (!(cfg->interp_eps >= 0.0) || !isfinite(cfg->interp_eps))
-        return lam_fail(LAM_ERR_ARG, "config: interp_eps is %g, must be 0 or more",
-                        cfg->interp_eps);
+    LAM_TRY(not_negative("interp_eps", cfg->interp_eps));
     LAM_TRY(settle_memory(cfg));
+    LAM_TRY(check_compressive(cfg));
     return check_cutoffs(cfg);
 }
 

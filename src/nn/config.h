@@ -9,7 +9,13 @@
 
 #include <stddef.h>
 
-enum { LAM_MAX_CUTOFFS = 8, LAM_MAX_WIDTH = 1 << 16, LAM_MAX_LAYERS = 512, LAM_MAX_LEN = 1 << 20 };
+enum {
+    LAM_MAX_CUTOFFS = 8,
+    LAM_MAX_WIDTH = 1 << 16,
+    LAM_MAX_LAYERS = 512,
+    LAM_MAX_LEN = 1 << 20,
+    LAM_MAX_RATE = 1 << 10,
+};
 
 /* attn_type, with the authors' numbers. */
 typedef enum lam_attn_type {
@@ -35,8 +41,22 @@ typedef enum lam_window {
     LAM_WINDOW_CURRENT   /* the authors' code */
 } lam_window;
 
+/* Compressive Transformer: how a group of `rate` rows becomes one. */
+typedef enum lam_pooling {
+    LAM_POOL_CONV, /* a convolution, trained by attention reconstruction */
+    LAM_POOL_MEAN,
+    LAM_POOL_MAX
+} lam_pooling;
+
+/* What happens to evicted rows that fill no whole group. */
+typedef enum lam_remainder {
+    LAM_REMAINDER_DROP, /* the newest of them are lost */
+    LAM_REMAINDER_PAD,  /* zero rows in front fill the first group */
+    LAM_REMAINDER_CARRY /* they wait, unseen, for the next segment */
+} lam_remainder;
+
 typedef struct lam_config {
-    char memory[16]; /* "none", "xl", "lamemo", ...: mem/mem.h */
+    char memory[16]; /* "none", "xl", "compressive", "lamemo": mem/mem.h */
     int attn_type;   /* lam_attn_type */
 
     int n_token, n_layer, n_head, d_model, d_head, d_inner, d_embed;
@@ -57,6 +77,12 @@ typedef struct lam_config {
     lam_alpha alpha;
     lam_window window;
     double interp_eps; /* eps of Eq. 11, relative to the larger sum */
+
+    int cmem_len; /* compressive: rows of compressed memory; 0: mem_len */
+    int rate;     /* rows that become one */
+    lam_pooling pooling;
+    lam_remainder remainder;
+    double aux_weight; /* of the attention-reconstruction loss */
 
     double init_std, init_range, proj_init_std;
 } lam_config;

@@ -9,32 +9,69 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum key_type { KEY_INT, KEY_BOOL, KEY_REAL } key_type;
+typedef enum key_type { KEY_INT, KEY_BOOL, KEY_REAL, KEY_WORD } key_type;
+
+static const char *const alphas[] = {"learned", "zero", "one", NULL};
+static const char *const windows[] = {"previous", "current", NULL};
+static const char *const poolings[] = {"conv", "mean", "max", NULL};
+static const char *const remainders[] = {"drop", "pad", "carry", NULL};
 
 typedef struct key {
     const char *name;
     key_type type;
     size_t offset;
+    const char *const *words; /* of KEY_WORD */
+    const char *memory;       /* written for this mechanism alone; NULL: for all */
 } key;
 
-#define KEY(name, type)                                                                            \
-    {                                                                                              \
-#name, type, offsetof(lam_config, name)                                                    \
-    }
+/* clang-format off */
+#define KEY(name, type, words, memory) {#name, type, offsetof(lam_config, name), words, memory}
 static const key keys[] = {
-    KEY(attn_type, KEY_INT),   KEY(n_token, KEY_INT),        KEY(n_layer, KEY_INT),
-    KEY(n_head, KEY_INT),      KEY(d_model, KEY_INT),        KEY(d_head, KEY_INT),
-    KEY(d_inner, KEY_INT),     KEY(d_embed, KEY_INT),        KEY(tgt_len, KEY_INT),
-    KEY(mem_len, KEY_INT),     KEY(clamp_len, KEY_INT),      KEY(same_length, KEY_BOOL),
-    KEY(pre_lnorm, KEY_BOOL),  KEY(tie_weight, KEY_BOOL),    KEY(div_val, KEY_INT),
-    KEY(dropout, KEY_REAL),    KEY(dropatt, KEY_REAL),       KEY(layer_norm_epsilon, KEY_REAL),
-    KEY(interp_eps, KEY_REAL), KEY(init_uniform, KEY_BOOL),  KEY(init_std, KEY_REAL),
-    KEY(init_range, KEY_REAL), KEY(proj_init_std, KEY_REAL),
+    KEY(attn_type, KEY_INT, NULL, NULL),
+    KEY(n_token, KEY_INT, NULL, NULL),
+    KEY(n_layer, KEY_INT, NULL, NULL),
+    KEY(n_head, KEY_INT, NULL, NULL),
+    KEY(d_model, KEY_INT, NULL, NULL),
+    KEY(d_head, KEY_INT, NULL, NULL),
+    KEY(d_inner, KEY_INT, NULL, NULL),
+    KEY(d_embed, KEY_INT, NULL, NULL),
+    KEY(tgt_len, KEY_INT, NULL, NULL),
+    KEY(mem_len, KEY_INT, NULL, NULL),
+    KEY(clamp_len, KEY_INT, NULL, NULL),
+    KEY(same_length, KEY_BOOL, NULL, NULL),
+    KEY(pre_lnorm, KEY_BOOL, NULL, NULL),
+    KEY(tie_weight, KEY_BOOL, NULL, NULL),
+    KEY(div_val, KEY_INT, NULL, NULL),
+    KEY(dropout, KEY_REAL, NULL, NULL),
+    KEY(dropatt, KEY_REAL, NULL, NULL),
+    KEY(layer_norm_epsilon, KEY_REAL, NULL, NULL),
+    KEY(interp_eps, KEY_REAL, NULL, NULL),
+    KEY(alpha, KEY_WORD, alphas, NULL),
+    KEY(window, KEY_WORD, windows, NULL),
+    KEY(cmem_len, KEY_INT, NULL, "compressive"),
+    KEY(rate, KEY_INT, NULL, "compressive"),
+    KEY(pooling, KEY_WORD, poolings, "compressive"),
+    KEY(remainder, KEY_WORD, remainders, "compressive"),
+    KEY(aux_weight, KEY_REAL, NULL, "compressive"),
+    KEY(init_uniform, KEY_BOOL, NULL, NULL),
+    KEY(init_std, KEY_REAL, NULL, NULL),
+    KEY(init_range, KEY_REAL, NULL, NULL),
+    KEY(proj_init_std, KEY_REAL, NULL, NULL),
 };
+/* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };
 
-static const char *const alpha_names[] = {"learned", "zero", "one"};
-static const char *const window_names[] = {"previous", "current"};
+static lam_status read_word(int *out, const json_t *value, const key *k, const char *label)
+{
+    const char *text = json_string_value(value);
+    for (int i = 0; text && k->words[i]; i++)
+        if (strcmp(text, k->words[i]) == 0) {
+            *out = i;
+            return LAM_OK;
+        }
+    return lam_fail(LAM_ERR_FORMAT, "%s: %s must be \"%s\" or another known word", label, k->name,
+                    k->words[0]);
+}
 
 static lam_status read_key(lam_config *cfg, const key *k, const json_t *value, const char *label)
 {
@@ -55,20 +92,10 @@ static lam_status read_key(lam_config *cfg, const key *k, const json_t *value, c
         }
         return lam_fail(LAM_ERR_FORMAT, "%s: %s is too large", label, k->name);
     }
+    if (k->type == KEY_WORD)
+        return read_word(field, value, k, label);
     static const char *const wanted[] = {"an integer", "true or false", "a number"};
     return lam_fail(LAM_ERR_FORMAT, "%s: %s must be %s", label, k->name, wanted[k->type]);
-}
-
-static lam_status read_word(int *out, const json_t *value, const char *const *words, int n,
-                            const char *what)
-{
-    const char *text = json_string_value(value);
-    for (int i = 0; text && i < n; i++)
-        if (strcmp(text, words[i]) == 0) {
-            *out = i;
-            return LAM_OK;
-        }
-    return lam_fail(LAM_ERR_FORMAT, "%s must be \"%s\" or another known word", what, words[0]);
 }
 
 static lam_status read_lists(lam_config *cfg, const json_t *root, const char *label)
@@ -111,22 +138,13 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
     /* Hugging Face's spelling of the vocabulary size. */
     const json_t *vocab = json_object_get(root, "vocab_size");
     if (cfg->n_token == 0 && vocab)
-        LAM_TRY(read_key(cfg, &(key)KEY(n_token, KEY_INT), vocab, label));
+        LAM_TRY(read_key(cfg, &(key)KEY(n_token, KEY_INT, NULL, NULL), vocab, label));
 
     const json_t *value = json_object_get(root, "memory");
     if (value && (!json_is_string(value) || json_string_length(value) >= sizeof cfg->memory))
         return lam_fail(LAM_ERR_FORMAT, "%s: memory must name a mechanism", label);
     if (value)
         strcpy(cfg->memory, json_string_value(value));
-    int word = 0;
-    if ((value = json_object_get(root, "alpha"))) {
-        LAM_TRY(read_word(&word, value, alpha_names, 3, "config: alpha"));
-        cfg->alpha = (lam_alpha)word;
-    }
-    if ((value = json_object_get(root, "window"))) {
-        LAM_TRY(read_word(&word, value, window_names, 2, "config: window"));
-        cfg->window = (lam_window)word;
-    }
     return read_lists(cfg, root, label);
 }
 
@@ -140,16 +158,29 @@ lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label
     return lam_config_finish(cfg);
 }
 
+static json_t *json_of(const lam_config *cfg, const key *k)
+{
+    const void *field = (const char *)cfg + k->offset;
+    switch (k->type) {
+    case KEY_INT:
+        return json_integer(*(const int *)field);
+    case KEY_BOOL:
+        return json_boolean(*(const int *)field);
+    case KEY_WORD:
+        return json_string(k->words[*(const int *)field]);
+    case KEY_REAL:
+        break;
+    }
+    return json_real(*(const double *)field);
+}
+
 lam_status lam_config_print(char **json, const lam_config *cfg)
 {
     json_t *root = json_pack("{s:s, s:s}", "model_type", "lamemo", "memory", cfg->memory);
     int bad = !root;
     for (int i = 0; i < KEYS; i++) {
-        const void *field = (const char *)cfg + keys[i].offset;
-        json_t *value = keys[i].type == KEY_REAL  ? json_real(*(const double *)field)
-                        : keys[i].type == KEY_INT ? json_integer(*(const int *)field)
-                                                  : json_boolean(*(const int *)field);
-        bad |= json_object_set_new(root, keys[i].name, value);
+        if (!keys[i].memory || strcmp(keys[i].memory, cfg->memory) == 0)
+            bad |= json_object_set_new(root, keys[i].name, json_of(cfg, &keys[i]));
     }
     json_t *cutoffs = json_array(), *ties = json_array();
     for (int i = 0; i < cfg->n_cutoffs; i++)
@@ -158,8 +189,6 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
         bad |= json_array_append_new(ties, json_boolean(cfg->tie_projs[i]));
     bad |= json_object_set_new(root, "cutoffs", cutoffs);
     bad |= json_object_set_new(root, "tie_projs", ties);
-    bad |= json_object_set_new(root, "alpha", json_string(alpha_names[cfg->alpha]));
-    bad |= json_object_set_new(root, "window", json_string(window_names[cfg->window]));
     *json = NULL;
     const lam_status status = bad ? lam_fail(LAM_ERR_MEMORY, "config.json: no memory")
                                   : lam_json_text(json, NULL, root, JSON_INDENT(2));

@@ -9,9 +9,9 @@
 
 START_TEST(every_preset_survives_json)
 {
-    const char *const memories[] = {"none", "xl", "lamemo"};
+    const char *const memories[] = {"none", "xl", "compressive", "lamemo"};
     for (const char *const *name = lam_preset_names(); *name; name++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 4; i++) {
             lam_config a, b;
             char *json = NULL;
             ck_assert_msg(lam_config_preset(&a, *name, memories[i]) == LAM_OK, "%s", lam_error());
@@ -80,6 +80,16 @@ START_TEST(wrong_configurations_are_named)
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"xl\", \"attn_type\": 3", "attn_type"},
         {"\"n_token\": 4, \"d_model\": 4, \"mem_len\": -1", "mem_len"},
         {"\"n_token\": 4, \"d_model\": 4, \"interp_eps\": -1", "interp_eps"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\"", "cmem_len"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\", \"cmem_len\": 2, \"rate\": "
+         "0",
+         "rate"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\", \"cmem_len\": 2, "
+         "\"aux_weight\": -1",
+         "aux_weight"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\", \"attn_type\": 1",
+         "attn_type"},
+        {"\"n_token\": 4, \"d_model\": 4, \"remainder\": \"lose\"", "remainder"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char json[512];

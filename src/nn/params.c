@@ -43,12 +43,23 @@ int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
     return p->n++;
 }
 
+void lam_params_turn(lam_params *p, int i)
+{
+    if (!p->failed)
+        p->list[i].turned = 1;
+}
+
 size_t lam_param_count(const lam_param *q)
 {
     size_t n = 1;
     for (int d = 0; d < q->rank; d++)
         n *= (size_t)q->dim[d].groups * (size_t)q->dim[d].size;
     return n;
+}
+
+int lam_param_is_plain(const lam_param *q)
+{
+    return q->stored == lam_param_count(q) && !q->turned;
 }
 
 lam_shape lam_param_shape(const lam_param *q)
@@ -115,17 +126,27 @@ void *lam_grad(const lam_params *p, int i)
     return lam_at(p->dev, LAM_WIDE, p->grad, p->list[i].offset);
 }
 
-/* Walks the true elements of a parameter in order; at(k) is the k-th one's place in its stretch. */
+static size_t stored_length(const lam_dim *dim)
+{
+    return (size_t)dim->groups * (size_t)dim->ld;
+}
+
+/* The place of the k-th true element of a parameter in its stretch. */
 static size_t stored_index(const lam_param *q, size_t k)
 {
     size_t index = 0, stride = 1;
     for (int d = q->rank - 1; d >= 0; d--) {
         const lam_dim *dim = &q->dim[d];
-        const size_t length = (size_t)dim->groups * (size_t)dim->size;
-        const size_t i = k % length;
+        const size_t length = (size_t)dim->groups * (size_t)dim->size, size = (size_t)dim->size;
+        const size_t i = k % length, place = i / size * (size_t)dim->ld + i % size;
         k /= length;
-        index += (i / (size_t)dim->size * (size_t)dim->ld + i % (size_t)dim->size) * stride;
-        stride *= (size_t)dim->groups * (size_t)dim->ld;
+        size_t step = stride;
+        if (q->turned && d == q->rank - 1) /* strides of the last two change places */
+            step = stored_length(dim - 1);
+        if (q->turned && d == q->rank - 2)
+            step = 1;
+        index += place * step;
+        stride *= stored_length(dim);
     }
     return index;
 }
@@ -139,7 +160,7 @@ lam_status lam_params_get(const lam_params *p, const void *flat, int i, double *
         return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory", q->name);
     const lam_status status = p->dev->ops->download(
         p->dev, raw, lam_at(p->dev, LAM_WIDE, flat, q->offset), q->stored * size);
-    if (q->stored == n)
+    if (lam_param_is_plain(q))
         lam_convert(host, LAM_F64, raw, p->dev->wide, n);
     else
         for (size_t k = 0; k < n; k++)
@@ -167,7 +188,7 @@ lam_status lam_params_set(lam_params *p, void *flat, int i, const double *host)
         free(raw);
         return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory", q->name);
     }
-    if (q->stored == n)
+    if (lam_param_is_plain(q))
         memcpy(padded, host, n * sizeof *padded);
     else
         for (size_t k = 0; k < n; k++)

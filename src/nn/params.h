@@ -34,6 +34,7 @@ typedef struct lam_param {
     lam_init init;
     double scale;
     int joined;            /* begins right where the previous one ends */
+    int turned;            /* the last two dimensions are stored the other way round */
     size_t offset, stored; /* place in the flat vectors, padding included */
     int used;              /* received a gradient in this step */
     long steps;            /* updates so far: Adam's own counter for this tensor */
@@ -61,6 +62,10 @@ typedef struct lam_spec {
 int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Stores parameter i, [..][a][b] in files, as [..][b][a]: a convolution's [out][in][tap] becomes a matrix
+ * whose rows meet `tap` input rows one after the other. */
+void lam_params_turn(lam_params *p, int i);
+
 /* Gives the declared parameters memory on the device, zeroed; gradients only on request. */
 lam_status lam_params_place(lam_params *p, lam_dev *dev);
 lam_status lam_params_place_grad(lam_params *p);
@@ -82,6 +87,7 @@ void *lam_vector(const lam_params *p, int i);
 void *lam_grad(const lam_params *p, int i);
 
 size_t lam_param_count(const lam_param *param); /* true elements, without padding */
+int lam_param_is_plain(const lam_param *param); /* stored as in files, element by element */
 lam_shape lam_param_shape(const lam_param *param);
 int lam_params_find(const lam_params *p, const char *name); /* -1: none */
 

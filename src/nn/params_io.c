@@ -1,7 +1,7 @@
 /* params_io.c -- see params_io.h.
  *
- * A parameter without padding goes through in pieces, since one embedding table can be most of a model;
- * a padded one is in host memory as a whole. */
+ * A parameter stored as in files goes through in pieces, since one embedding table can be most of a model;
+ * a padded or turned one is in host memory as a whole. */
 #include "nn/params_io.h"
 
 #include <assert.h>
@@ -19,11 +19,6 @@ static const char *full_name(char out[FULL_NAME], const char *prefix, const lam_
 static lam_status no_memory(const lam_param *param)
 {
     return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to load or save it", param->name);
-}
-
-static int is_plain(const lam_param *param)
-{
-    return param->stored == lam_param_count(param);
 }
 
 static size_t piece_of(const lam_param *param, size_t at)
@@ -86,8 +81,8 @@ lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const void *f
                             lam_dtype dtype)
 {
     for (int i = 0; i < p->n; i++)
-        LAM_TRY(is_plain(&p->list[i]) ? write_pieces(w, p, flat, i, dtype)
-                                      : write_whole(w, p, flat, i, dtype));
+        LAM_TRY(lam_param_is_plain(&p->list[i]) ? write_pieces(w, p, flat, i, dtype)
+                                                : write_whole(w, p, flat, i, dtype));
     return LAM_OK;
 }
 
@@ -174,8 +169,8 @@ lam_status lam_params_read(const lam_safetensors *st, lam_params *p, void *flat,
     for (int i = 0; i < p->n; i++) {
         const lam_st_tensor *tensor = lam_st_find(st, full_name(name, prefix, &p->list[i]));
         assert(tensor); /* the file was checked */
-        LAM_TRY(is_plain(&p->list[i]) ? read_pieces(tensor, p, flat, i)
-                                      : read_whole(tensor, p, flat, i));
+        LAM_TRY(lam_param_is_plain(&p->list[i]) ? read_pieces(tensor, p, flat, i)
+                                                : read_whole(tensor, p, flat, i));
     }
     return LAM_OK;
 }

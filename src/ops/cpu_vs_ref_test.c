@@ -10,7 +10,7 @@ extern const lam_ops lam_ops_cpu;
 static const char *const families[] = {
     "device", "gemm",     "norm_fwd", "norm_bwd",   "relu_bwd",   "dropout",   "copy",
     "colsum", "attn_fwd", "attn_bwd", "interp_fwd", "interp_bwd", "embed_fwd", "embed_bwd",
-    "xent",   "gather",   "scatter",  "gnorm",      "update",
+    "xent",   "gather",   "scatter",  "gnorm",      "update",     "pool",      "distance",
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

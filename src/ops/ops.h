@@ -14,6 +14,7 @@
 #include "core/status.h"
 #include "core/tensor.h"
 #include "ops/attn.h"
+#include "ops/compress.h"
 #include "ops/gemm.h"
 #include "ops/memory.h"
 #include "ops/optim.h"
@@ -62,6 +63,8 @@ typedef struct lam_ops {
     void (*attn_bwd)(lam_dev *dev, const lam_attn *a);
     void (*interp_fwd)(lam_dev *dev, const lam_interp *a);
     void (*interp_bwd)(lam_dev *dev, const lam_interp *a);
+    void (*pool)(lam_dev *dev, const lam_pool *a);
+    void (*distance)(lam_dev *dev, const lam_distance *a);
     void (*embed_fwd)(lam_dev *dev, const lam_embed *a);
     void (*embed_bwd)(lam_dev *dev, const lam_embed *a);
     void (*xent)(lam_dev *dev, const lam_xent *a);

@@ -1,6 +1,6 @@
 /* memories.c -- see memories.h.
  *
- * In the file, tensor "G.x.L", "G.c.L" or "G.lse.L" is one slot of group G and layer L: [B][m][width] of
+ * In the file, tensor "G.NAME.L" is the slot NAME of group G and layer L: [B][n][width] of
  * the rows there are, as the device stores them.  Metadata "G.previous" is the length of the
  * previous segment. */
 #include "train/memories.h"
@@ -29,7 +29,7 @@ static lam_status place_group(lam_memories *m, group *g)
     const lam_config *cfg = lam_stack_segment(m->stack)->cfg;
     lam_arena arena = {0};
     g->mem = *own;
-    g->mem.slots = calloc(2 * (size_t)cfg->n_layer + 1, sizeof *g->mem.slots);
+    g->mem.slots = calloc(lam_mem_max_slots(cfg), sizeof *g->mem.slots);
     if (!g->mem.slots)
         return lam_fail(LAM_ERR_MEMORY, "memory of %d groups: no memory", m->n);
     lam_mem_layout(&g->mem, cfg, 0, &arena);
@@ -97,8 +97,7 @@ void lam_memories_reset(lam_memories *m)
 
 static const char *slot_name(char out[64], int g, const lam_slot *slot)
 {
-    static const char *const sources[] = {"x", "c", "lse"};
-    snprintf(out, 64, "%d.%s.%d", g, sources[slot->source], slot->layer);
+    snprintf(out, 64, "%d.%s.%d", g, slot->name, slot->layer);
     return out;
 }
 
@@ -117,14 +116,14 @@ static lam_status declare(lam_memories *m, lam_st_writer *w)
         LAM_TRY(lam_st_writer_meta(w, name, value));
         for (int i = 0; i < mem->n_slots; i++) {
             const lam_slot *slot = &mem->slots[i];
-            const lam_shape shape = {3, {mem->B, mem->m, slot->width}};
+            const lam_shape shape = {3, {mem->B, slot->n, slot->width}};
             LAM_TRY(lam_st_writer_add(w, slot_name(name, g, slot), slot_type(m, slot), &shape));
         }
     }
     return LAM_OK;
 }
 
-/* A stream's m newest rows are the first of its M. */
+/* A stream's valid rows are the first of those there is room for. */
 typedef struct extent {
     size_t all, stream, rows; /* bytes of the slot, of one stream of it, of its valid rows */
 } extent;
@@ -132,8 +131,8 @@ typedef struct extent {
 static extent extent_of(const lam_memories *m, const lam_mem *mem, const lam_slot *slot)
 {
     const size_t row = (size_t)slot->width * lam_class_size(m->dev, slot->type);
-    const size_t stream = (size_t)mem->M * row;
-    return (extent){(size_t)mem->B * stream, stream, (size_t)mem->m * row};
+    const size_t stream = (size_t)slot->cap * row;
+    return (extent){(size_t)mem->B * stream, stream, (size_t)slot->n * row};
 }
 
 static lam_status write_slot(lam_memories *m, lam_st_writer *w, const lam_mem *mem,
@@ -167,7 +166,7 @@ lam_status lam_memories_save(lam_memories *m, const char *path)
     return status;
 }
 
-static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, const lam_slot *slot)
+static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, lam_slot *slot)
 {
     char name[64], have[128];
     lam_mem *mem = &m->groups[g].mem;
@@ -175,12 +174,11 @@ static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, c
     if (!t)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", lam_st_path(st), name);
     const int64_t rows = t->shape.rank == 3 ? t->shape.dim[1] : -1;
-    if (rows < 0 || rows > mem->M || (mem->m >= 0 && rows != mem->m) || t->shape.dim[0] != mem->B ||
-        t->shape.dim[2] != slot->width)
+    if (rows < 0 || rows > slot->cap || t->shape.dim[0] != mem->B || t->shape.dim[2] != slot->width)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, this run has [%d, up to %d, %d]",
                         lam_st_path(st), name, lam_shape_text(&t->shape, have, sizeof have), mem->B,
-                        mem->M, slot->width);
-    mem->m = (int)rows;
+                        slot->cap, slot->width);
+    slot->n = (int)rows;
 
     const extent e = extent_of(m, mem, slot);
     char *const packed = malloc((size_t)mem->B * e.rows + 1), *const raw = calloc(1, e.all + 1);
@@ -210,10 +208,9 @@ static lam_status read_group(lam_memories *m, const lam_safetensors *st, int g)
     if (!text || *end != '\0' || end == text || previous < 0 || previous > LAM_MAX_LEN)
         return lam_fail(LAM_ERR_FORMAT, "%s: metadata %s is not a length", lam_st_path(st), name);
     mem->prev = (int)previous;
-    mem->m = mem->n_slots > 0 ? -1 : 0; /* -1: the first slot tells */
     for (int i = 0; i < mem->n_slots; i++)
         LAM_TRY(read_slot(m, st, g, &mem->slots[i]));
-    return LAM_OK;
+    return lam_mem_settle(mem, lam_st_path(st));
 }
 
 lam_status lam_memories_load(lam_memories *m, const char *path)

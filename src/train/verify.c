@@ -25,6 +25,7 @@ typedef struct trace {
     lam_stack *stack;
     lam_optimizer *optimizer;
     double *mine; /* scratch, room for the largest tensor */
+    size_t n_mine;
     double *theirs;
     int32_t *in, *out; /* [B][N] */
     lam_verdict *verdict;
@@ -32,8 +33,8 @@ typedef struct trace {
 
 const char *lam_quantity_name(lam_quantity q)
 {
-    static const char *const names[] = {"nll",        "grad",       "grad_norm",  "state",
-                                        "train_loss", "train_norm", "train_param"};
+    static const char *const names[] = {"nll",   "grad",       "grad_norm",  "aux_loss",
+                                        "state", "train_loss", "train_norm", "train_param"};
     return names[q];
 }
 
@@ -192,8 +193,13 @@ static lam_status load_params(trace *t)
 /* Largest tensor we will ever compare: parameters, state and losses. */
 static size_t largest_tensor(const trace *t)
 {
-    size_t n = (size_t)t->B * (size_t)(t->cfg.mem_len + t->cfg.tgt_len) *
-               (size_t)(t->model->dims.D + t->model->dims.HK);
+    const lam_mem *mem = lam_stack_mem(t->stack);
+    size_t n = (size_t)t->B * (size_t)t->cfg.tgt_len;
+    for (int i = 0; i < mem->n_slots; i++) {
+        const lam_slot *slot = &mem->slots[i];
+        const size_t count = (size_t)t->B * (size_t)slot->cap * (size_t)slot->width;
+        n = count > n ? count : n;
+    }
     for (int i = 0; i < t->model->params.n; i++) {
         const size_t count = t->model->params.list[i].stored;
         n = count > n ? count : n;
@@ -258,46 +264,62 @@ static lam_status check_grads(trace *t, int segment)
     return lam_st_find(t->st, name) ? compare(t, LAM_VERIFY_GRAD_NORM, name, &norm, 1, 0) : LAM_OK;
 }
 
-/* Slot rows [B][M][width] to time-major [m][B][true width]; contexts lose their heads' padding. */
-static lam_status slot_time_major(trace *t, const lam_mem *mem, const lam_slot *slot, size_t *n)
+typedef enum nesting { TIME_FIRST, STREAM_FIRST } nesting;
+
+/* Slot rows [B][cap][width] to [n][B][true width] or [B][n][..]; contexts lose their heads' padding. */
+static lam_status slot_rows(trace *t, const lam_mem *mem, const lam_slot *slot, nesting order)
 {
     const lam_dtype dtype = slot->type == LAM_WIDE ? t->dev->wide : t->dev->act;
     const size_t size = lam_dtype_size(dtype), width = (size_t)slot->width;
-    const size_t all = (size_t)mem->B * (size_t)mem->M * width;
+    const size_t B = (size_t)mem->B, valid = (size_t)slot->n;
     const int heads = slot->source == LAM_FROM_C ? t->cfg.n_head : 1;
     const int true_width = slot->source == LAM_FROM_X   ? t->cfg.d_model
                            : slot->source == LAM_FROM_C ? t->cfg.d_head
                                                         : t->cfg.n_head;
-    const size_t stored = width / (size_t)heads;
-    char *raw = malloc(all * size + 1);
+    const size_t stored = width / (size_t)heads, bytes = lam_slot_bytes(mem, slot);
+    char *raw = malloc(bytes + 1);
     if (!raw)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
-    const lam_status status = t->dev->ops->download(t->dev, raw, slot->rows, all * size);
-    size_t at = 0;
-    for (int i = 0; i < mem->m; i++)
-        for (int b = 0; b < mem->B; b++)
-            for (int h = 0; h < heads; h++) {
-                const size_t row = ((size_t)b * (size_t)mem->M + (size_t)i) * width;
-                lam_convert(t->mine + at, LAM_F64, raw + (row + (size_t)h * stored) * size, dtype,
-                            (size_t)true_width);
-                at += (size_t)true_width;
-            }
+    const lam_status status = t->dev->ops->download(t->dev, raw, slot->rows, bytes);
+    double *to = t->mine;
+    for (size_t k = 0; k < B * valid; k++) {
+        const size_t b = order == TIME_FIRST ? k % B : k / valid;
+        const size_t i = order == TIME_FIRST ? k / B : k % valid;
+        const char *row = raw + (b * (size_t)slot->cap + i) * width * size;
+        for (int h = 0; h < heads; h++, to += true_width)
+            lam_convert(to, LAM_F64, row + (size_t)h * stored * size, dtype, (size_t)true_width);
+    }
+    t->n_mine = (size_t)(to - t->mine);
     free(raw);
-    *n = at;
     return status;
 }
 
 static lam_status check_state(trace *t, int segment)
 {
     const lam_mem *mem = lam_stack_mem(t->stack);
+    const int numbered = lam_st_find(t->st, "seg0.mem0") != NULL;
     for (int i = 0; i < mem->n_slots; i++) {
+        const lam_slot *slot = &mem->slots[i];
         char name[64];
-        size_t n = 0;
-        LAM_TRY(slot_time_major(t, mem, &mem->slots[i], &n));
-        snprintf(name, sizeof name, "seg%d.mem%d", segment, i);
-        LAM_TRY(compare(t, LAM_VERIFY_STATE, name, t->mine, n, 0));
+        LAM_TRY(slot_rows(t, mem, slot, numbered ? TIME_FIRST : STREAM_FIRST));
+        if (numbered)
+            snprintf(name, sizeof name, "seg%d.mem%d", segment, i);
+        else
+            snprintf(name, sizeof name, "seg%d.state.%s.%d", segment, slot->name, slot->layer);
+        LAM_TRY(compare(t, LAM_VERIFY_STATE, name, t->mine, t->n_mine, !numbered));
     }
     return LAM_OK;
+}
+
+static lam_status check_aux(trace *t, int segment)
+{
+    char name[64];
+    double sum;
+    snprintf(name, sizeof name, "seg%d.aux_loss", segment);
+    LAM_TRY(lam_stack_aux(t->stack, &sum));
+    const double mean = sum / ((double)t->B * t->cfg.tgt_len);
+    return lam_st_find(t->st, name) || sum != 0.0 ? compare(t, LAM_VERIFY_AUX, name, &mean, 1, 0)
+                                                  : LAM_OK;
 }
 
 static lam_status check_segments(trace *t)
@@ -311,6 +333,7 @@ static lam_status check_segments(trace *t)
         LAM_TRY(
             compare(t, LAM_VERIFY_NLL, name, t->mine, (size_t)t->B * (size_t)t->cfg.tgt_len, 0));
         LAM_TRY(check_grads(t, s));
+        LAM_TRY(check_aux(t, s));
         LAM_TRY(check_state(t, s));
     }
     return LAM_OK;

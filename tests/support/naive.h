@@ -26,5 +26,7 @@ void lam_naive_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_naive_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_naive_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_naive_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_naive_pool(lam_dev *dev, const lam_pool *a);
+void lam_naive_distance(lam_dev *dev, const lam_distance *a);
 
 #endif

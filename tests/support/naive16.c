@@ -238,6 +238,25 @@ static void half_interp_bwd(lam_dev *dev, const lam_interp *a)
     finish(dev);
 }
 
+static void half_pool(lam_dev *dev, const lam_pool *a)
+{
+    lam_pool b = *a;
+    b.in = wide(dev, a->in);
+    b.out = wide(dev, a->out);
+    lam_naive_pool(dev, &b);
+    finish(dev);
+}
+
+static void half_distance(lam_dev *dev, const lam_distance *a)
+{
+    lam_distance b = *a;
+    b.a = wide(dev, a->a);
+    b.b = wide(dev, a->b);
+    b.d = wide(dev, a->d);
+    lam_naive_distance(dev, &b);
+    finish(dev);
+}
+
 static void half_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     lam_embed b = *a;
@@ -352,6 +371,8 @@ const lam_ops lam_ops_naive16 = {
     .attn_bwd = half_attn_bwd,
     .interp_fwd = half_interp_fwd,
     .interp_bwd = half_interp_bwd,
+    .pool = half_pool,
+    .distance = half_distance,
     .embed_fwd = half_embed_fwd,
     .embed_bwd = half_embed_bwd,
     .xent = half_xent,

@@ -152,5 +152,7 @@ void lam_cases_gather(lam_case_run *run);
 void lam_cases_scatter(lam_case_run *run);
 void lam_cases_gnorm(lam_case_run *run);
 void lam_cases_update(lam_case_run *run);
+void lam_cases_pool(lam_case_run *run);
+void lam_cases_distance(lam_case_run *run);
 
 #endif

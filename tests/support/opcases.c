@@ -34,6 +34,8 @@ static const family families[] = {
     {"scatter", lam_cases_scatter},
     {"gnorm", lam_cases_gnorm},
     {"update", lam_cases_update},
+    {"pool", lam_cases_pool},
+    {"distance", lam_cases_distance},
 };
 
 static int run_family(lam_case_run *run, const family *f)

@@ -13,11 +13,29 @@ static void must(lam_status status)
     ck_assert_msg(status == LAM_OK, "%s", lam_error());
 }
 
+/* What the words after a mechanism's name say. */
+static void set_variant(lam_config *cfg, const char *words)
+{
+    cfg->remainder = strstr(words, "pad")     ? LAM_REMAINDER_PAD
+                     : strstr(words, "carry") ? LAM_REMAINDER_CARRY
+                                              : LAM_REMAINDER_DROP;
+    cfg->pooling = strstr(words, "mean")  ? LAM_POOL_MEAN
+                   : strstr(words, "max") ? LAM_POOL_MAX
+                                          : LAM_POOL_CONV;
+    if (strstr(words, "thirds"))
+        cfg->rate = 3;
+}
+
 lam_config toy_config(const char *memory, int attn_type, int N, int M)
 {
     lam_config cfg;
     lam_config_defaults(&cfg);
-    strcpy(cfg.memory, memory);
+    const size_t name = strcspn(memory, " ");
+    ck_assert_uint_lt(name, sizeof cfg.memory);
+    memcpy(cfg.memory, memory, name);
+    cfg.cmem_len = 3;
+    cfg.rate = 2;
+    set_variant(&cfg, memory + name);
     cfg.attn_type = attn_type;
     cfg.n_token = 13;
     cfg.n_layer = 2;

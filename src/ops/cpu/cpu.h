@@ -60,6 +60,8 @@ void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_cpu_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cpu_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_cpu_pool(lam_dev *dev, const lam_pool *a);
+void lam_cpu_distance(lam_dev *dev, const lam_distance *a);
 void lam_cpu_embed_fwd(lam_dev *dev, const lam_embed *a);
 void lam_cpu_embed_bwd(lam_dev *dev, const lam_embed *a);
 void lam_cpu_xent(lam_dev *dev, const lam_xent *a);

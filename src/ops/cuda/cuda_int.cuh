@@ -130,6 +130,8 @@ void lam_cuda_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_cuda_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_cuda_pool(lam_dev *dev, const lam_pool *a);
+void lam_cuda_distance(lam_dev *dev, const lam_distance *a);
 void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a);
 void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a);
 void lam_cuda_xent(lam_dev *dev, const lam_xent *a);

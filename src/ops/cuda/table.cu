@@ -277,6 +277,8 @@ extern "C" const lam_ops lam_ops_cuda = {
     lam_cuda_attn_bwd,
     lam_cuda_interp_fwd,
     lam_cuda_interp_bwd,
+    lam_cuda_pool,
+    lam_cuda_distance,
     lam_cuda_embed_fwd,
     lam_cuda_embed_bwd,
     lam_cuda_xent,

@@ -29,6 +29,8 @@ void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_interp_bwd(lam_dev *dev, const lam_interp *a);
+void lam_ref_pool(lam_dev *dev, const lam_pool *a);
+void lam_ref_distance(lam_dev *dev, const lam_distance *a);
 void lam_ref_embed_fwd(lam_dev *dev, const lam_embed *a);
 void lam_ref_embed_bwd(lam_dev *dev, const lam_embed *a);
 void lam_ref_xent(lam_dev *dev, const lam_xent *a);
