@@ -24,7 +24,7 @@ static const lam_option options[] = {
     {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(info_options, preset), "enwik8-base",
      .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
     {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(info_options, memory), "lamemo",
-     .help = "Memory of the preset: none, xl or lamemo."},
+     .help = "Memory of the preset: none, xl, compressive or lamemo."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), "8", .min = 1,
      .max = 1 << 20, .aliases = "batch", .help = "Streams in a batch, for the memory needed."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(info_options, tgt_len), "0", .max = LAM_MAX_LEN,
@@ -132,6 +132,7 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
                  {"attention", m.attention},
                  {"memory rows", m.memory},
                  {"look-ahead attention", m.look_ahead},
+                 {"external memory", m.external},
                  {"softmax", m.softmax}};
     print_config(&model->cfg);
     char text[32];
@@ -167,17 +168,19 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
     for (int g = 0; g < GROUPS; g++)
         json_object_set_new(params, groups[g].name, json_integer((json_int_t)groups[g].count));
     json_t *root = json_pack(
-        "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, s:{s:I, s:I, s:I, s:I, s:I, "
+        "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, s:{s:I, s:I, s:I, s:I, "
+        "s:I, "
         "s:I, "
         "s:I, s:I}}",
         "config", json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
         "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
-        "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "softmax",
-        m.softmax, "total", m.total, "macs_per_step", lam_macs_step(&model->cfg, o->batch), "bytes",
-        "weights", (json_int_t)b->weights, "gradients", (json_int_t)b->gradients, "optimizer",
-        (json_int_t)b->optimizer, "activations", (json_int_t)b->train.activations, "state",
-        (json_int_t)b->train.state, "scratch", (json_int_t)b->train.scratch, "train",
-        (json_int_t)b->all_train, "eval", (json_int_t)(b->weights + stack_total(&b->eval)));
+        "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "external",
+        m.external, "softmax", m.softmax, "total", m.total, "macs_per_step",
+        lam_macs_step(&model->cfg, o->batch), "bytes", "weights", (json_int_t)b->weights,
+        "gradients", (json_int_t)b->gradients, "optimizer", (json_int_t)b->optimizer, "activations",
+        (json_int_t)b->train.activations, "state", (json_int_t)b->train.state, "scratch",
+        (json_int_t)b->train.scratch, "train", (json_int_t)b->all_train, "eval",
+        (json_int_t)(b->weights + stack_total(&b->eval)));
     free(config);
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");

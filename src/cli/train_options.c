@@ -9,6 +9,8 @@
 
 static const char *const alphas[] = {"learned", "zero", "one", NULL};
 static const char *const windows[] = {"previous", "current", NULL};
+static const char *const poolings[] = {"conv", "mean", "max", NULL};
+static const char *const remainders[] = {"drop", "pad", "carry", NULL};
 static const char *const inits[] = {"normal", "uniform", NULL};
 
 static const double MANY = 1e15;
@@ -22,7 +24,7 @@ const lam_option lam_train_table[] = {
     {"preset", 'p', "NAME", LAM_OPT_STRING, OPT(preset), "tiny",
      .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
     {"memory", 'm', "NAME", LAM_OPT_STRING, OPT(memory), "lamemo",
-     .help = "none, xl or lamemo."},
+     .help = "none, xl, compressive or lamemo."},
     {"resume", 'r', NULL, LAM_OPT_FLAG, OPT(resume), .aliases = "restart",
      .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
@@ -117,6 +119,16 @@ const lam_option lam_train_table[] = {
              "one (the authors' code)."},
     {"interp-eps", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.interp_eps), "1e-6", .max = 1,
      .help = "Epsilon of the interpolation."},
+    {"cmem-len", 0, "N", LAM_OPT_INT, OPT(cfg.cmem_len), .min = 1, .max = LAM_MAX_LEN,
+     .shown = "mem-len", .help = "Rows of the compressive memory's second, coarser part."},
+    {"rate", 0, "N", LAM_OPT_INT, OPT(cfg.rate), "4", .min = 1, .max = LAM_MAX_RATE,
+     .aliases = "compression-rate", .help = "Rows that compression makes one."},
+    {"pooling", 0, "WORD", LAM_OPT_CHOICE, OPT(cfg.pooling), "conv", .choices = poolings,
+     .help = "How it does so: conv (learned), mean or max."},
+    {"remainder", 0, "WORD", LAM_OPT_CHOICE, OPT(cfg.remainder), "drop", .choices = remainders,
+     .help = "Rows that fill no whole group: drop them, pad with zeros or carry them on."},
+    {"aux-weight", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.aux_weight), "1", .max = 1e6,
+     .help = "Weight of the loss that trains the compression."},
     {"clamp-len", 0, "N", LAM_OPT_INT, OPT(cfg.clamp_len), "-1", .min = -1, .max = LAM_MAX_LEN,
      .help = "Largest distance of the encoding; 0 or less: none."},
     {"same-length", 0, NULL, LAM_OPT_FLAG, OPT(same_length),
@@ -197,10 +209,12 @@ static lam_status apply_lists(lam_config *cfg, const lam_args *args)
 static lam_status apply_model(lam_config *cfg, const lam_args *args, which w)
 {
     const lam_train_options *o = args->options;
-    const int width = cfg->d_model;
+    const int width = cfg->d_model, rows = cfg->mem_len;
     copy_fields(cfg, args, OPT(cfg), sizeof *cfg, w);
     if (cfg->d_model != width && !lam_option_given(args, "d-embed"))
         cfg->d_embed = 0; /* it follows */
+    if (cfg->mem_len != rows && !lam_option_given(args, "cmem-len"))
+        cfg->cmem_len = 0; /* it follows too */
     cfg->same_length |= o->same_length;
     cfg->pre_lnorm |= o->pre_lnorm;
     cfg->tie_weight &= !o->not_tied;
