@@ -35,19 +35,27 @@ if(NOT LAMEMO_CUDA_FOUND STREQUAL "no CUDA")
     if(LAMEMO_WERROR)
         list(APPEND cuda_flags -Werror all-warnings)
     endif()
+    set(cuda_targets "")
     foreach(arch IN LISTS LAMEMO_CUDA_ARCHS)
-        list(APPEND cuda_flags -gencode arch=compute_${arch},code=sm_${arch})
+        list(APPEND cuda_targets -gencode arch=compute_${arch},code=sm_${arch})
     endforeach()
     list(GET LAMEMO_CUDA_ARCHS -1 arch)
-    list(APPEND cuda_flags -gencode arch=compute_${arch},code=compute_${arch})
+    list(APPEND cuda_targets -gencode arch=compute_${arch},code=compute_${arch})
+    # Files of Hopper's own instructions (wgmma), which sm_90 alone does not name; attn.cu calls
+    # them on such a card only.
+    set(hopper_targets -gencode arch=compute_90a,code=sm_90a)
 
     file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/cuda/*.cu)
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda)
     foreach(source IN LISTS cuda_sources)
         cmake_path(GET source STEM name)
         set(object ${PROJECT_BINARY_DIR}/cuda/${name}.o)
+        set(targets ${cuda_targets})
+        if(name MATCHES "_sm90")
+            set(targets ${hopper_targets})
+        endif()
         add_custom_command(OUTPUT ${object}
-            COMMAND ${LAMEMO_NVCC} ${cuda_flags} -MD -MF ${object}.d -MT ${object}
+            COMMAND ${LAMEMO_NVCC} ${cuda_flags} ${targets} -MD -MF ${object}.d -MT ${object}
                     -c ${source} -o ${object}
             DEPENDS ${source} DEPFILE ${object}.d
             COMMENT "nvcc ops/cuda/${name}.cu" VERBATIM)

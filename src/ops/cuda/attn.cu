@@ -1,12 +1,13 @@
 /* cuda/attn.cu -- relative-position attention on the GPU: which kernels run, and their scratch.
  *
- * Tiles on tensor cores take bf16 calls whose head width they know and whose rows are aligned; the
- * plain loops take the rest: float32, dropout on P, rbias, odd widths, and a handful of queries
- * (decoding), which would leave tiles empty.  Both give the same numbers up to rounding and are
+ * Tiles on tensor cores take bf16 calls whose head width they know and whose rows are aligned, on
+ * Hopper with kernels of their own (the only ones compiled for sm_90a); the plain loops take the rest: float32, dropout on P, rbias, odd widths, and a handful of queries
+ * (decoding), which would leave tiles empty.  All give the same numbers up to rounding and are
  * deterministic: a result row belongs to one block, and partial sums are added in a fixed order. */
 #include "ops/cuda/attn_int.cuh"
 
 enum { FEW_QUERIES = 16, FAR = 1 << 29 };
+enum kind { PLAIN, TILED, SM90 };
 
 static bool on_border(const void *p, size_t stride, size_t element)
 {
@@ -50,6 +51,17 @@ static bool is_tiled(const lam_cuda_dev *dev, const attn_call *c)
            attn_tiled_width(c->a.K);
 }
 
+/* Hopper's own kernels; they are there for attention with positions. */
+static bool is_sm90(const lam_cuda_dev *dev, const attn_call *c)
+{
+    return is_tiled(dev, c) && dev->capability == 90 && c->a.r && attn_sm90_width(c->a.K);
+}
+
+static kind kind_of(const lam_cuda_dev *dev, const attn_call *c)
+{
+    return is_sm90(dev, c) ? SM90 : is_tiled(dev, c) ? TILED : PLAIN;
+}
+
 /* Cuts the next n floats off the scratch. */
 static float *take(float **next, size_t n)
 {
@@ -59,7 +71,7 @@ static float *take(float **next, size_t n)
 }
 
 /* Lays the scratch of backward out from `base` (NULL: to measure); returns the floats it needs. */
-static size_t lay_out(attn_call *c, float *base, bool tiled)
+static size_t lay_out(attn_call *c, float *base, kind how)
 {
     const lam_attn *a = &c->a;
     const size_t B = (size_t)a->B, H = (size_t)a->H, K = (size_t)a->K, keys = (size_t)a->keys;
@@ -68,16 +80,24 @@ static size_t lay_out(attn_call *c, float *base, bool tiled)
 
     c->q_pad = lam_cuda_ceil(a->queries, ATTN_Q_TILE) * ATTN_Q_TILE;
     c->delta = take(&next, B * H * (size_t)c->q_pad);
-    if (tiled) {
-        const size_t tiles = (size_t)lam_cuda_ceil(a->keys, attn_own(a->K));
-        const size_t own = (size_t)attn_own(a->K), r_tiles = (rows + own - 1) / own;
+    if (how != PLAIN) {
         c->groups = a->r_rows > 0 ? attn_groups(a->B, a->H, a->K, a->r_rows) : 0;
         c->lse2 = take(&next, B * H * (size_t)c->q_pad);
+        c->dr_part = take(&next, (size_t)c->groups * rows * H * K);
+    }
+    if (how == SM90) {
+        const size_t n = B * H * (size_t)c->q_pad * K, tiles = (size_t)c->q_pad / ATTN_Q_TILE;
+        c->qu = (lam_bf16 *)take(&next, n / 2);
+        c->qv = (lam_bf16 *)take(&next, n / 2);
+        c->du_part = take(&next, B * tiles * H * K);
+        c->dv_part = take(&next, B * tiles * H * K);
+    } else if (how == TILED) {
+        const size_t tiles = (size_t)lam_cuda_ceil(a->keys, attn_own(a->K));
+        const size_t own = (size_t)attn_own(a->K), r_tiles = (rows + own - 1) / own;
         c->k_bias = take(&next, B * H * keys);
         c->r_bias = take(&next, H * rows);
         c->du_part = take(&next, B * tiles * H * K);
         c->dv_part = take(&next, (size_t)c->groups * r_tiles * H * K);
-        c->dr_part = take(&next, (size_t)c->groups * rows * H * K);
     } else {
         c->k_sum = take(&next, B * H * keys);
         c->r_sum = take(&next, H * rows);
@@ -87,6 +107,11 @@ static size_t lay_out(attn_call *c, float *base, bool tiled)
     return (size_t)(next - base);
 }
 
+static size_t larger(size_t x, size_t y)
+{
+    return x > y ? x : y;
+}
+
 /* A call with less of everything never needs more, except that fewer rows of r make more groups:
  * groups * ceil(rows / own) * H <= 512 + H * ceil(rows / own) bounds all of them. */
 size_t lam_cuda_attn_scratch(const lam_work *largest)
@@ -94,19 +119,22 @@ size_t lam_cuda_attn_scratch(const lam_work *largest)
     attn_call c = {};
     c.a.B = largest->B, c.a.H = largest->H, c.a.K = largest->K;
     c.a.queries = largest->queries, c.a.keys = largest->keys;
-    const size_t plain = (c.a.r_rows = largest->r_rows, lay_out(&c, NULL, false));
-    const size_t tiled = (c.a.r_rows = 0, lay_out(&c, NULL, true));
+    const size_t tiled = larger(lay_out(&c, NULL, TILED), lay_out(&c, NULL, SM90)); /* without r */
+    const size_t plain = (c.a.r_rows = largest->r_rows, lay_out(&c, NULL, PLAIN));
     const size_t own = ATTN_OWN, H = (size_t)largest->H, K = (size_t)largest->K;
     const size_t blocks = 512 + H * (((size_t)largest->r_rows + own - 1) / own + 1) * 2;
     const size_t rows = blocks * (own + 1) * K + H * (size_t)largest->r_rows + 4 * 64;
-    return sizeof(float) * ((plain > tiled + rows ? plain : tiled + rows) + 64);
+    return sizeof(float) * (larger(plain, tiled + rows) + 64);
 }
 
 extern "C" void lam_cuda_attn_fwd(lam_dev *base, const lam_attn *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     const attn_call c = call_of(dev, a);
-    if (is_tiled(dev, &c) && a->queries >= FEW_QUERIES)
+    const kind how = a->queries < FEW_QUERIES ? PLAIN : kind_of(dev, &c);
+    if (how == SM90)
+        lam_cuda_attn_sm90_fwd(dev, &c);
+    else if (how == TILED)
         lam_cuda_attn_tile_fwd(dev, &c);
     else
         lam_cuda_attn_simt_fwd(dev, &c);
@@ -116,17 +144,21 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     attn_call c = call_of(dev, a);
-    const bool tiled = is_tiled(dev, &c);
-    const size_t bytes = sizeof(float) * lay_out(&c, NULL, tiled);
-    lay_out(&c, (float *)lam_cuda_scratch(dev, bytes), tiled);
+    const kind how = kind_of(dev, &c);
+    const size_t bytes = sizeof(float) * lay_out(&c, NULL, how);
+    lay_out(&c, (float *)lam_cuda_scratch(dev, bytes), how);
 
     lam_cuda_attn_prepare(dev, &c);
-    if (!tiled) {
+    if (how == SM90) {
+        lam_cuda_attn_sm90_bwd_kv(dev, &c);
+        lam_cuda_attn_sm90_bwd_r(dev, &c);
+        lam_cuda_attn_sm90_bwd_q(dev, &c);
+    } else if (how == TILED) {
+        lam_cuda_attn_tile_bwd_kv(dev, &c);
+        if (a->r)
+            lam_cuda_attn_tile_bwd_r(dev, &c);
+        lam_cuda_attn_tile_bwd_q(dev, &c);
+    } else {
         lam_cuda_attn_simt_bwd(dev, &c);
-        return;
     }
-    lam_cuda_attn_tile_bwd_kv(dev, &c);
-    if (a->r)
-        lam_cuda_attn_tile_bwd_r(dev, &c);
-    lam_cuda_attn_tile_bwd_q(dev, &c);
 }

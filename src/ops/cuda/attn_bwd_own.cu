@@ -510,23 +510,6 @@ static __global__ void __launch_bounds__(plan<K, DISTANCES>::THREADS) tile_bwd_r
     }
 }
 
-/* dr = the sum of the groups, rounded once. */
-static __global__ void sum_groups(lam_bf16 *dr, size_t ldr, const float *part, int groups, int rows,
-                                  int width)
-{
-    const int x = 8 * (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
-    if (x >= width)
-        return;
-    lam_f8 sum = {};
-    for (int g = 0; g < groups; g++) {
-        const lam_f8 more = lam_load8(part + ((size_t)g * rows + row) * width + x);
-#pragma unroll
-        for (int y = 0; y < 8; y++)
-            sum.v[y] += more.v[y];
-    }
-    lam_store8(dr + (size_t)row * ldr + x, sum);
-}
-
 template <int K>
 static void launch_kv(lam_cuda_dev *dev, const attn_call *c)
 {
@@ -544,12 +527,10 @@ static void launch_r(lam_cuda_dev *dev, const attn_call *c)
 {
     typedef plan<K, DISTANCES> P;
     const lam_attn *a = &c->a;
-    const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K, threads = 64;
+    const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
     attn_launch(dev, "attn_bwd", tile_bwd_r<K>, grid, P::THREADS, P::BYTES, *c);
-    attn_launch(dev, "attn_bwd", sum_groups,
-                dim3((unsigned)lam_cuda_ceil(width, 8 * threads), (unsigned)a->r_rows), threads, 0,
-                (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows, width);
+    lam_cuda_attn_sum_groups(dev, c);
     if (a->v && a->dv)
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);
 }

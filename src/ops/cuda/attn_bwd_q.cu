@@ -26,26 +26,6 @@ struct plan {
     };
 };
 
-/* The way back of attn_skew: column 2t + x of a band tile comes from column 2t + x - shift of the
- * tile of keys with the same number, or of the one before. */
-struct unskew {
-    int even, odd;
-    bool even_same, odd_same;
-    uint32_t upper, lower; /* byte selectors that also put the two columns in order */
-};
-
-static __device__ __forceinline__ unskew unskew_of(int lane)
-{
-    const int shift = 7 - lane / 4, t = lane % 4, quad = lane & ~3;
-    const int even = t - shift / 2, odd = t - (shift + 1) / 2;
-    return {quad + (even & 3),
-            quad + (odd & 3),
-            even >= 0,
-            odd >= 0,
-            shift % 2 ? 0x1054u : 0x5410u,
-            shift % 2 ? 0x3276u : 0x7632u};
-}
-
 /* dq += dS k and dq += (dS skewed back) r. */
 template <int K>
 static __device__ __forceinline__ void add_keys(float (&dq)[K / 8][4],
@@ -65,7 +45,7 @@ static __device__ __forceinline__ void add_keys(float (&dq)[K / 8][4],
 template <int K>
 static __device__ __forceinline__ void
 add_band(float (&dq)[K / 8][4], const float (&ds)[plan<K>::KEYS / 8][4], uint32_t ring, int first,
-         const attn_lanes &lanes, const unskew &back)
+         const attn_lanes &lanes, const attn_unskew &back)
 {
     enum { TILES = plan<K>::KEYS / 8 };
     /* Shuffled tiles of keys, row g in the lower half, row g + 8 in the upper; before and after
@@ -131,7 +111,7 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
     const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
     const attn_lanes lanes = attn_lanes_of<K>(lane);
     const attn_skew skew = attn_skew_of(lane);
-    const unskew back = unskew_of(lane);
+    const attn_unskew back = attn_unskew_of(lane);
     const uint32_t room = attn_address(attn_room());
     const size_t col = (size_t)h * K;
     const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col);

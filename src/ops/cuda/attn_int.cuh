@@ -1,8 +1,9 @@
 /* cuda/attn_int.cuh -- what the files of the attention share: the call as kernels see it.
  *
- * Two implementations stand behind the two entry points of attn.cu:
+ * Three implementations stand behind the two entry points of attn.cu:
  *   attn_simt*.cu  plain loops over ACT = float or bf16, any shape and option: verification, odd cases
  *   attn_fwd.cu, attn_bwd_*.cu  tiles on tensor cores: bf16, head widths that are multiples of 16
+ *   attn_sm90_*.cu              the same with the products of Hopper's warpgroups, heads up to 64
  * With e = j - shift - i, the place of a key seen from its query, every mode is one interval:
  * a pair is visible iff e_lo <= e <= e_hi, and row(i,j) = r_zero + r_sign * e (ops/attn.h). */
 #ifndef LAM_OPS_CUDA_ATTN_INT_CUH
@@ -17,13 +18,14 @@ struct attn_call {
     int aligned; /* rows of all ACT operands begin on 16-byte borders */
 
     /* Backward only; all in scratch. */
-    int q_pad;     /* queries rounded up to whole tiles: the row length of the next two */
-    float *delta;  /* [B][H][q_pad]  do . o - dlse; 0 beyond the queries */
-    float *lse2;   /* [B][H][q_pad]  log2(e) * lse; +infinity for a query that sees nothing */
-    float *k_bias; /* [B][H][keys]   u . k_j */
-    float *r_bias; /* [H][r_rows]    v . r + rbias */
-    float *k_sum;  /* [B][H][keys]   sum of dS over queries   (simt) */
-    float *r_sum;  /* [H][r_rows]    sum of dS over a distance (simt) */
+    int q_pad;         /* queries rounded up to whole tiles: the row length of the next two */
+    float *delta;      /* [B][H][q_pad]  do . o - dlse; 0 beyond the queries */
+    float *lse2;       /* [B][H][q_pad]  log2(e) * lse; +infinity for a query that sees nothing */
+    lam_bf16 *qu, *qv; /* [B][H][q_pad][K]  q + u, q + v; 0 beyond the queries   (sm90) */
+    float *k_bias;     /* [B][H][keys]   u . k_j */
+    float *r_bias;     /* [H][r_rows]    v . r + rbias */
+    float *k_sum;      /* [B][H][keys]   sum of dS over queries   (simt) */
+    float *r_sum;      /* [H][r_rows]    sum of dS over a distance (simt) */
     float *du_part, *dv_part; /* [parts][H][K] */
     float *dr_part;           /* [groups][r_rows][H * K] */
     int groups;               /* of streams, each with its own sum of dr */
@@ -77,11 +79,14 @@ static __device__ __forceinline__ T *attn_row(lam_view view, size_t ld, int b, i
 
 /* ---- the pieces attn.cu puts together -------------------------------------------------------- */
 
-/* delta, lse2, k_bias and r_bias. */
+/* Whichever of delta, lse2, qu, qv, k_bias and r_bias there is room for. */
 void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c);
 
 /* out[x] += the sum over p of part[p][x], p = 0 .. parts - 1, in a fixed order: du and dv. */
 void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width);
+
+/* dr = the sum of dr_part over the groups. */
+void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c);
 
 void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c);
 void lam_cuda_attn_simt_bwd(lam_cuda_dev *dev, const attn_call *c);
@@ -96,5 +101,16 @@ void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c);
 void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c);  /* dq */
 void lam_cuda_attn_tile_bwd_kv(lam_cuda_dev *dev, const attn_call *c); /* dk, dvalue, du */
 void lam_cuda_attn_tile_bwd_r(lam_cuda_dev *dev, const attn_call *c);  /* dr, dv */
+
+/* Head widths the Hopper kernels are built for. */
+static inline bool attn_sm90_width(int K)
+{
+    return K == 32 || K == 48 || K == 64;
+}
+
+void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c);
+void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c);  /* dq, du, dv */
+void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c); /* dk, dvalue */
+void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c);  /* dr */
 
 #endif

@@ -1,5 +1,5 @@
 /* cuda/attn_prepare.cu -- the numbers per row that the attention's backward needs before it starts,
- * and the last sum of du and dv after it.
+ * and the last sums of dr, du and dv after it.
  *
  *   delta  = do . o - dlse          so that dS = P (dP - delta)
  *   lse2   = log2(e) lse            so that P = 2^(S log2(e) - lse2)
@@ -7,6 +7,8 @@
  * The last line lets kernels that stream over queries use q as it is: neither q + u nor q + v is
  * rounded to bf16, and one tile of q serves both products.  A query that sees no key gets
  * lse2 = +infinity: its P is 0 wherever it is recomputed; so do the rows that fill up the last tile.
+ *
+ * The Hopper kernels take qu = q + u and qv = q + v instead, rounded to bf16 as forward does it.
  *
  * Bandwidth-bound: LANES lanes share a row of one head, neighbours in memory are neighbours here. */
 #include "ops/cuda/attn_int.cuh"
@@ -41,6 +43,21 @@ static __device__ __forceinline__ float dot(const attn_call &c, const T *x, cons
     return lanes_sum(sum);
 }
 
+/* to = q + bias, rounded to bf16; ok = 0: zeros.  K is a multiple of 8 here. */
+template <typename T>
+static __device__ __forceinline__ void biased_row(lam_bf16 *to, const T *q, const float *bias,
+                                                  int K, bool ok)
+{
+    for (int n = 8 * ((int)threadIdx.x % LANES); n < K; n += 8 * LANES) {
+        lam_f8 x = {};
+        if (ok)
+            x = lam_load8(q + n);
+        for (int m = 0; ok && bias && m < 8; m++)
+            x.v[m] += bias[n + m];
+        lam_store8(to + n, x);
+    }
+}
+
 template <typename T>
 static __device__ void query_row(const attn_call &c, size_t item, bool lead)
 {
@@ -49,8 +66,14 @@ static __device__ void query_row(const attn_call &c, size_t item, bool lead)
     const int b = (int)(item / a.H / c.q_pad);
     const bool ok = b < a.B && i < a.queries;
     const size_t col = (size_t)h * a.K, stat = (size_t)i * a.H + h;
+    const size_t at = ((size_t)b * a.H + h) * c.q_pad + i;
     const float sum = dot(c, attn_row<const T>(a.o, a.ldo, b, i, col),
                           attn_row<const T>(a.d_o, a.ldo, b, i, col), ok, c.aligned);
+    if (c.qu && b < a.B) {
+        const T *q = attn_row<const T>(a.q, a.ldq, b, i, col);
+        biased_row(c.qu + at * a.K, q, a.u ? (const float *)a.u + col : NULL, a.K, ok);
+        biased_row(c.qv + at * a.K, q, a.v ? (const float *)a.v + col : NULL, a.K, ok);
+    }
     if (!lead || b >= a.B)
         return;
     float delta = 0.0f, lse2 = CUDART_INF_F;
@@ -62,7 +85,6 @@ static __device__ void query_row(const attn_call &c, size_t item, bool lead)
         if (lse > -CUDART_INF_F)
             lse2 = lse * CUDART_L2E_F;
     }
-    const size_t at = ((size_t)b * a.H + h) * c.q_pad + i;
     c.delta[at] = delta;
     if (c.lse2)
         c.lse2[at] = lse2;
@@ -153,4 +175,30 @@ void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int pa
 {
     attn_launch(dev, "attn_bwd", fold, dim3((unsigned)lam_cuda_ceil(width, LAM_WARP)),
                 LINES * LAM_WARP, LINES * LAM_WARP * sizeof(float), out, part, parts, width);
+}
+
+/* dr = the sum of the groups, rounded once. */
+static __global__ void sum_groups(lam_bf16 *dr, size_t ldr, const float *part, int groups, int rows,
+                                  int width)
+{
+    const int x = 8 * (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
+    if (x >= width)
+        return;
+    lam_f8 sum = {};
+    for (int g = 0; g < groups; g++) {
+        const lam_f8 more = lam_load8(part + ((size_t)g * rows + row) * width + x);
+#pragma unroll
+        for (int y = 0; y < 8; y++)
+            sum.v[y] += more.v[y];
+    }
+    lam_store8(dr + (size_t)row * ldr + x, sum);
+}
+
+void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c)
+{
+    const lam_attn *a = &c->a;
+    const int width = a->H * a->K, threads = 64;
+    attn_launch(dev, "attn_bwd", sum_groups,
+                dim3((unsigned)lam_cuda_ceil(width, 8 * threads), (unsigned)a->r_rows), threads, 0,
+                (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows, width);
 }

@@ -13,7 +13,7 @@
 /* The block's dynamic shared memory and the address of a byte in it. */
 static __device__ __forceinline__ unsigned char *attn_room(void)
 {
-    extern __shared__ __align__(128) unsigned char lam_attn_room[];
+    extern __shared__ __align__(1024) unsigned char lam_attn_room[];
     return lam_attn_room;
 }
 

@@ -102,6 +102,26 @@ static __device__ __forceinline__ attn_skew attn_skew_of(int lane)
     return {quad + even % 4, quad + odd % 4, even >= 4, odd >= 4, shift % 2 == 1};
 }
 
+/* The way back of attn_skew: column 2t + x of a band tile comes from column 2t + x - shift of the
+ * tile of keys with the same number, or of the one before. */
+struct attn_unskew {
+    int even, odd;
+    bool even_same, odd_same;
+    uint32_t upper, lower; /* byte selectors that also put the two columns in order */
+};
+
+static __device__ __forceinline__ attn_unskew attn_unskew_of(int lane)
+{
+    const int shift = 7 - lane / 4, t = lane % 4, quad = lane & ~3;
+    const int even = t - shift / 2, odd = t - (shift + 1) / 2;
+    return {quad + (even & 3),
+            quad + (odd & 3),
+            even >= 0,
+            odd >= 0,
+            shift % 2 ? 0x1054u : 0x5410u,
+            shift % 2 ? 0x3276u : 0x7632u};
+}
+
 /* Takes tile `n` of a band (0, 1, ...) and completes what it can of the scores s, tiles of 8 keys:
  * the lower half of tile n - 1 and the upper half of n - 2.  `last` carries from call to call. */
 template <int TILES>

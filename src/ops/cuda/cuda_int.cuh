@@ -35,8 +35,9 @@ struct lam_cuda_stage; /* cuda/table.cu: pinned memory for uploads */
 
 struct lam_cuda_dev {
     lam_dev base;
-    int bf16; /* ACT is bf16, else float */
-    int sms;  /* multiprocessors of the card */
+    int bf16;       /* ACT is bf16, else float */
+    int sms;        /* multiprocessors of the card */
+    int capability; /* ten times the compute capability: 80, 90, ... */
     cudaStream_t stream;
 
     void *scratch; /* contents valid within one operation only; owned */

@@ -68,6 +68,7 @@ static lam_status check_card(lam_cuda_dev *dev)
         return lam_fail(LAM_ERR_UNSUPPORTED,
                         "device cuda: compute capability %d.%d, must be %d.0 or newer", major,
                         minor, (int)MIN_MAJOR);
+    dev->capability = 10 * major + minor;
     return LAM_OK;
 }
 
