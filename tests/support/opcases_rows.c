@@ -191,7 +191,8 @@ static void norm_list(lam_case_run *run, void (*one)(lam_case_run *, const norm_
     static const int form[3][2] = {{1, 1}, {0, 1}, {1, 0}};
     static const norm_case more[] = {{1, 0, 8, 1, 1},    {3, 129, 24, 1, 1}, {1, 700, 5, 1, 1},
                                      {2, 3, 1000, 1, 1}, {1, 2, 2053, 0, 1}, {2, 2, 9, 0, 0},
-                                     {1, 257, 64, 1, 1}, {1, 300, 17, 1, 0}};
+                                     {1, 257, 64, 1, 1}, {1, 300, 17, 1, 0}, {2, 40, 256, 1, 1},
+                                     {2, 33, 512, 1, 1}, {1, 9, 1024, 1, 1}};
     lam_case sizes = lam_case_start(run, NULL, NULL, 0.0);
     for (int f = 0; f < 3; f++)
         for (int e = 0; e < lam_case_n_edges; e++)

@@ -23,29 +23,40 @@ struct finish_args {
     lam_cuda_mask mask;
 };
 
-/* A thread owns eight columns, one Philox block, of every so many rows of product blockIdx.z. */
-template <typename C>
-static __global__ void finish(finish_args a)
+/* A thread owns eight columns, one Philox block, of every so many rows of product blockIdx.z.  ALIGNED:
+ * all eight exist and lie on a 16-byte border; the next row is fetched while this one is worked on. */
+template <typename C, bool ALIGNED>
+static __device__ __forceinline__ void finish_rows(const finish_args &a, int group, int n)
 {
-    const int group = (int)(blockIdx.x * blockDim.x + threadIdx.x), groups = lam_cuda_ceil(a.n, 8);
-    const int col = group * 8, n = min(a.n - col, 8);
-    if (n <= 0)
-        return;
-    const lam_f8 bias = lam_load8_n(a.bias + col, a.bias ? n : 0, false);
-    C *c = (C *)a.c + blockIdx.z * a.step_c + col;
-    for (int row = (int)(blockIdx.y * blockDim.y + threadIdx.y); row < a.m;
-         row += (int)(gridDim.y * blockDim.y)) {
-        lam_f8 x = lam_load8_n(c + (size_t)row * a.ldc, n, a.aligned);
+    const int groups = lam_cuda_ceil(a.n, 8), stride = (int)(gridDim.y * blockDim.y);
+    const lam_f8 bias = lam_load8_n(a.bias + group * 8, a.bias ? n : 0, false);
+    C *c = (C *)a.c + blockIdx.z * a.step_c + group * 8;
+    int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);
+    lam_raw8<C> ahead = lam_fetch8(c + (size_t)row * a.ldc, ALIGNED && row < a.m);
+    for (; row < a.m; row += stride) {
+        C *at = c + (size_t)row * a.ldc;
+        lam_f8 x = ALIGNED ? lam_unpack8(ahead) : lam_load8_n(at, n, false);
+        ahead = lam_fetch8(c + (size_t)(row + stride) * a.ldc, ALIGNED && row + stride < a.m);
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             x.v[j] += bias.v[j];
             if (a.relu)
                 x.v[j] = x.v[j] < 0.0f ? 0.0f : x.v[j]; /* a NaN stays one */
         }
-        const size_t above = blockIdx.z * (size_t)a.m + (size_t)row;
-        lam_mask8(x, a.mask, above * (size_t)groups + (size_t)group);
-        lam_store8_n(c + (size_t)row * a.ldc, x, n, a.aligned);
+        const uint64_t above = blockIdx.z * (uint64_t)a.m + (uint64_t)row;
+        lam_mask8(x, a.mask, above * (uint64_t)groups + (uint64_t)group);
+        lam_store8_n(at, x, ALIGNED ? 8 : n, ALIGNED);
     }
+}
+
+template <typename C>
+static __global__ void finish(finish_args a)
+{
+    const int group = (int)(blockIdx.x * blockDim.x + threadIdx.x), n = min(a.n - group * 8, 8);
+    if (n == 8 && a.aligned)
+        finish_rows<C, true>(a, group, n);
+    else if (n > 0)
+        finish_rows<C, false>(a, group, n);
 }
 
 static void launch_finish(lam_cuda_dev *dev, const lam_gemm *a)

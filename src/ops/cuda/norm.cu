@@ -4,6 +4,7 @@
  * bytes and little else (four tensors of rows x width), so a team of W warps owns a row and keeps it
  * in registers, one or two groups of eight columns a lane, and the next row is fetched while this one
  * is worked on.  Instructions are scarce: 400 for eight columns already take longer than the memory.
+ * FULL kernels serve the common case that the teams' columns are exactly the row's.
  * Statistics are taken in two passes over the registers, from the sum before it is rounded to bf16.
  *
  * Column sums (dgain, dshift, dbias) stay in registers while a team walks its rows; teams of a block
@@ -83,30 +84,31 @@ static __device__ __forceinline__ cursor next_of(const lam_norm &a, const cursor
     return {c.row + s.row, c.b + s.b + over, c.r + s.r - (over ? a.rows : 0)};
 }
 
+/* Products of 32 bits: the steps are known to fit (is_empty). */
 template <typename T>
 static __device__ __forceinline__ T *row_of(lam_view view, const lam_norm &a, const cursor &c)
 {
-    return (T *)view.p + (size_t)c.b * view.step + (size_t)c.r * (size_t)a.ld;
+    return (T *)view.p + (uint64_t)(uint32_t)c.b * (uint32_t)view.step +
+           (uint64_t)(uint32_t)c.r * (uint32_t)a.ld;
+}
+
+template <typename T>
+static __device__ __forceinline__ T *flat_row(const void *p, const lam_norm &a, const cursor &c)
+{
+    return (T *)(uintptr_t)p + (uint64_t)(uint32_t)c.row * (uint32_t)a.ld;
 }
 
 /* A WIDE vector's part for eight columns: zero beyond `width`, and where there is no vector.  Read
  * again for every row: it comes from the L1 cache, and in registers it would cost occupancy. */
-struct vector8 {
-    const float *p;
-    int n;
-    bool whole;
-
-    __device__ __forceinline__ vector8(const void *vector, int col, int width)
-        : p((const float *)vector + col), n(vector ? width - col : 0),
-          whole(n >= 8 && (uintptr_t)p % 16 == 0)
-    {
-    }
-
-    __device__ __forceinline__ lam_f8 load() const
-    {
-        return lam_load8_n(p, n, whole);
-    }
-};
+template <bool FULL>
+static __device__ __forceinline__ lam_f8 vector8(const void *vector, int col, int width)
+{
+    const float *p = (const float *)vector + col;
+    if (FULL)
+        return vector ? lam_load8(p) : lam_f8{};
+    const int n = vector ? width - col : 0;
+    return lam_load8_n(p, n, n >= 8 && (uintptr_t)p % 16 == 0);
+}
 
 /* What one row of the forward pass reads, NG groups of it. */
 template <typename T, int NG>
@@ -114,22 +116,23 @@ struct row_fwd {
     lam_raw8<T> x[NG], add[NG];
 };
 
-template <typename T, int NG>
+template <typename T, int NG, bool FULL>
 static __device__ __forceinline__ row_fwd<T, NG> fetch_fwd(const lam_norm &a, const cursor &c,
                                                            int col, int apart)
 {
     row_fwd<T, NG> r;
     const T *x = row_of<const T>(a.x, a, c) + col;
-    const T *add = (const T *)a.add + (size_t)c.row * (size_t)a.ld + (size_t)col;
+    const T *add = flat_row<const T>(a.add, a, c) + col;
 #pragma unroll
     for (int i = 0; i < NG; i++) {
-        r.x[i] = lam_fetch8(x + i * apart, col + i * apart < a.ld);
-        r.add[i] = lam_fetch8(add + i * apart, a.add && col + i * apart < a.ld);
+        const bool in = FULL || col + i * apart < a.ld;
+        r.x[i] = lam_fetch8(x + i * apart, in);
+        r.add[i] = lam_fetch8(add + i * apart, in && a.add);
     }
     return r;
 }
 
-template <typename T, int NG, int W>
+template <typename T, int NG, int W, bool FULL>
 static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM : 1)
     norm_fwd(lam_norm a, lam_cuda_mask mask)
 {
@@ -142,16 +145,16 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
     cursor next = {t.row, t.row / a.rows, t.row % a.rows};
     row_fwd<T, NG> ahead = {};
     if (next.row < rows)
-        ahead = fetch_fwd<T, NG>(a, next, col, APART);
+        ahead = fetch_fwd<T, NG, FULL>(a, next, col, APART);
 
     while (next.row < rows) {
         const cursor at = next;
         const row_fwd<T, NG> now = ahead;
         next = next_of(a, at, step);
         if (next.row < rows)
-            ahead = fetch_fwd<T, NG>(a, next, col, APART);
+            ahead = fetch_fwd<T, NG, FULL>(a, next, col, APART);
         T *y = row_of<T>(a.y, a, at) + col;
-        T *sum = (T *)a.sum + (size_t)at.row * (size_t)a.ld + (size_t)col;
+        T *sum = flat_row<T>(a.sum, a, at) + col;
         lam_f8 s[NG];
         float total = 0.0f, squares = 0.0f;
 #pragma unroll
@@ -159,7 +162,7 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
             s[i] = lam_unpack8(now.x[i]);
             if (a.add) {
                 lam_f8 more = lam_unpack8(now.add[i]);
-                const lam_f8 bias = vector8(a.bias, col + i * APART, a.width).load();
+                const lam_f8 bias = vector8<FULL>(a.bias, col + i * APART, a.width);
 #pragma unroll
                 for (int j = 0; j < 8; j++)
                     more.v[j] += bias.v[j];
@@ -168,7 +171,7 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
 #pragma unroll
                 for (int j = 0; j < 8; j++)
                     s[i].v[j] += more.v[j]; /* padding: 0 + 0 */
-                if (a.gain && col + i * APART < a.ld)
+                if (a.gain && (FULL || col + i * APART < a.ld))
                     lam_store8(sum + i * APART, s[i]);
             }
 #pragma unroll
@@ -182,13 +185,14 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
 #pragma unroll
                 for (int j = 0; j < 8; j++) {
                     s[i].v[j] -= mean;
-                    squares += col + i * APART + j < a.width ? s[i].v[j] * s[i].v[j] : 0.0f;
+                    if (FULL || col + i * APART + j < a.width)
+                        squares += s[i].v[j] * s[i].v[j];
                 }
             const float rstd = 1.0f / sqrtf(t.sum(squares) * share + (float)a.eps);
 #pragma unroll
             for (int i = 0; i < NG; i++) {
-                const lam_f8 gain = vector8(a.gain, col + i * APART, a.width).load();
-                const lam_f8 shift = vector8(a.shift, col + i * APART, a.width).load();
+                const lam_f8 gain = vector8<FULL>(a.gain, col + i * APART, a.width);
+                const lam_f8 shift = vector8<FULL>(a.shift, col + i * APART, a.width);
 #pragma unroll
                 for (int j = 0; j < 8; j++) /* padding: gain and shift are 0 there */
                     s[i].v[j] = s[i].v[j] * rstd * gain.v[j] + shift.v[j];
@@ -200,7 +204,7 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
         }
 #pragma unroll
         for (int i = 0; i < NG; i++)
-            if (col + i * APART < a.ld)
+            if (FULL || col + i * APART < a.ld)
                 lam_store8(y + i * APART, s[i]);
     }
 }
@@ -229,16 +233,17 @@ struct row_bwd {
     float mean, rstd;
 };
 
-template <typename T>
+template <typename T, bool FULL>
 static __device__ __forceinline__ row_bwd<T> fetch_bwd(const lam_norm &a, const cursor &c, int col,
                                                        bool in)
 {
     row_bwd<T> r;
     const int row = c.row;
-    const T *s = a.add ? (const T *)a.sum + (size_t)row * a.ld : row_of<const T>(a.x, a, c);
+    const T *s = a.add ? flat_row<const T>(a.sum, a, c) : row_of<const T>(a.x, a, c);
     r.dy = lam_fetch8(row_of<const T>(a.dy, a, c) + col, in);
     r.s = lam_fetch8(s + col, in && a.gain);
-    r.dsum = lam_fetch8(row_of<const T>(a.dsum, a, c) + col, in && a.dsum.p);
+    if (!FULL)
+        r.dsum = lam_fetch8(row_of<const T>(a.dsum, a, c) + col, in && a.dsum.p);
     r.mean = a.gain ? ((const float *)a.mean)[row] : 0.0f;
     r.rstd = a.gain ? ((const float *)a.rstd)[row] : 1.0f;
     return r;
@@ -247,21 +252,21 @@ static __device__ __forceinline__ row_bwd<T> fetch_bwd(const lam_norm &a, const 
 /* fwd was xhat = (s - mean) rstd, y = xhat gain + shift; so, with g = dy gain,
  *   ds = rstd (g - mean(g) - xhat mean(g xhat)) + dsum,   or dy + dsum without a norm.
  * dx may be dy or dsum: a lane writes only columns that it has read, and no other lane reads them. */
-template <typename T, int W>
+template <typename T, int W, bool FULL>
 static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM : 1)
     norm_bwd(lam_norm a, lam_cuda_mask mask, float *lines)
 {
     __shared__ float2 room[team<W>::TEAMS][2][W];
     team<W> t(room);
     const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
-    const bool in = col < a.ld, masked = a.add && (a.dadd || a.dbias);
+    const bool in = FULL || col < a.ld, masked = a.add && (a.dadd || a.dbias);
     const float share = 1.0f / (float)a.width;
     lam_f8 dgain = {}, dshift = {}, dbias = {};
     const stride step(a, t.rows);
     cursor next = {t.row, t.row / a.rows, t.row % a.rows};
     row_bwd<T> ahead = {};
     if (next.row < rows)
-        ahead = fetch_bwd<T>(a, next, col, in);
+        ahead = fetch_bwd<T, FULL>(a, next, col, in);
 
     while (next.row < rows) {
         const cursor at = next;
@@ -271,9 +276,9 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
         const float mean = ahead.mean, rstd = ahead.rstd;
         next = next_of(a, at, step);
         if (next.row < rows)
-            ahead = fetch_bwd<T>(a, next, col, in);
+            ahead = fetch_bwd<T, FULL>(a, next, col, in);
         if (a.gain) {
-            const lam_f8 gain = vector8(a.gain, col, a.width).load();
+            const lam_f8 gain = vector8<FULL>(a.gain, col, a.width);
             float g = 0.0f, gx = 0.0f;
 #pragma unroll
             for (int j = 0; j < 8; j++) { /* padding: dy and gain are 0 there */
@@ -285,23 +290,25 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
                 gx += ds.v[j] * xhat.v[j];
             }
             const float2 both = t.sum(g, gx);
-            g = both.x * share;
-            gx = both.y * share;
+            g = both.x * share * rstd;
+            gx = both.y * share * rstd;
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                ds.v[j] = rstd * (ds.v[j] - g - xhat.v[j] * gx);
+                ds.v[j] = ds.v[j] * rstd - g - xhat.v[j] * gx;
         }
-        const lam_f8 other = lam_unpack8(dsum);
+        if (!FULL) {
+            const lam_f8 other = lam_unpack8(dsum);
 #pragma unroll
-        for (int j = 0; j < 8; j++)
-            ds.v[j] = col + j < a.width ? ds.v[j] + other.v[j] : 0.0f;
+            for (int j = 0; j < 8; j++)
+                ds.v[j] = col + j < a.width ? ds.v[j] + other.v[j] : 0.0f;
+        }
         if (in && a.dx.p)
             lam_store8(row_of<T>(a.dx, a, at) + col, ds);
         if (!masked)
             continue;
         lam_mask8(ds, mask, (size_t)row * (size_t)groups + (size_t)(col / 8));
         if (in && a.dadd)
-            lam_store8((T *)a.dadd + (size_t)row * a.ld + col, ds);
+            lam_store8(flat_row<T>(a.dadd, a, at) + col, ds);
         if (a.dbias)
 #pragma unroll
             for (int j = 0; j < 8; j++)
@@ -325,21 +332,22 @@ static int blocks_of(const lam_cuda_dev *dev, const lam_norm *a)
     return needed < most ? needed : most;
 }
 
-template <typename T, int NG, int W>
+template <typename T, int NG, int W, bool FULL>
 static void launch_fwd(lam_cuda_dev *dev, const lam_norm *a)
 {
     const unsigned blocks = (unsigned)blocks_of<W>(dev, a);
-    norm_fwd<T, NG, W><<<blocks, team<W>::BLOCK, 0, dev->stream>>>(*a, lam_cuda_mask_of(&a->drop));
+    norm_fwd<T, NG, W, FULL>
+        <<<blocks, team<W>::BLOCK, 0, dev->stream>>>(*a, lam_cuda_mask_of(&a->drop));
     lam_cuda_check_launch(dev, "norm_fwd");
 }
 
-template <typename T, int W>
+template <typename T, int W, bool FULL>
 static void launch_bwd(lam_cuda_dev *dev, const lam_norm *a)
 {
     const int blocks = blocks_of<W>(dev, a);
     const size_t line = LAM_CUDA_SUMS * (size_t)a->ld;
     float *lines = (float *)lam_cuda_scratch(dev, (size_t)blocks * line * sizeof(float));
-    norm_bwd<T, W><<<(unsigned)blocks, team<W>::BLOCK, 0, dev->stream>>>(
+    norm_bwd<T, W, FULL><<<(unsigned)blocks, team<W>::BLOCK, 0, dev->stream>>>(
         *a, lam_cuda_mask_of(&a->drop), lines);
     lam_cuda_check_launch(dev, "norm_bwd");
     const lam_cuda_sums sums = {{a->gain ? (float *)a->dgain : NULL,
@@ -357,34 +365,49 @@ static void launch_bwd(lam_cuda_dev *dev, const lam_norm *a)
 static int is_empty(const lam_norm *a)
 {
     assert(a->width >= 1 && a->ld >= a->width && a->ld % 8 == 0 && a->ld <= MAX_LD);
+    assert((a->x.step | a->y.step | a->dy.step | a->dx.step | a->dsum.step) <= UINT32_MAX);
     return a->blocks * a->rows == 0;
+}
+
+static bool is_full(const lam_norm *a, int columns)
+{
+    const uintptr_t vectors = (uintptr_t)a->bias | (uintptr_t)a->gain | (uintptr_t)a->shift;
+    return a->width == columns && a->ld == columns && !a->dsum.p && vectors % 16 == 0;
+}
+
+template <typename T>
+static void dispatch_fwd(lam_cuda_dev *dev, const lam_norm *a)
+{
+    if (is_full(a, 256))
+        launch_fwd<T, 1, 1, true>(dev, a);
+    else if (is_full(a, 512))
+        launch_fwd<T, 2, 1, true>(dev, a);
+    else if (is_full(a, 1024))
+        launch_fwd<T, 2, 2, true>(dev, a);
+    else if (a->ld <= 512)
+        launch_fwd<T, 2, 1, false>(dev, a);
+    else if (a->ld <= 2048)
+        launch_fwd<T, 2, 4, false>(dev, a);
+    else
+        launch_fwd<T, 2, 16, false>(dev, a);
 }
 
 /* Backward keeps three sums a column: one group a lane is all that fits. */
 template <typename T>
-static void dispatch_fwd(lam_cuda_dev *dev, const lam_norm *a)
-{
-    if (a->ld <= 256)
-        launch_fwd<T, 1, 1>(dev, a);
-    else if (a->ld <= 512)
-        launch_fwd<T, 2, 1>(dev, a);
-    else if (a->ld <= 2048)
-        launch_fwd<T, 2, 4>(dev, a);
-    else
-        launch_fwd<T, 2, 16>(dev, a);
-}
-
-template <typename T>
 static void dispatch_bwd(lam_cuda_dev *dev, const lam_norm *a)
 {
-    if (a->ld <= 256)
-        launch_bwd<T, 1>(dev, a);
+    if (is_full(a, 256))
+        launch_bwd<T, 1, true>(dev, a);
+    else if (is_full(a, 512))
+        launch_bwd<T, 2, true>(dev, a);
+    else if (is_full(a, 1024))
+        launch_bwd<T, 4, true>(dev, a);
     else if (a->ld <= 512)
-        launch_bwd<T, 2>(dev, a);
+        launch_bwd<T, 2, false>(dev, a);
     else if (a->ld <= 2048)
-        launch_bwd<T, 8>(dev, a);
+        launch_bwd<T, 8, false>(dev, a);
     else
-        launch_bwd<T, 32>(dev, a);
+        launch_bwd<T, 32, false>(dev, a);
 }
 
 size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest)
