@@ -137,6 +137,7 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     dev->base.act = dev->bf16 ? LAM_BF16 : LAM_F32;
     dev->base.wide = LAM_F32;
     dev->base.pad = LAM_CUDA_PAD;
+    dev->base.logits = (size_t)1 << 28; /* half a gigabyte of bf16: few, large products */
     const lam_status status = open_parts(dev);
     if (status != LAM_OK) {
         cuda_close(&dev->base);
