@@ -24,6 +24,7 @@ strip -o "$out/gpu_bench" "${programs[2]}"
 ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libgcc_s|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$out/lib/"
 cp tests/golden/*.safetensors "$out/traces/"
+cat src/*/*.c src/ops/*/*.c > "$out/text.txt" # a megabyte to train on
 cp scripts/gpu-check.sh "$out/"
 git describe --always --dirty > "$out/commit" 2> /dev/null || echo unknown > "$out/commit"
 tar -czf "$out.tar.gz" -C build gpu-bundle

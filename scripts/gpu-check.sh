@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Is the CUDA back-end right and fast on this machine?  One command, one summary at the end.
-#   gpu-check.sh [PART...]     parts: ops verify sanitize bench steps; all of them without arguments
+#   gpu-check.sh [PART...]     parts: ops verify train sanitize bench steps; without arguments all
 # Runs in a bundle made by scripts/gpu-bundle.sh, or in the source tree (then it takes build/gpu,
 # after scripts/gpu-bundle.sh).  Needs a GPU, its driver and CUDA's libcublasLt; no network.
 # LOG=FILE keeps everything that was printed; SECONDS_EACH limits each step benchmark (5);
@@ -18,7 +18,7 @@ export LD_LIBRARY_PATH="$here/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64"
 for lib in /opt/*/.venv/lib/python3*/site-packages/nvidia/cu13/lib; do
     [ -d "$lib" ] && LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$lib"
 done
-parts=${*:-ops verify sanitize bench steps}
+parts=${*:-ops verify train sanitize bench steps}
 summary=()
 failed=0
 
@@ -68,6 +68,33 @@ if wants verify; then
     say "== bf16, for information"
     ./lamemo verify --device cuda --precision bf16 --tolerance 1 "${supported[@]}" 2>&1 | tee -a "$log"
     note "verify bf16" info "see the log"
+fi
+# Two hundred steps of a tiny model, with dropout: float32 must stay within 1 % of the CPU's losses
+# (means of ten steps), and one seed must give one result.
+if wants train; then
+    dir=$(mktemp -d)
+    ./lamemo prepare text.txt --out "$dir/data" >> "$log" 2>&1
+    train() { # train NAME OPTION...
+        local name=$1
+        shift
+        ./lamemo train --data "$dir/data" --preset tiny --memory lamemo --out "$dir/$name" \
+            --max-step 200 --log-interval 10 --eval-interval 0 --no-test "$@" > "$dir/$name.log" 2>&1
+        sed -n 's/.*"step": *\([0-9]*\),.*"loss": *\([0-9.]*\),.*"grad_norm": *\([0-9.]*\).*/\1 \2 \3/p' \
+            "$dir/$name/metrics.jsonl" > "$dir/$name.losses"
+    }
+    train cpu --device cpu &
+    train float32 --device cuda --precision float32
+    train one --device cuda --precision bf16
+    train two --device cuda --precision bf16
+    wait
+    run "train float32 = cpu" awk 'NR == FNR { loss[$1] = $2; n++; next } $1 in loss {
+            off = $2 / loss[$1] - 1; off = off < 0 ? -off : off; worst = off > worst ? off : worst; seen++ }
+        END { printf "%d means of ten steps, the worst is off by %.2e\n", seen, worst
+            exit !(seen == 20 && n == 20 && worst < 0.01) }' "$dir/cpu.losses" "$dir/float32.losses"
+    run "train bf16 twice" cmp "$dir/one.losses" "$dir/two.losses"
+    say "loss at step 200: cpu $(tail -1 "$dir/cpu.losses"), float32 $(tail -1 "$dir/float32.losses")," \
+        "bf16 $(tail -1 "$dir/one.losses")"
+    rm -rf "$dir"
 fi
 if wants sanitize; then
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null)

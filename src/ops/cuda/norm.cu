@@ -290,11 +290,11 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
                 gx += ds.v[j] * xhat.v[j];
             }
             const float2 both = t.sum(g, gx);
-            g = both.x * share * rstd;
-            gx = both.y * share * rstd;
+            g = both.x * share;
+            gx = both.y * share;
 #pragma unroll
-            for (int j = 0; j < 8; j++)
-                ds.v[j] = ds.v[j] * rstd - g - xhat.v[j] * gx;
+            for (int j = 0; j < 8; j++) /* rstd last: the difference may cancel */
+                ds.v[j] = rstd * (ds.v[j] - g - xhat.v[j] * gx);
         }
         if (!FULL) {
             const lam_f8 other = lam_unpack8(dsum);

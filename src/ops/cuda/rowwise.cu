@@ -10,6 +10,7 @@ enum {
     COLUMNS = 8 * LAM_WARP, /* of a block that sums columns */
     WARPS = 8,
     FOLDERS = 32,     /* warps of a block that adds lines */
+    FOLD_AHEAD = 8,   /* lines a thread fetches before it adds the first */
     AHEAD = 4,        /* rows a thread fetches before it works on the first */
     MIN_CHUNK = 64,   /* rows */
     BLOCKS_PER_SM = 8 /* wanted for column sums */
@@ -43,10 +44,15 @@ static __global__ void fold(lam_cuda_sums s)
     if (!out)
         return;
     float sum = 0.0f;
-    if (col < s.width)
-#pragma unroll 4
-        for (int i = (int)threadIdx.y; i < s.n; i += FOLDERS)
-            sum += lines[(size_t)i * s.step];
+    for (int i = (int)threadIdx.y; col < s.width && i < s.n; i += FOLDERS * FOLD_AHEAD) {
+        float x[FOLD_AHEAD];
+#pragma unroll
+        for (int j = 0; j < FOLD_AHEAD; j++)
+            x[j] = i + j * FOLDERS < s.n ? lines[(size_t)(i + j * FOLDERS) * s.step] : 0.0f;
+#pragma unroll
+        for (int j = 0; j < FOLD_AHEAD; j++)
+            sum += x[j];
+    }
     room[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y != 0 || col >= s.width)
