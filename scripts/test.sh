@@ -14,7 +14,7 @@ quietly() { "$@" > "$log" 2>&1 || { cat "$log"; echo "FAILED: $*" >&2; exit 1; }
 
 build() { # build PRESET
     echo "== $1: build"
-    quietly cmake --preset "$1"
+    quietly cmake --preset "$1" -DLAMEMO_CUDA_ARCHS="${LAMEMO_CUDA_ARCHS:-90}" # only compiled: one is enough
     grep -- '-- lamemo ' "$log" || true
     quietly cmake --build --preset "$1" -j "$jobs"
 }
