@@ -73,7 +73,7 @@ fi
 # (means of ten steps), and one seed must give one result.
 if wants train; then
     dir=$(mktemp -d)
-    ./lamemo prepare text.txt --out "$dir/data" >> "$log" 2>&1
+    ./lamemo prepare text.txt --out "$dir/data" > /dev/null 2>&1
     train() { # train NAME OPTION...
         local name=$1
         shift
