@@ -162,6 +162,34 @@ static void distance_with_half_the_slope(lam_dev *dev, const lam_distance *a)
     lam_naive_distance(dev, &b);
 }
 
+static void gate_bwd_without_the_slope(lam_dev *dev, const lam_gate *a)
+{
+    lam_gate b = *a;
+    b.out = a->dpre;
+    lam_naive_gate_fwd(dev, &b);
+}
+
+static void density_fwd_without_a_minimum(lam_dev *dev, const lam_density *a)
+{
+    lam_density b = *a;
+    b.var_min = 0.0;
+    lam_naive_density_fwd(dev, &b);
+}
+
+static void density_bwd_without_divergence(lam_dev *dev, const lam_density *a)
+{
+    lam_density b = *a;
+    b.grad_scale = 0.0;
+    lam_naive_density_bwd(dev, &b);
+}
+
+static void sticky_at_the_left_edge_only(lam_dev *dev, const lam_sticky_samples *a)
+{
+    lam_sticky_samples b = *a;
+    b.within = 0;
+    lam_naive_sticky(dev, &b);
+}
+
 static void update_despite_infinity(lam_dev *dev, const lam_update *a)
 {
     float one = 1.0f;
@@ -211,6 +239,10 @@ static const struct broken {
     BREAK(update, update_despite_infinity),
     BREAK(pool, pool_of_one_row_less),
     BREAK(distance, distance_with_half_the_slope),
+    BREAK(gate_bwd, gate_bwd_without_the_slope),
+    BREAK(density_fwd, density_fwd_without_a_minimum),
+    BREAK(density_bwd, density_bwd_without_divergence),
+    BREAK(sticky, sticky_at_the_left_edge_only),
 };
 enum { BROKEN = sizeof broken / sizeof *broken };
 
@@ -244,6 +276,10 @@ START_TEST(a_broken_operation_is_found)
     TAKE(update);
     TAKE(pool);
     TAKE(distance);
+    TAKE(gate_bwd);
+    TAKE(density_fwd);
+    TAKE(density_bwd);
+    TAKE(sticky);
 #undef TAKE
     ck_assert_msg(lam_opcases_find_failure(&table, broken[_i].family),
                   "mistake %d in %s was not found", _i, broken[_i].family);

@@ -15,6 +15,7 @@
 #include "core/tensor.h"
 #include "ops/attn.h"
 #include "ops/compress.h"
+#include "ops/continuous.h"
 #include "ops/gemm.h"
 #include "ops/memory.h"
 #include "ops/optim.h"
@@ -65,6 +66,11 @@ typedef struct lam_ops {
     void (*interp_bwd)(lam_dev *dev, const lam_interp *a);
     void (*pool)(lam_dev *dev, const lam_pool *a);
     void (*distance)(lam_dev *dev, const lam_distance *a);
+    void (*gate_fwd)(lam_dev *dev, const lam_gate *a);
+    void (*gate_bwd)(lam_dev *dev, const lam_gate *a);
+    void (*density_fwd)(lam_dev *dev, const lam_density *a);
+    void (*density_bwd)(lam_dev *dev, const lam_density *a);
+    void (*sticky)(lam_dev *dev, const lam_sticky_samples *a);
     void (*embed_fwd)(lam_dev *dev, const lam_embed *a);
     void (*embed_bwd)(lam_dev *dev, const lam_embed *a);
     void (*xent)(lam_dev *dev, const lam_xent *a);

@@ -28,5 +28,10 @@ void lam_naive_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_naive_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_naive_pool(lam_dev *dev, const lam_pool *a);
 void lam_naive_distance(lam_dev *dev, const lam_distance *a);
+void lam_naive_gate_fwd(lam_dev *dev, const lam_gate *a);
+void lam_naive_gate_bwd(lam_dev *dev, const lam_gate *a);
+void lam_naive_density_fwd(lam_dev *dev, const lam_density *a);
+void lam_naive_density_bwd(lam_dev *dev, const lam_density *a);
+void lam_naive_sticky(lam_dev *dev, const lam_sticky_samples *a);
 
 #endif

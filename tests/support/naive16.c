@@ -257,6 +257,71 @@ static void half_distance(lam_dev *dev, const lam_distance *a)
     finish(dev);
 }
 
+static lam_gate wide_gate(lam_dev *dev, const lam_gate *a)
+{
+    lam_gate b = *a;
+    b.in = wide(dev, a->in);
+    b.pre = wide(dev, a->pre);
+    b.out = wide(dev, a->out);
+    b.dout = wide(dev, a->dout);
+    b.dpre = wide(dev, a->dpre);
+    return b;
+}
+
+static lam_density wide_density(lam_dev *dev, const lam_density *a)
+{
+    lam_density b = *a;
+    b.q = wide_view(dev, a->q);
+    b.pull = wide_view(dev, a->pull);
+    b.r = wide(dev, a->r);
+    b.dr = wide(dev, a->dr);
+    b.dq = wide_view(dev, a->dq);
+    b.dpull = wide_view(dev, a->dpull);
+    return b;
+}
+
+static lam_sticky_samples wide_sticky(lam_dev *dev, const lam_sticky_samples *a)
+{
+    lam_sticky_samples b = *a;
+    b.psi = wide(dev, a->psi);
+    return b;
+}
+
+static void half_gate_fwd(lam_dev *dev, const lam_gate *a)
+{
+    const lam_gate b = wide_gate(dev, a);
+    lam_naive_gate_fwd(dev, &b);
+    finish(dev);
+}
+
+static void half_gate_bwd(lam_dev *dev, const lam_gate *a)
+{
+    const lam_gate b = wide_gate(dev, a);
+    lam_naive_gate_bwd(dev, &b);
+    finish(dev);
+}
+
+static void half_density_fwd(lam_dev *dev, const lam_density *a)
+{
+    const lam_density b = wide_density(dev, a);
+    lam_naive_density_fwd(dev, &b);
+    finish(dev);
+}
+
+static void half_density_bwd(lam_dev *dev, const lam_density *a)
+{
+    const lam_density b = wide_density(dev, a);
+    lam_naive_density_bwd(dev, &b);
+    finish(dev);
+}
+
+static void half_sticky(lam_dev *dev, const lam_sticky_samples *a)
+{
+    const lam_sticky_samples b = wide_sticky(dev, a);
+    lam_naive_sticky(dev, &b);
+    finish(dev);
+}
+
 static void half_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     lam_embed b = *a;
@@ -373,6 +438,11 @@ const lam_ops lam_ops_naive16 = {
     .interp_bwd = half_interp_bwd,
     .pool = half_pool,
     .distance = half_distance,
+    .gate_fwd = half_gate_fwd,
+    .gate_bwd = half_gate_bwd,
+    .density_fwd = half_density_fwd,
+    .density_bwd = half_density_bwd,
+    .sticky = half_sticky,
     .embed_fwd = half_embed_fwd,
     .embed_bwd = half_embed_bwd,
     .xent = half_xent,

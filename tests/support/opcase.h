@@ -154,5 +154,10 @@ void lam_cases_gnorm(lam_case_run *run);
 void lam_cases_update(lam_case_run *run);
 void lam_cases_pool(lam_case_run *run);
 void lam_cases_distance(lam_case_run *run);
+void lam_cases_gate_fwd(lam_case_run *run);
+void lam_cases_gate_bwd(lam_case_run *run);
+void lam_cases_density_fwd(lam_case_run *run);
+void lam_cases_density_bwd(lam_case_run *run);
+void lam_cases_sticky(lam_case_run *run);
 
 #endif

@@ -36,6 +36,11 @@ static const family families[] = {
     {"update", lam_cases_update},
     {"pool", lam_cases_pool},
     {"distance", lam_cases_distance},
+    {"gate_fwd", lam_cases_gate_fwd},
+    {"gate_bwd", lam_cases_gate_bwd},
+    {"density_fwd", lam_cases_density_fwd},
+    {"density_bwd", lam_cases_density_bwd},
+    {"sticky", lam_cases_sticky},
 };
 
 static int run_family(lam_case_run *run, const family *f)

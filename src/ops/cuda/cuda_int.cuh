@@ -93,6 +93,7 @@ size_t lam_cuda_rowwise_scratch(const lam_cuda_dev *dev, const lam_work *largest
 size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 size_t lam_cuda_vocab_scratch(const lam_work *largest);
 size_t lam_cuda_optim_scratch(void);
+size_t lam_cuda_density_scratch(const lam_work *largest);
 size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 
 /* The second half of column sums: out[q][c] += the sum over i < n of lines[i * step + q * apart + c],
@@ -133,6 +134,11 @@ void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_pool(lam_dev *dev, const lam_pool *a);
 void lam_cuda_distance(lam_dev *dev, const lam_distance *a);
+void lam_cuda_gate_fwd(lam_dev *dev, const lam_gate *a);
+void lam_cuda_gate_bwd(lam_dev *dev, const lam_gate *a);
+void lam_cuda_density_fwd(lam_dev *dev, const lam_density *a);
+void lam_cuda_density_bwd(lam_dev *dev, const lam_density *a);
+void lam_cuda_sticky(lam_dev *dev, const lam_sticky_samples *a);
 void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a);
 void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a);
 void lam_cuda_xent(lam_dev *dev, const lam_xent *a);

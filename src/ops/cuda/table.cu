@@ -160,6 +160,7 @@ static size_t cuda_reserve_bytes(const lam_dev *base, const lam_work *largest)
     bytes = larger(bytes, lam_cuda_gemm_scratch(dev, largest));
     bytes = larger(bytes, lam_cuda_rowwise_scratch(dev, largest));
     bytes = larger(bytes, lam_cuda_vocab_scratch(largest));
+    bytes = larger(bytes, lam_cuda_density_scratch(largest));
     return larger(bytes, lam_cuda_optim_scratch());
 }
 
@@ -281,6 +282,11 @@ extern "C" const lam_ops lam_ops_cuda = {
     lam_cuda_interp_bwd,
     lam_cuda_pool,
     lam_cuda_distance,
+    lam_cuda_gate_fwd,
+    lam_cuda_gate_bwd,
+    lam_cuda_density_fwd,
+    lam_cuda_density_bwd,
+    lam_cuda_sticky,
     lam_cuda_embed_fwd,
     lam_cuda_embed_bwd,
     lam_cuda_xent,

@@ -112,7 +112,7 @@ void lam_ref_norm_bwd(lam_dev *dev, const lam_norm *a)
         for (size_t r = 0; r < rows; r++) {
             const size_t row = b * rows + r;
             const double *s =
-                a->add ? (const double *)a->sum + row * ld : lam_ref_row(a->x, ld, b, r);
+                a->add && gain ? (const double *)a->sum + row * ld : lam_ref_row(a->x, ld, b, r);
             const double *dy = lam_ref_row(a->dy, ld, b, r), *dsum = lam_ref_row(a->dsum, ld, b, r);
             double *dx = lam_ref_row(a->dx, ld, b, r);
             double *dadd = a->add && a->dadd ? (double *)a->dadd + row * ld : NULL;
