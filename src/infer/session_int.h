@@ -27,6 +27,7 @@ struct lam_snapshot {
     int streams, longest, mem_len, n_layer, d_model;
     int64_t length;
     int prev;
+    int64_t seen;
     lam_open_segment now; /* owns its arrays */
     int n_slots;
     size_t *bytes; /* of each slot */

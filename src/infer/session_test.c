@@ -33,6 +33,9 @@ static const kind kinds[] = {
     {"compressive carry thirds", 0, 5, 4},
     {"compressive carry", 0, 1, 5},
     {"compressive pad max", 0, 5, 3},
+    {"infinite", 0, 4, 4},
+    {"infinite sticky slow", 0, 5, 4},
+    {"infinite within", 0, 1, 3},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

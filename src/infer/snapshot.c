@@ -60,6 +60,7 @@ static lam_status take(lam_session *s, lam_snapshot *p)
                         .d_model = s->model->cfg.d_model,
                         .length = s->length,
                         .prev = mem->prev,
+                        .seen = mem->seen,
                         .n_slots = mem->n_slots};
     LAM_TRY(allocate(p));
     copy_segment(&p->now, &s->now, s->streams, s->longest);
@@ -131,6 +132,7 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
     }
     LAM_TRY(mem->dev->ops->sync(mem->dev));
     mem->prev = p->prev;
+    mem->seen = p->seen;
     const lam_status status = lam_mem_settle(mem, "snapshot");
     if (status != LAM_OK) {
         lam_session_reset(s);
@@ -154,13 +156,13 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
 static const char FORMAT[] = "lamemo snapshot 2";
 
 /* The numbers of a snapshot, in file order. */
-enum { NUMBERS = 9 };
+enum { NUMBERS = 10 };
 
 static void to_numbers(const lam_snapshot *p, int64_t v[NUMBERS])
 {
-    const int64_t numbers[NUMBERS] = {p->streams, p->longest,    p->mem_len,
-                                      p->n_layer, p->d_model,    p->length,
-                                      p->prev,    p->now.length, p->now.n_calls};
+    const int64_t numbers[NUMBERS] = {p->streams,    p->longest,    p->mem_len, p->n_layer,
+                                      p->d_model,    p->length,     p->prev,    p->seen,
+                                      p->now.length, p->now.n_calls};
     memcpy(v, numbers, sizeof numbers);
 }
 
@@ -206,9 +208,9 @@ lam_status lam_snapshot_save(const lam_snapshot *p, const char *path)
 /* Every number from a file may be wrong. */
 static lam_status from_numbers(lam_snapshot *p, const int64_t v[NUMBERS], const char *path)
 {
-    const int64_t most[NUMBERS] = {1 << 20,        LAM_MAX_LEN,   LAM_MAX_LEN,
-                                   LAM_MAX_LAYERS, LAM_MAX_WIDTH, INT64_MAX,
-                                   LAM_MAX_LEN,    LAM_MAX_LEN,   LAM_MAX_LEN};
+    const int64_t most[NUMBERS] = {1 << 20,       LAM_MAX_LEN, LAM_MAX_LEN, LAM_MAX_LAYERS,
+                                   LAM_MAX_WIDTH, INT64_MAX,   LAM_MAX_LEN, INT64_MAX,
+                                   LAM_MAX_LEN,   LAM_MAX_LEN};
     for (int i = 0; i < NUMBERS; i++)
         if (v[i] < 0 || v[i] > most[i])
             return lam_fail(LAM_ERR_FORMAT, "%s: number %d of the snapshot is out of range", path,
@@ -220,8 +222,9 @@ static lam_status from_numbers(lam_snapshot *p, const int64_t v[NUMBERS], const 
     p->d_model = (int)v[4];
     p->length = v[5];
     p->prev = (int)v[6];
-    p->now.length = (int)v[7];
-    p->now.n_calls = (int)v[8];
+    p->seen = v[7];
+    p->now.length = (int)v[8];
+    p->now.n_calls = (int)v[9];
     if (p->streams < 1 || p->now.length < 1 || p->now.length > p->longest ||
         p->now.n_calls > p->longest)
         return lam_fail(LAM_ERR_FORMAT, "%s: the snapshot's sizes contradict each other", path);

@@ -9,6 +9,12 @@ lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, 
                       (size_t)s->T * (size_t)width};
 }
 
+lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row)
+{
+    const size_t D = (size_t)s->dims.D;
+    return (lam_view){lam_at(s->dev, LAM_ACT, p, (size_t)row * D), (size_t)rows * D};
+}
+
 lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row)
 {
     const size_t HK = (size_t)s->dims.HK;

@@ -24,6 +24,9 @@ lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row)
 /* `row` of a [B][T][width] buffer of a class. */
 lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row);
 
+/* `row` of a packed [B][rows][D] buffer of activations. */
+lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row);
+
 /* The attention fields that do not depend on direction. */
 lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer);
 

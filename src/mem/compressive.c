@@ -41,10 +41,10 @@ static int slots_per_layer(const lam_config *cfg)
     return cfg->remainder == LAM_REMAINDER_CARRY && cfg->rate > 1 ? 3 : 2;
 }
 
-static int slots(const lam_config *cfg, int full, lam_slot *out)
+static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
     const int per = slots_per_layer(cfg);
-    (void)full;
+    (void)mem, (void)full;
     for (int l = 0; l < cfg->n_layer; l++) {
         const lam_slot like = {.source = LAM_FROM_X, .layer = l, .own = 1};
         lam_slot *slot = out + l * per;
@@ -143,33 +143,15 @@ typedef struct eviction {
 
 static eviction eviction_of(const lam_segment *s, int done)
 {
-    const int gone = s->mem->m + done - s->mem->M, c = s->cfg->rate;
-    eviction e = {.first = s->ctx - s->mem->m, .fresh = gone > 0 ? gone : 0};
+    const lam_evicted rows = lam_mem_evicted(s, done);
+    const int c = s->cfg->rate;
+    eviction e = {.first = rows.first, .fresh = rows.rows};
     if (slots_per_layer(s->cfg) == 3)
         e.front = slot_of(s, 0, PENDING)->n;
     if (s->cfg->remainder == LAM_REMAINDER_PAD)
         e.front = (c - e.fresh % c) % c;
     e.groups = (e.front + e.fresh) / c;
     return e;
-}
-
-/* Copies `count` rows per stream; both sides are [B][..][D]. */
-static void copy_rows(const lam_segment *s, lam_view out, lam_view in, int count)
-{
-    if (count == 0)
-        return;
-    s->dev->ops->copy(s->dev, &(lam_copy){.blocks = s->B,
-                                          .count = (size_t)count * (size_t)s->dims.D,
-                                          .type = LAM_ACT,
-                                          .in = in,
-                                          .out = out});
-}
-
-/* Row `row` of a packed [B][rows][D] buffer. */
-static lam_view packed_view(const lam_segment *s, void *p, int rows, int row)
-{
-    const size_t D = (size_t)s->dims.D;
-    return (lam_view){lam_at(s->dev, LAM_ACT, p, (size_t)row * D), (size_t)rows * D};
 }
 
 static lam_linear convolution(const lam_segment *s, const eviction *e)
@@ -195,10 +177,10 @@ static void compress(const lam_segment *s, int layer, const eviction *e)
             const lam_slot *slot = slot_of(s, layer, PENDING);
             pending = (lam_view){slot->rows, (size_t)slot->cap * D};
         }
-        copy_rows(s, packed_view(s, s->own[EVICTED], rows, 0), pending, e->front);
+        lam_mem_copy(s, lam_packed_view(s, s->own[EVICTED], rows, 0), pending, e->front);
     }
-    copy_rows(s, packed_view(s, s->own[EVICTED], rows, e->front),
-              lam_row_view(s, LAM_ACT, s->layer[layer].x, s->dims.D, e->first), rows - e->front);
+    lam_mem_copy(s, lam_packed_view(s, s->own[EVICTED], rows, e->front),
+                 lam_row_view(s, LAM_ACT, s->layer[layer].x, s->dims.D, e->first), rows - e->front);
     if (is_learned(s->cfg)) {
         const int *ids = s->ids[layer].own;
         const lam_linear l = convolution(s, e);
@@ -381,10 +363,10 @@ static void keep_coarse(const lam_segment *s, lam_slot *slot, const eviction *e)
     const int fresh = e->groups < slot->cap ? e->groups : slot->cap;
     const int room = slot->cap - fresh, old = slot->n < room ? slot->n : room;
     void *x = s->layer[slot->layer].x;
-    copy_rows(s, packed_view(s, slot->rows, slot->cap, 0),
-              lam_row_view(s, LAM_ACT, x, s->dims.D, slot->n - old), old);
-    copy_rows(s, packed_view(s, slot->rows, slot->cap, old),
-              packed_view(s, s->own[COMPRESSED], e->groups, e->groups - fresh), fresh);
+    lam_mem_copy(s, lam_packed_view(s, slot->rows, slot->cap, 0),
+                 lam_row_view(s, LAM_ACT, x, s->dims.D, slot->n - old), old);
+    lam_mem_copy(s, lam_packed_view(s, slot->rows, slot->cap, old),
+                 lam_packed_view(s, s->own[COMPRESSED], e->groups, e->groups - fresh), fresh);
     slot->n = old + fresh;
 }
 
@@ -393,8 +375,8 @@ static void keep_pending(const lam_segment *s, lam_slot *slot, const eviction *e
 {
     const int rest = e->front + e->fresh - e->groups * s->cfg->rate;
     const int old = e->groups > 0 ? 0 : slot->n, fresh = rest - old;
-    copy_rows(
-        s, packed_view(s, slot->rows, slot->cap, old),
+    lam_mem_copy(
+        s, lam_packed_view(s, slot->rows, slot->cap, old),
         lam_row_view(s, LAM_ACT, s->layer[slot->layer].x, s->dims.D, e->first + e->fresh - fresh),
         fresh);
     slot->n = rest;

@@ -11,9 +11,10 @@
  * Ablations: alpha = 0 (no interpolation) keeps only C<-; alpha = 1 (no look-ahead) keeps only C->. */
 #include "mem/causal.h"
 
-static int slots(const lam_config *cfg, int full, lam_slot *out)
+static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
     int n = 0;
+    (void)mem;
     out[n++] = (lam_slot){.name = "x", .source = LAM_FROM_X, .layer = 0, .front = 1};
     for (int l = 0; l < cfg->n_layer - (full ? 0 : 1); l++) {
         out[n++] = (lam_slot){.name = "c", .source = LAM_FROM_C, .layer = l};

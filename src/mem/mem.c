@@ -3,19 +3,20 @@
 
 #include <string.h>
 
-extern const lam_mem_ops lam_mem_none, lam_mem_xl, lam_mem_compressive, lam_mem_lamemo;
+extern const lam_mem_ops lam_mem_none, lam_mem_xl, lam_mem_compressive, lam_mem_infinite,
+    lam_mem_lamemo;
 
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name)
 {
     static const lam_mem_ops *const all[] = {&lam_mem_none, &lam_mem_xl, &lam_mem_compressive,
-                                             &lam_mem_lamemo};
+                                             &lam_mem_infinite, &lam_mem_lamemo};
     *out = NULL;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(name, all[i]->name) == 0)
             *out = all[i];
     return *out ? LAM_OK
-                : lam_fail(LAM_ERR_ARG, "memory %s: there are none, xl, compressive and lamemo",
-                           name);
+                : lam_fail(LAM_ERR_ARG,
+                           "memory %s: there are none, xl, compressive, infinite and lamemo", name);
 }
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer)
@@ -37,7 +38,7 @@ size_t lam_slot_bytes(const lam_mem *mem, const lam_slot *slot)
 void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *arena)
 {
     const lam_dims dims = lam_dims_of(cfg, mem->dev);
-    mem->n_slots = mem->ops->slots(cfg, full, mem->slots);
+    mem->n_slots = mem->ops->slots(mem, cfg, full, mem->slots);
     for (int i = 0; i < mem->n_slots; i++) {
         lam_slot *slot = &mem->slots[i];
         slot->cap = slot->cap > 0 ? slot->cap : mem->M;
@@ -55,9 +56,27 @@ void *lam_mem_take(const lam_segment *s, lam_arena *arena, lam_class type, size_
     return lam_arena_take(arena, count * lam_class_size(s->dev, type));
 }
 
+void lam_mem_copy(const lam_segment *s, lam_view out, lam_view in, int rows)
+{
+    if (rows == 0)
+        return;
+    s->dev->ops->copy(s->dev, &(lam_copy){.blocks = s->B,
+                                          .count = (size_t)rows * (size_t)s->dims.D,
+                                          .type = LAM_ACT,
+                                          .in = in,
+                                          .out = out});
+}
+
+lam_evicted lam_mem_evicted(const lam_segment *s, int done)
+{
+    const int rows = s->mem->m + done - s->mem->M;
+    return (lam_evicted){s->ctx - s->mem->m, rows > 0 ? rows : 0};
+}
+
 void lam_mem_reset(lam_mem *mem)
 {
     mem->m = mem->prev = 0;
+    mem->seen = 0;
     for (int i = 0; i < mem->n_slots; i++)
         mem->slots[i].n = 0;
 }
@@ -118,6 +137,7 @@ void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done)
     }
     mem->m = keep;
     mem->prev = done;
+    mem->seen += done;
 }
 
 /* Layers and the slots that keep the newest rows go in step. */
@@ -134,7 +154,7 @@ lam_status lam_mem_settle(lam_mem *mem, const char *label)
             return lam_fail(LAM_ERR_FORMAT, "%s: %d rows of %s in layer %d, others have %d", label,
                             slot->n, slot->name, slot->layer, slot->own ? like->n : mem->m);
     }
-    if (mem->m > 0 && mem->prev < 1)
+    if ((mem->m > 0 && mem->prev < 1) || mem->seen < 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: %d remembered rows of a segment of %d tokens", label,
                         mem->m, mem->prev);
     return LAM_OK;

@@ -28,8 +28,8 @@ typedef struct lam_mem lam_mem;
 typedef struct lam_segment lam_segment;
 
 enum {
-    LAM_OWN_BUFFERS = 16, /* that a mechanism may have, per layer and for all layers together */
-    LAM_LAYER_SLOTS = 3   /* slots of a layer, at most; the last layer's output may have one more */
+    LAM_OWN_BUFFERS = 32, /* that a mechanism may have, per layer and for all layers together */
+    LAM_LAYER_SLOTS = 5   /* slots of a layer, at most; the last layer's output may have one more */
 };
 
 /* Buffers of one layer, for all B streams.  [B][T][..] have T rows per stream. */
@@ -59,6 +59,7 @@ struct lam_segment {
     int train;     /* there will be a backward */
     lam_drop drop; /* seed and step of this segment; p is set where it is used */
     void *own[LAM_OWN_BUFFERS]; /* buffers of the mechanism that layers use in turn */
+    void *out; /* ACT [B][n][D]: C W_o^T of the layer at work; in attend_bwd its gradient */
 
     /* Backward: gradient of layer.xn rows from dx_from on is added to dxn. */
     void *dqkv; /* ACT [B][T][3HK] */
@@ -91,9 +92,9 @@ typedef struct lam_slot {
 
 typedef struct lam_mem_ops {
     const char *name;
-    /* Fills slots (room for lam_mem_max_slots) and returns how many; `full` asks for state nobody reads
-     * too. */
-    int (*slots)(const lam_config *cfg, int full, lam_slot *out);
+    /* Fills slots (room for lam_mem_max_slots) and returns how many; `full` asks for state nobody reads too.
+     * Of *mem only B, M and N are there. */
+    int (*slots)(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out);
     void (*attend_fwd)(const lam_segment *s, int layer);
     void (*attend_bwd)(const lam_segment *s, int layer);
 
@@ -109,6 +110,10 @@ typedef struct lam_mem_ops {
     void (*declare)(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
     /* Carves its buffers: s->own, layer[..].own and, when training, s->aux. */
     void (*layout)(lam_segment *s, lam_arena *arena);
+    /* Fills the constants among them; once. */
+    lam_status (*fill)(const lam_segment *s);
+    /* Adds to s->out what the layer's rows read besides C. */
+    void (*output)(const lam_segment *s, int layer);
     /* Writes its own slots, before the newest rows of the others are copied. */
     void (*commit)(lam_mem *mem, const lam_segment *s, int done);
 } lam_mem_ops;
@@ -117,9 +122,10 @@ typedef struct lam_mem_ops {
 struct lam_mem {
     const lam_mem_ops *ops;
     lam_dev *dev;
-    int B, M;
-    int m;    /* newest rows that are kept, per stream */
-    int prev; /* length of the previous segment: the keys that look-ahead has not seen */
+    int B, M, N;  /* streams; newest rows that are kept; longest segment */
+    int m;        /* newest rows there are */
+    int prev;     /* length of the previous segment: the keys that look-ahead has not seen */
+    int64_t seen; /* tokens since the beginning: names what is drawn at random */
     int n_slots;
     lam_slot *slots; /* [lam_mem_max_slots], owned by the caller */
 };
@@ -129,12 +135,21 @@ lam_status lam_mem_find(const lam_mem_ops **out, const char *name);
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer);
 size_t lam_mem_max_slots(const lam_config *cfg);
-/* Carves the state's buffers.  mem->ops, dev, B, M, slots are set. */
+/* Carves the state's buffers.  mem->ops, dev, B, M, N, slots are set. */
 void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *arena);
 /* Bytes of a slot, all of its rows. */
 size_t lam_slot_bytes(const lam_mem *mem, const lam_slot *slot);
 /* Room for `count` elements: what layout hooks are made of. */
 void *lam_mem_take(const lam_segment *s, lam_arena *arena, lam_class type, size_t count);
+
+/* Copies `rows` rows of D per stream. */
+void lam_mem_copy(const lam_segment *s, lam_view out, lam_view in, int rows);
+
+/* The rows that a segment of `done` tokens pushes out of the newest M. */
+typedef struct lam_evicted {
+    int first, rows; /* of the segment's rows */
+} lam_evicted;
+lam_evicted lam_mem_evicted(const lam_segment *s, int done);
 
 /* Forgets everything. */
 void lam_mem_reset(lam_mem *mem);
@@ -144,7 +159,7 @@ int lam_mem_context(const lam_mem *mem);
 void lam_mem_load(const lam_segment *s);
 /* Keeps the newest M rows of what is remembered and `done` current rows. */
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done);
-/* After files filled prev and the slots: m is what they say; LAM_ERR_FORMAT where they disagree. */
+/* After files filled prev, seen and the slots: m is what they say; LAM_ERR_FORMAT where they disagree. */
 lam_status lam_mem_settle(lam_mem *mem, const char *label);
 
 #endif

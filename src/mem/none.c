@@ -3,9 +3,9 @@
  * Every segment starts from nothing; a row sees the rows of its own segment up to itself. */
 #include "mem/causal.h"
 
-static int slots(const lam_config *cfg, int full, lam_slot *out)
+static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
-    (void)cfg, (void)full, (void)out;
+    (void)mem, (void)cfg, (void)full, (void)out;
     return 0;
 }
 

@@ -3,8 +3,9 @@
  * They are constants: gradients reach W_k and W_v through them, never the rows themselves. */
 #include "mem/causal.h"
 
-static int slots(const lam_config *cfg, int full, lam_slot *out)
+static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
+    (void)mem;
     /* The last layer's output is kept by the authors' code but nothing reads it. */
     const int n = cfg->mem_len == 0 ? 0 : cfg->n_layer + (full ? 1 : 0);
     for (int l = 0; l < n; l++)

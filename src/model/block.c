@@ -138,13 +138,16 @@ void lam_block_fwd(lam_stack *st, int layer)
 
     lam_linear_fwd(&w.out, packed(st->wide1, w.rows, w.D), w.c, lam_weight(w.p, w.ids->o_net),
                    NULL);
+    if (st->model->mem->output)
+        st->model->mem->output(&st->seg, layer);
     const lam_norm norm1 = norm1_of(st, &w, layer);
     dev->ops->norm_fwd(dev, &norm1);
 
-    lam_linear_fwd(
-        &w.w1, packed(w.acts->inner, w.rows, w.F), packed(w.acts->y1, w.rows, w.D),
-        lam_weight(w.p, w.ids->w1),
-        &(lam_epilogue){lam_vector(w.p, w.ids->b1), 1, drop_at(st, LAM_SITE_INNER, layer)});
+    lam_linear_fwd(&w.w1, packed(w.acts->inner, w.rows, w.F), packed(w.acts->y1, w.rows, w.D),
+                   lam_weight(w.p, w.ids->w1),
+                   &(lam_epilogue){.bias = lam_vector(w.p, w.ids->b1),
+                                   .relu = 1,
+                                   .drop = drop_at(st, LAM_SITE_INNER, layer)});
     lam_linear_fwd(&w.w2, packed(st->wide2, w.rows, w.D), packed(w.acts->inner, w.rows, w.F),
                    lam_weight(w.p, w.ids->w2), NULL);
     const lam_norm norm2 = norm2_of(st, &w, layer);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64, SEGMENTS = 3, PROBES = 4 };
+enum { MOST = 64, PROBES = 4 };
 
 typedef struct model_case {
     const char *memory;
@@ -37,6 +37,9 @@ static const model_case cases[] = {
     {"compressive pad thirds", 0, 2, 4, 5, 1, 0, 4, 0, 1, 0, 1, 0.1, 0.0, 1e-6, 0},
     {"compressive carry thirds", 0, 2, 4, 5, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
     {"compressive max", 0, 1, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
+    {"infinite", 0, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-6, 0},
+    {"infinite share", 0, 2, 4, 3, 1, 1, 0, 2, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
+    {"infinite sticky slow", 0, 2, 3, 3, 0, 0, 4, 0, 1, 0, 1, 0.1, 0.0, 1e-6, 0},
     {"lamemo", 3, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
     {"lamemo", 3, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-2, 0},
     {"lamemo", 3, 1, 5, 2, 0, 0, 0, 2, 1, 0, 1, 0.1, 0.0, 0.0, 0},
@@ -152,15 +155,17 @@ START_TEST(the_gradient_is_the_gradient)
     double *grads = malloc(p->total * sizeof *grads); /* of the unchanged parameters */
     ck_assert_ptr_nonnull(grads);
     printf("case %d, seed %d\n", _i, 100 + _i);
-    for (int s = 0; s < SEGMENTS; s++) {
+    /* A long-term memory is there from the third segment on and changes from the fourth on. */
+    const int segments = strcmp(t.model->cfg.memory, "infinite") == 0 ? 6 : 3;
+    for (int s = 0; s < segments; s++) {
         /* the last segment is shorter than the others where it can be */
-        const int n = s == SEGMENTS - 1 && c->N > 2 ? c->N - 1 : c->N;
+        const int n = s == segments - 1 && c->N > 2 ? c->N - 1 : c->N;
         toy_tokens(data.in, (size_t)(c->B * n), 13, (uint64_t)(200 + s));
         toy_tokens(data.out, (size_t)(c->B * n), 13, (uint64_t)(300 + s));
         t.dev->ops->zero(t.dev, p->grad, p->total * sizeof(double));
         losses_of(&t, &data, n);
         memcpy(grads, p->grad, p->total * sizeof *grads); /* ref's memory is the host's */
-        if (s > 0 || c->M == 0)
+        if (s > segments - 3 || c->M == 0)
             for (int i = 0; i < p->n; i++)
                 check_param(&t, i, grads, &data, n, &rng);
         losses_of(&t, &data, n); /* what commit keeps comes from the unchanged parameters */

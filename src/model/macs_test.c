@@ -34,8 +34,8 @@ END_TEST
 
 START_TEST(parts_add_up)
 {
-    const char *const memories[] = {"none", "xl", "compressive", "lamemo"};
-    for (int i = 0; i < 4; i++) {
+    const char *const memories[] = {"none", "xl", "compressive", "infinite", "lamemo"};
+    for (int i = 0; i < 5; i++) {
         lam_config cfg;
         ck_assert(lam_config_preset(&cfg, "small", memories[i]) == LAM_OK);
         const lam_macs m = lam_macs_token(&cfg, cfg.memory);

@@ -44,11 +44,26 @@ START_TEST(published_models_have_their_number_of_parameters)
         {"text8-base", "lamemo", 3, 40965147},
         {"wt103-base", "compressive", 0, 161871265},
         {"wt103-adaptive", "compressive", 0, 161872498},
+        {"wt103-base", "infinite", 0, 167255265},
+        {"wt103-adaptive", "infinite", 0, 167256498},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int pad = 1; pad <= 16; pad += 15)
             ck_assert_uint_eq(count_of(rows[i].preset, rows[i].memory, rows[i].attn_type, pad),
                               rows[i].count);
+}
+END_TEST
+
+START_TEST(shared_projections_leave_gate_and_weights)
+{
+    lam_dev bare = {.act = LAM_F32, .wide = LAM_F32, .pad = 16};
+    lam_config cfg;
+    lam_model model;
+    ck_assert(lam_config_preset(&cfg, "wt103-base", "infinite") == LAM_OK);
+    cfg.ltm_share_proj = 1;
+    ck_assert(lam_model_declare(&model, &cfg, &bare) == LAM_OK);
+    ck_assert_uint_eq(lam_model_count(&model), 159186465);
+    lam_model_undeclare(&model);
 }
 END_TEST
 
@@ -143,6 +158,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, published_models_have_their_number_of_parameters);
+    tcase_add_test(tests, shared_projections_leave_gate_and_weights);
     tcase_add_test(tests, initialisation_follows_the_specification);
     tcase_add_test(tests, one_seed_gives_the_same_start_on_every_device);
     return test_run("model/model", tests);

@@ -94,7 +94,7 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
             st->acts[l] = st->acts[0];
     }
     st->tokens = lam_arena_take(arena, now * sizeof(int32_t));
-    st->wide1 = act(st, arena, rows, d.D);
+    st->wide1 = st->seg.out = act(st, arena, rows, d.D);
     st->wide2 = act(st, arena, rows, d.D);
     st->z = act(st, arena, now, d.D);
     st->nll = wide(st, arena, now);

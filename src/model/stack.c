@@ -49,8 +49,12 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
-    st->mem =
-        (lam_mem){.ops = model->mem, .dev = st->dev, .B = opt->B, .M = opt->M, .slots = st->slots};
+    st->mem = (lam_mem){.ops = model->mem,
+                        .dev = st->dev,
+                        .B = opt->B,
+                        .M = opt->M,
+                        .N = opt->N,
+                        .slots = st->slots};
     st->pos = (lam_positions){.dev = st->dev,
                               .cfg = &model->cfg,
                               .params = &model->params,
@@ -127,6 +131,8 @@ static lam_status place(lam_stack *st)
     lam_stack_layout(st, &st->arena);
     if (st->opt.train)
         LAM_TRY(lam_params_place_grad(&st->model->params));
+    if (st->model->mem->fill)
+        LAM_TRY(st->model->mem->fill(&st->seg));
     return lam_pos_fill(&st->pos);
 }
 

@@ -34,6 +34,12 @@ static const kind kinds[] = {
     {"compressive carry", 0, 1, 4, 0, 0, 0, 0},
     {"compressive mean", 0, 5, 5, 0, 0, 0, 0},
     {"compressive max", 0, 3, 2, 0, 0, 0, 0},
+    {"infinite", 0, 4, 4, 0, 0, 0, 0},
+    {"infinite slow", 0, 4, 3, 1, 0, 0, 0},
+    {"infinite share", 0, 4, 5, 0, 1, 4, 0},
+    {"infinite sticky", 0, 4, 4, 0, 0, 0, 0},
+    {"infinite within slow", 0, 3, 2, 1, 0, 0, 0},
+    {"infinite", 0, 1, 2, 0, 0, 0, 0},
     {"lamemo", 3, 5, 5, 0, 0, 0, 0},
     {"lamemo", 3, 5, 3, 0, 0, 0, 0},
     {"lamemo", 3, 4, 11, 0, 1, 5, 0},
@@ -320,6 +326,32 @@ START_TEST(padded_widths_change_nothing)
 }
 END_TEST
 
+/* Training goes on where it was after an evaluation of the same model in between. */
+START_TEST(two_stacks_of_a_model_do_not_share_their_past)
+{
+    const kind *k = &kinds[_i];
+    toy alone = open_kind("ref", k, B, 1), t = open_kind("ref", k, B, 1);
+    lam_stack *other = NULL;
+    int32_t in[B * MOST], out[B * MOST];
+    double want[B * MOST], got[B * MOST];
+    ck_assert(lam_stack_create(&other, t.model,
+                               &(lam_stack_options){.B = 1, .N = k->N, .M = k->M}) == LAM_OK);
+    for (int s = 0; s < SEGMENTS; s++) {
+        toy_tokens(in, (size_t)(B * k->N), 13, (uint64_t)(80 + s));
+        toy_tokens(out, (size_t)(B * k->N), 13, (uint64_t)(90 + s));
+        toy_segment(&alone, in, out, k->N, want, 1);
+        toy_segment(&t, in, out, k->N, got, 1);
+        ck_assert_mem_eq(want, got, (size_t)(B * k->N) * sizeof *want);
+        lam_stack_begin(other, k->N, (lam_noise){0});
+        lam_stack_forward(other, out, k->N);
+        lam_stack_commit(other);
+    }
+    lam_stack_free(other);
+    toy_close(&alone);
+    toy_close(&t);
+}
+END_TEST
+
 /* Layers of an evaluation stack take turns in one set of buffers; training keeps all. */
 START_TEST(a_training_stack_evaluates_like_an_evaluation_stack)
 {
@@ -402,6 +434,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, a_token_changes_nothing_before_it, 0, KINDS);
     tcase_add_test(tests, only_the_first_token_of_a_segment_changes_the_memory);
+    tcase_add_loop_test(tests, two_stacks_of_a_model_do_not_share_their_past, 0, KINDS);
     tcase_add_loop_test(tests, decoding_in_chunks_equals_the_parallel_forward, 0, KINDS);
     tcase_add_loop_test(tests, a_segment_without_commit_repeats_itself, 0, KINDS);
     tcase_add_loop_test(tests, a_stream_does_not_depend_on_its_place_in_the_batch, 0, KINDS);

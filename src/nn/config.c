@@ -16,6 +16,15 @@ void lam_config_defaults(lam_config *cfg)
         .interp_eps = 1e-6,
         .rate = 4,
         .aux_weight = 1.0,
+        .n_ltm_widths = 2,
+        .ltm_widths = {0.01, 0.05},
+        .ltm_ridge = 0.5,
+        .ltm_samples = 512,
+        .ltm_tau = 0.5,
+        .ltm_sigma0 = 0.05,
+        .ltm_kl = 1e-6,
+        .ltm_var_min = 1e-6,
+        .ltm_padding = 1,
         .init_std = 0.02,
         .init_range = 0.1,
         .proj_init_std = 0.01,
@@ -90,6 +99,42 @@ static lam_status check_compressive(lam_config *cfg)
     return not_negative("aux_weight", cfg->aux_weight);
 }
 
+static lam_status positive(const char *name, double x)
+{
+    if (x > 0.0 && isfinite(x))
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be above 0", name, x);
+}
+
+static lam_status check_infinite(lam_config *cfg)
+{
+    if (strcmp(cfg->memory, "infinite") != 0)
+        return LAM_OK;
+    if (cfg->attn_type != LAM_ATTN_XL)
+        return lam_fail(LAM_ERR_ARG, "config: memory infinite needs attn_type 0, not %d",
+                        cfg->attn_type);
+    LAM_TRY(in_range("number of ltm_widths", cfg->n_ltm_widths, 1, LAM_MAX_LTM_WIDTHS));
+    if (cfg->ltm_basis == 0)
+        cfg->ltm_basis = cfg->mem_len - cfg->mem_len % cfg->n_ltm_widths;
+    if (cfg->ltm_block == 0)
+        cfg->ltm_block = cfg->tgt_len;
+    LAM_TRY(in_range("ltm_basis", cfg->ltm_basis, 1, LAM_MAX_BASIS));
+    if (cfg->ltm_basis % cfg->n_ltm_widths)
+        return lam_fail(LAM_ERR_ARG, "config: ltm_basis is %d, must be a multiple of the %d widths",
+                        cfg->ltm_basis, cfg->n_ltm_widths);
+    LAM_TRY(in_range("ltm_block", cfg->ltm_block, 2, LAM_MAX_LEN));
+    LAM_TRY(in_range("ltm_samples", cfg->ltm_samples, 1, LAM_MAX_LEN));
+    LAM_TRY(in_range("ltm_reset", cfg->ltm_reset, 0, 1 << 30));
+    for (int i = 0; i < cfg->n_ltm_widths; i++)
+        LAM_TRY(positive("ltm_widths", cfg->ltm_widths[i]));
+    LAM_TRY(positive("ltm_ridge", cfg->ltm_ridge));
+    LAM_TRY(positive("ltm_tau", cfg->ltm_tau));
+    LAM_TRY(positive("1 - ltm_tau", 1.0 - cfg->ltm_tau));
+    LAM_TRY(positive("ltm_sigma0", cfg->ltm_sigma0));
+    LAM_TRY(positive("ltm_var_min", cfg->ltm_var_min));
+    return not_negative("ltm_kl", cfg->ltm_kl);
+}
+
 static lam_status check_cutoffs(const lam_config *cfg)
 {
     int last = 0;
@@ -136,6 +181,7 @@ lam_status lam_config_finish(lam_config *cfg)
     LAM_TRY(not_negative("interp_eps", cfg->interp_eps));
     LAM_TRY(settle_memory(cfg));
     LAM_TRY(check_compressive(cfg));
+    LAM_TRY(check_infinite(cfg));
     return check_cutoffs(cfg);
 }
 

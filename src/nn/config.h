@@ -15,6 +15,8 @@ enum {
     LAM_MAX_LAYERS = 512,
     LAM_MAX_LEN = 1 << 20,
     LAM_MAX_RATE = 1 << 10,
+    LAM_MAX_BASIS = 1 << 12,
+    LAM_MAX_LTM_WIDTHS = 8,
 };
 
 /* attn_type, with the authors' numbers. */
@@ -55,8 +57,15 @@ typedef enum lam_remainder {
     LAM_REMAINDER_CARRY /* they wait, unseen, for the next segment */
 } lam_remainder;
 
+/* Infinity-former: where the old signal is sampled for the next one. */
+typedef enum lam_sticky {
+    LAM_STICKY_OFF,    /* evenly */
+    LAM_STICKY_LEFT,   /* where attention was, at the left edges of a histogram's bins */
+    LAM_STICKY_UNIFORM /* where attention was, anywhere in the bins */
+} lam_sticky;
+
 typedef struct lam_config {
-    char memory[16]; /* "none", "xl", "compressive", "lamemo": mem/mem.h */
+    char memory[16]; /* "none", "xl", "compressive", "infinite", "lamemo": mem/mem.h */
     int attn_type;   /* lam_attn_type */
 
     int n_token, n_layer, n_head, d_model, d_head, d_inner, d_embed;
@@ -83,6 +92,22 @@ typedef struct lam_config {
     lam_pooling pooling;
     lam_remainder remainder;
     double aux_weight; /* of the attention-reconstruction loss */
+
+    /* infinite: the long-term memory */
+    int ltm_basis;    /* bumps; 0: mem_len, as far as the widths divide it */
+    int n_ltm_widths; /* each centre has a bump of each of these */
+    double ltm_widths[LAM_MAX_LTM_WIDTHS];
+    double ltm_ridge;
+    int ltm_block;   /* evicted rows that enter it together; 0: tgt_len */
+    int ltm_samples; /* of the old signal, for the next one */
+    double ltm_tau;  /* the old signal's share of the next one */
+    double ltm_sigma0,
+        ltm_kl; /* prior deviation of attention, and the weight of the divergence from it */
+    double ltm_var_min;
+    int ltm_padding;    /* 0 or 1, as is the next: zeros beyond both ends of the signal */
+    int ltm_share_proj; /* keys, values and output are projected by the layer's own weights */
+    lam_sticky ltm_sticky;
+    int ltm_reset; /* forget it after so many tokens; 0: never */
 
     double init_std, init_range, proj_init_std;
 } lam_config;

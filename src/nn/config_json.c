@@ -14,6 +14,7 @@ typedef enum key_type { KEY_INT, KEY_BOOL, KEY_REAL, KEY_WORD } key_type;
 static const char *const alphas[] = {"learned", "zero", "one", NULL};
 static const char *const windows[] = {"previous", "current", NULL};
 static const char *const poolings[] = {"conv", "mean", "max", NULL};
+static const char *const stickies[] = {"off", "left", "uniform", NULL};
 static const char *const remainders[] = {"drop", "pad", "carry", NULL};
 
 typedef struct key {
@@ -53,6 +54,18 @@ static const key keys[] = {
     KEY(pooling, KEY_WORD, poolings, "compressive"),
     KEY(remainder, KEY_WORD, remainders, "compressive"),
     KEY(aux_weight, KEY_REAL, NULL, "compressive"),
+    KEY(ltm_basis, KEY_INT, NULL, "infinite"),
+    KEY(ltm_ridge, KEY_REAL, NULL, "infinite"),
+    KEY(ltm_block, KEY_INT, NULL, "infinite"),
+    KEY(ltm_samples, KEY_INT, NULL, "infinite"),
+    KEY(ltm_tau, KEY_REAL, NULL, "infinite"),
+    KEY(ltm_sigma0, KEY_REAL, NULL, "infinite"),
+    KEY(ltm_kl, KEY_REAL, NULL, "infinite"),
+    KEY(ltm_var_min, KEY_REAL, NULL, "infinite"),
+    KEY(ltm_padding, KEY_BOOL, NULL, "infinite"),
+    KEY(ltm_share_proj, KEY_BOOL, NULL, "infinite"),
+    KEY(ltm_sticky, KEY_WORD, stickies, "infinite"),
+    KEY(ltm_reset, KEY_INT, NULL, "infinite"),
     KEY(init_uniform, KEY_BOOL, NULL, NULL),
     KEY(init_std, KEY_REAL, NULL, NULL),
     KEY(init_range, KEY_REAL, NULL, NULL),
@@ -96,6 +109,22 @@ static lam_status read_key(lam_config *cfg, const key *k, const json_t *value, c
         return read_word(field, value, k, label);
     static const char *const wanted[] = {"an integer", "true or false", "a number"};
     return lam_fail(LAM_ERR_FORMAT, "%s: %s must be %s", label, k->name, wanted[k->type]);
+}
+
+static lam_status read_widths(lam_config *cfg, const json_t *list, const char *label)
+{
+    const size_t n = json_array_size(list);
+    if (!json_is_array(list) || n < 1 || n > LAM_MAX_LTM_WIDTHS)
+        return lam_fail(LAM_ERR_FORMAT, "%s: ltm_widths must be a list of 1 to %d numbers", label,
+                        LAM_MAX_LTM_WIDTHS);
+    cfg->n_ltm_widths = (int)n;
+    memset(cfg->ltm_widths, 0, sizeof cfg->ltm_widths);
+    for (size_t i = 0; i < n; i++) {
+        if (!json_is_number(json_array_get(list, i)))
+            return lam_fail(LAM_ERR_FORMAT, "%s: ltm_widths[%zu] must be a number", label, i);
+        cfg->ltm_widths[i] = json_number_value(json_array_get(list, i));
+    }
+    return LAM_OK;
 }
 
 static lam_status read_lists(lam_config *cfg, const json_t *root, const char *label)
@@ -145,6 +174,8 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
         return lam_fail(LAM_ERR_FORMAT, "%s: memory must name a mechanism", label);
     if (value)
         strcpy(cfg->memory, json_string_value(value));
+    if ((value = json_object_get(root, "ltm_widths")))
+        LAM_TRY(read_widths(cfg, value, label));
     return read_lists(cfg, root, label);
 }
 
@@ -189,6 +220,12 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
         bad |= json_array_append_new(ties, json_boolean(cfg->tie_projs[i]));
     bad |= json_object_set_new(root, "cutoffs", cutoffs);
     bad |= json_object_set_new(root, "tie_projs", ties);
+    if (strcmp(cfg->memory, "infinite") == 0) {
+        json_t *widths = json_array();
+        for (int i = 0; i < cfg->n_ltm_widths; i++)
+            bad |= json_array_append_new(widths, json_real(cfg->ltm_widths[i]));
+        bad |= json_object_set_new(root, "ltm_widths", widths);
+    }
     *json = NULL;
     const lam_status status = bad ? lam_fail(LAM_ERR_MEMORY, "config.json: no memory")
                                   : lam_json_text(json, NULL, root, JSON_INDENT(2));

@@ -9,9 +9,9 @@
 
 START_TEST(every_preset_survives_json)
 {
-    const char *const memories[] = {"none", "xl", "compressive", "lamemo"};
+    const char *const memories[] = {"none", "xl", "compressive", "infinite", "lamemo"};
     for (const char *const *name = lam_preset_names(); *name; name++)
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 5; i++) {
             lam_config a, b;
             char *json = NULL;
             ck_assert_msg(lam_config_preset(&a, *name, memories[i]) == LAM_OK, "%s", lam_error());
@@ -90,6 +90,20 @@ START_TEST(wrong_configurations_are_named)
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\", \"attn_type\": 1",
          "attn_type"},
         {"\"n_token\": 4, \"d_model\": 4, \"remainder\": \"lose\"", "remainder"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\"", "ltm_basis"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_basis\": 3", "ltm_basis"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_basis\": 4, \"ltm_tau\": "
+         "1.5",
+         "ltm_tau"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_widths\": []",
+         "ltm_widths"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_widths\": [\"a\"]",
+         "ltm_widths"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"mem_len\": 4, "
+         "\"ltm_widths\": [0]",
+         "ltm_widths"},
+        {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_sticky\": true",
+         "ltm_sticky"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char json[512];

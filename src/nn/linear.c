@@ -39,6 +39,7 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, const void *wei
                   .ldc = w.ld_b,
                   .step_c = w.step_b};
     if (epilogue) {
+        g.beta = epilogue->add ? 1.0 : 0.0;
         g.bias = epilogue->bias;
         g.relu = epilogue->relu;
         g.drop = epilogue->drop;

@@ -23,6 +23,7 @@ typedef struct lam_linear {
 } lam_linear;
 
 typedef struct lam_epilogue {
+    int add;          /* y += instead of y = */
     const void *bias; /* WIDE [out], or NULL */
     int relu;
     lam_drop drop;

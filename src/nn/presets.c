@@ -53,5 +53,7 @@ lam_status lam_config_preset(lam_config *cfg, const char *name, const char *memo
     cfg->n_token = p->n_token;
     cfg->n_cutoffs = p->n_cutoffs;
     memcpy(cfg->cutoffs, p->cutoffs, sizeof p->cutoffs);
+    if (strcmp(memory, "infinite") == 0)
+        cfg->ltm_sticky = LAM_STICKY_LEFT; /* as in the row of Table 1 */
     return lam_config_finish(cfg);
 }

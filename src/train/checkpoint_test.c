@@ -27,9 +27,10 @@ typedef struct kind {
  * rules with one moment, a schedule, two devices. */
 static kind kind_of(int i)
 {
-    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds"};
-    kind k = {i % 2 ? "cpu" : "ref", memories[i / 2 % 4], toyrun_settings()};
-    const int variant = i / 8;
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite sticky"};
+    kind k = {i % 2 ? "cpu" : "ref", memories[i / 2 % 5], toyrun_settings()};
+    const int variant = i / 10;
     k.settings.batch_chunk = variant == 1 ? 2 : 1;
     k.settings.roll = variant == 1;
     k.settings.varlen = variant == 2;
@@ -38,7 +39,7 @@ static kind kind_of(int i)
     k.settings.warmup_step = variant == 3 ? 10 : 0;
     return k;
 }
-enum { KINDS = 32 };
+enum { KINDS = 40 };
 
 static toyrun open_kind(const kind *k)
 {
@@ -73,7 +74,7 @@ END_TEST
 
 START_TEST(every_field_of_the_state_comes_back)
 {
-    const kind k = kind_of(8 + 4);
+    const kind k = kind_of(10 + 4);
     const char *dir = test_temp_path("fields");
     toyrun a = open_kind(&k), b = open_kind(&k);
     lam_train_state *s = &a.trainer->state;
@@ -209,7 +210,7 @@ END_TEST
 
 START_TEST(a_lack_of_memory_is_reported_and_leaks_nothing)
 {
-    const kind k = kind_of(8 + 4);
+    const kind k = kind_of(10 + 4);
     const char *dir = test_temp_path("nomemory");
     toyrun a = open_kind(&k);
     toyrun_steps(&a, 2, NULL);

@@ -34,7 +34,8 @@ static lam_eval_result evaluate(toyrun *r, const lam_eval_options *options)
 
 START_TEST(one_stream_equals_the_text_streamed_by_hand)
 {
-    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds"};
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite sticky"};
     static const char *const devices[] = {"ref", "cpu"};
     const char *memory = memories[_i / 2];
     toyrun r = open_run(devices[_i % 2], memory);
@@ -148,7 +149,7 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_loop_test(tests, one_stream_equals_the_text_streamed_by_hand, 0, 8);
+    tcase_add_loop_test(tests, one_stream_equals_the_text_streamed_by_hand, 0, 10);
     tcase_add_test(tests, columns_predict_all_but_their_first_token);
     tcase_add_test(tests, the_error_is_that_of_the_mean_of_blocks);
     tcase_add_test(tests, a_pass_can_be_watched_and_stopped);

@@ -2,7 +2,7 @@
  *
  * In the file, tensor "G.NAME.L" is the slot NAME of group G and layer L: [B][n][width] of
  * the rows there are, as the device stores them.  Metadata "G.previous" is the length of the
- * previous segment. */
+ * previous segment, "G.seen" the number of tokens since the beginning. */
 #include "train/memories.h"
 
 #include "io/safetensors.h"
@@ -114,6 +114,9 @@ static lam_status declare(lam_memories *m, lam_st_writer *w)
         snprintf(name, sizeof name, "%d.previous", g);
         snprintf(value, sizeof value, "%d", mem->prev);
         LAM_TRY(lam_st_writer_meta(w, name, value));
+        snprintf(name, sizeof name, "%d.seen", g);
+        snprintf(value, sizeof value, "%lld", (long long)mem->seen);
+        LAM_TRY(lam_st_writer_meta(w, name, value));
         for (int i = 0; i < mem->n_slots; i++) {
             const lam_slot *slot = &mem->slots[i];
             const lam_shape shape = {3, {mem->B, slot->n, slot->width}};
@@ -198,15 +201,25 @@ static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, l
     return status;
 }
 
-static lam_status read_group(lam_memories *m, const lam_safetensors *st, int g)
+/* Metadata "G.WHAT", from 0 to `most`. */
+static lam_status read_count(int64_t *out, const lam_safetensors *st, int g, const char *what,
+                             int64_t most)
 {
     char name[64], *end;
-    lam_mem *mem = &m->groups[g].mem;
-    snprintf(name, sizeof name, "%d.previous", g);
+    snprintf(name, sizeof name, "%d.%s", g, what);
     const char *text = lam_st_meta(st, name);
-    const long previous = text ? strtol(text, &end, 10) : -1;
-    if (!text || *end != '\0' || end == text || previous < 0 || previous > LAM_MAX_LEN)
+    *out = text ? strtoll(text, &end, 10) : -1;
+    if (!text || *end != '\0' || end == text || *out < 0 || *out > most)
         return lam_fail(LAM_ERR_FORMAT, "%s: metadata %s is not a length", lam_st_path(st), name);
+    return LAM_OK;
+}
+
+static lam_status read_group(lam_memories *m, const lam_safetensors *st, int g)
+{
+    int64_t previous;
+    lam_mem *mem = &m->groups[g].mem;
+    LAM_TRY(read_count(&previous, st, g, "previous", LAM_MAX_LEN));
+    LAM_TRY(read_count(&mem->seen, st, g, "seen", INT64_MAX));
     mem->prev = (int)previous;
     for (int i = 0; i < mem->n_slots; i++)
         LAM_TRY(read_slot(m, st, g, &mem->slots[i]));

@@ -34,7 +34,8 @@ static double *all_params(const toyrun *r, size_t *n)
 
 START_TEST(groups_of_columns_add_up_to_the_whole_batch)
 {
-    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds"};
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite within"};
     enum { STEPS = 6 };
     lam_config cfg = toyrun_config(memories[_i]);
     cfg.dropout = 0.0; /* masks are drawn per group */
@@ -99,7 +100,8 @@ END_TEST
 
 START_TEST(ref_and_cpu_learn_alike_with_dropout)
 {
-    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds"};
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite within"};
     enum { STEPS = 50 };
     lam_config cfg = toyrun_config(memories[_i]);
     cfg.d_model = 24;
@@ -209,10 +211,10 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_loop_test(tests, groups_of_columns_add_up_to_the_whole_batch, 0, 4);
+    tcase_add_loop_test(tests, groups_of_columns_add_up_to_the_whole_batch, 0, 5);
     tcase_add_test(tests, loss_scale_scales_the_gradient_alone);
     tcase_add_test(tests, xl_without_memory_is_none);
-    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 4);
+    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 5);
     tcase_add_loop_test(tests, a_number_that_is_not_finite_stops_the_run_and_changes_nothing, 0, 2);
     tcase_add_test(tests, steps_keep_no_memory);
     tcase_add_test(tests, settings_that_cannot_run_are_named);

@@ -24,6 +24,11 @@ static void set_variant(lam_config *cfg, const char *words)
                                           : LAM_POOL_CONV;
     if (strstr(words, "thirds"))
         cfg->rate = 3;
+    cfg->ltm_sticky = strstr(words, "sticky")   ? LAM_STICKY_LEFT
+                      : strstr(words, "within") ? LAM_STICKY_UNIFORM
+                                                : LAM_STICKY_OFF;
+    cfg->ltm_share_proj = strstr(words, "share") != NULL;
+    cfg->ltm_block += strstr(words, "slow") ? 2 : 0;
 }
 
 lam_config toy_config(const char *memory, int attn_type, int N, int M)
@@ -35,6 +40,13 @@ lam_config toy_config(const char *memory, int attn_type, int N, int M)
     memcpy(cfg.memory, memory, name);
     cfg.cmem_len = 3;
     cfg.rate = 2;
+    cfg.ltm_basis = 6;
+    cfg.ltm_widths[0] = 0.1;
+    cfg.ltm_widths[1] = 0.3;
+    cfg.ltm_block = N > 2 ? N : 2;
+    cfg.ltm_samples = 7;
+    cfg.ltm_sigma0 = 0.3;
+    cfg.ltm_kl = 0.05;
     set_variant(&cfg, memory + name);
     cfg.attn_type = attn_type;
     cfg.n_token = 13;

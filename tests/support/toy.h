@@ -15,7 +15,8 @@ typedef struct toy {
 
 /* A configuration of 2 layers, 2 heads of 4, width 8, inner 12, 13 types; memory and attn_type given.
  * Words may follow the memory's name: "compressive pad", "compressive carry thirds" (a rate of 3),
- * "compressive max". */
+ * "compressive max", "infinite sticky", "infinite within" (samples within bins), "infinite share" (the layer's
+ * projections), "infinite slow" (blocks longer than a segment). */
 lam_config toy_config(const char *memory, int attn_type, int N, int M);
 
 /* Opens device `name` and builds model and stack; aborts the test on failure.  `pad` > 1 makes the

@@ -1,0 +1,269 @@
+/* infinite_fit.c -- the signal of the infinity-former's long-term memory: the gate, the fit, sampling.
+ *
+ *   x~ = x * sigmoid(conv(x))                        kernel 3, zeros outside the block
+ *   B  = G^T x~, or G_old^T Psi B_old + G_new^T x~
+ *
+ * Psi evaluates the old signal evenly, and then G_old^T Psi is a constant [N][N] matrix; or (sticky) where the
+ * previous segment's attention was, and then it is drawn for every update.  Matrices: mem/basis.h. */
+#include "mem/basis.h"
+#include "mem/infinite_int.h"
+
+#include "core/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Uploads [rows][N] doubles as rows ld apart. */
+static lam_status put_rows(const lam_segment *s, void *to, lam_class type, const double *from,
+                           int rows, size_t ld)
+{
+    const size_t N = (size_t)s->cfg->ltm_basis, size = lam_class_size(s->dev, type);
+    const lam_dtype dtype = type == LAM_ACT ? s->dev->act : s->dev->wide;
+    char *raw = calloc((size_t)rows * ld, size);
+    if (!raw)
+        return lam_fail(LAM_ERR_MEMORY, "long-term memory: no memory");
+    for (size_t r = 0; r < (size_t)rows; r++)
+        lam_convert(raw + r * ld * size, dtype, from + r * N, LAM_F64, N);
+    s->dev->ops->upload(s->dev, to, raw, (size_t)rows * ld * size);
+    const lam_status status = s->dev->ops->sync(s->dev); /* raw goes away */
+    free(raw);
+    return status;
+}
+
+/* A [N][N] = G_old^T Psi: what old coefficients become in new ones. */
+static void carry_over(double *A, const double *G, const lam_config *cfg)
+{
+    const int N = cfg->ltm_basis;
+    for (int i = 0; i < N * N; i++)
+        A[i] = 0.0;
+    for (int m = 0; m < cfg->ltm_samples; m++)
+        for (int k = 0; k < N; k++) {
+            const double psi = lam_bump_at(lam_basis_bump(cfg, k), lam_basis_sample(cfg, m));
+            for (int j = 0; j < N; j++)
+                A[j * N + k] += G[(size_t)m * (size_t)N + (size_t)j] * psi;
+        }
+}
+
+static lam_status fill_matrices(const lam_segment *s, double *G, double *A)
+{
+    const lam_config *cfg = s->cfg;
+    const int block = block_of(s);
+    const size_t ld = basis_ld(s), N = (size_t)cfg->ltm_basis;
+    LAM_TRY(lam_basis_first(G, cfg, block));
+    LAM_TRY(put_rows(s, s->own[FIRST], LAM_ACT, G, block, ld));
+    LAM_TRY(lam_basis_update(G, cfg, block));
+    LAM_TRY(put_rows(s, s->own[FRESH], LAM_ACT, G + (size_t)cfg->ltm_samples * N, block, ld));
+    if (is_sticky(cfg))
+        return put_rows(s, s->own[OLD], LAM_ACT, G, cfg->ltm_samples, ld);
+    carry_over(A, G, cfg);
+    return put_rows(s, s->own[OLD], LAM_ACT, A, cfg->ltm_basis, ld);
+}
+
+lam_status lam_ltm_fill(const lam_segment *s)
+{
+    const lam_config *cfg = s->cfg;
+    const size_t N = (size_t)cfg->ltm_basis;
+    double *G = malloc((size_t)(cfg->ltm_samples + block_of(s)) * N * sizeof *G);
+    double *A = malloc(N * N * sizeof *A), *bumps = malloc(2 * N * sizeof *bumps);
+    lam_status status = G && A && bumps ? LAM_OK
+                                        : lam_fail(LAM_ERR_MEMORY,
+                                                   "long-term memory: no memory for "
+                                                   "%zu basis functions",
+                                                   N);
+    if (status == LAM_OK) {
+        for (size_t j = 0; j < N; j++) {
+            bumps[j] = lam_basis_bump(cfg, (int)j).centre;
+            bumps[N + j] = lam_basis_bump(cfg, (int)j).width;
+        }
+        status = put_rows(s, s->own[CENTRE], LAM_WIDE, bumps, 1, N);
+    }
+    if (status == LAM_OK)
+        status = put_rows(s, s->own[WIDTH], LAM_WIDE, bumps + N, 1, N);
+    if (status == LAM_OK)
+        status = fill_matrices(s, G, A);
+    free(G);
+    free(A);
+    free(bumps);
+    return status;
+}
+
+static lam_rows shifted(const lam_segment *s, int tap)
+{
+    const size_t D = (size_t)s->dims.D;
+    const size_t plane = (size_t)s->B * (size_t)block_of(s) * D;
+    return (lam_rows){lam_at(s->dev, LAM_ACT, s->own[SHIFTED], (size_t)tap * plane), 0, D};
+}
+
+/* The oldest block as the three taps see it: one row earlier, as it is, one row later, zeros outside. */
+static void shift_block(const lam_segment *s, int layer)
+{
+    const lam_slot *pending = slot_of(s, layer, PENDING);
+    const int L = block_of(s);
+    const lam_view zeros = {NULL, 0};
+    for (int tap = 0; tap < LAM_LTM_TAPS; tap++) {
+        const int from = tap > 1 ? tap - 1 : 0, to = tap < 1 ? 1 - tap : 0;
+        lam_mem_copy(s, lam_packed_view(s, shifted(s, tap).p, L, to),
+                     lam_packed_view(s, pending->rows, pending->cap, from), L - from - to);
+    }
+    lam_mem_copy(s, lam_packed_view(s, shifted(s, 0).p, L, 0), zeros, 1);
+    lam_mem_copy(s, lam_packed_view(s, shifted(s, LAM_LTM_TAPS - 1).p, L, L - 1), zeros, 1);
+}
+
+/* One tap of the kernel [D][LAM_LTM_TAPS][D]. */
+static lam_linear tap_map(const lam_segment *s)
+{
+    const int D = s->dims.D;
+    return (lam_linear){s->dev, 1, s->B * block_of(s), D, D, LAM_LTM_TAPS * (size_t)D};
+}
+
+static lam_gate gate_of(const lam_segment *s, int layer)
+{
+    return (lam_gate){.rows = s->B * block_of(s),
+                      .width = s->cfg->d_model,
+                      .ld = s->dims.D,
+                      .in = shifted(s, 1).p,
+                      .pre = s->layer[layer].own[PRE],
+                      .out = s->own[GATED],
+                      .dout = s->own[GATED],
+                      .dpre = s->own[GATED]};
+}
+
+static void gate_fwd(const lam_segment *s, int layer)
+{
+    const int *ids = s->ids[layer].own;
+    const size_t D = (size_t)s->dims.D;
+    const lam_linear l = tap_map(s);
+    shift_block(s, layer);
+    for (int tap = 0; tap < LAM_LTM_TAPS; tap++) {
+        const lam_epilogue e = {
+            .add = tap > 0,
+            .bias = tap == LAM_LTM_TAPS - 1 ? lam_vector(s->params, ids[CONV_BIAS]) : NULL};
+        lam_linear_fwd(&l, (lam_rows){s->layer[layer].own[PRE], 0, D}, shifted(s, tap),
+                       lam_at(s->dev, LAM_ACT, lam_weight(s->params, ids[CONV]), (size_t)tap * D),
+                       &e);
+    }
+    const lam_gate gate = gate_of(s, layer);
+    s->dev->ops->gate_fwd(s->dev, &gate);
+}
+
+/* C [rows][D] (+)= A X of every stream, with A a constant of `k` columns or (flipped) rows. */
+static lam_gemm stream_gemm(const lam_segment *s, int rows, int k, const void *a, void *c)
+{
+    const size_t D = (size_t)s->dims.D;
+    return (lam_gemm){.m = rows,
+                      .n = s->dims.D,
+                      .k = k,
+                      .batch = s->B,
+                      .a = a,
+                      .lda = basis_ld(s),
+                      .ldb = D,
+                      .step_b = (size_t)k * D,
+                      .c = c,
+                      .c_class = LAM_ACT,
+                      .ldc = D,
+                      .step_c = (size_t)rows * D};
+}
+
+/* Ascending uniform numbers, as sums of exponential ones over their total; a function of the seed, the place
+ * in the text and the layer, the same for every stream. */
+static void draw_sorted(const lam_segment *s, int layer)
+{
+    enum { PIECE = 256 };
+    const lam_rng start = {.key = s->drop.seed ^ 0x5354494b59ull,
+                           .stream = (uint64_t)s->mem->seen * LAM_MAX_LAYERS + (uint64_t)layer};
+    const int n = s->cfg->ltm_samples;
+    lam_rng rng = start;
+    double total = 0.0, sum = 0.0;
+    for (int i = 0; i <= n; i++)
+        total -= log1p(-lam_rng_uniform(&rng));
+    rng = start;
+    for (int at = 0; at < n; at += PIECE) {
+        double piece[PIECE], raw[PIECE];
+        const int k = n - at < PIECE ? n - at : PIECE;
+        for (int i = 0; i < k; i++) {
+            sum -= log1p(-lam_rng_uniform(&rng));
+            piece[i] = sum / total;
+        }
+        lam_convert(raw, s->dev->wide, piece, LAM_F64, (size_t)k);
+        s->dev->ops->upload(s->dev, lam_at(s->dev, LAM_WIDE, s->own[DRAWS], (size_t)at), raw,
+                            (size_t)k * lam_class_size(s->dev, LAM_WIDE));
+    }
+}
+
+/* The old signal where the previous segment looked: SAMPLES = Psi B. */
+static void sample_signal(const lam_segment *s, int layer)
+{
+    const lam_slot *mu = slot_of(s, layer, MEAN_WAS), *var = mu + 1;
+    const lam_config *cfg = s->cfg;
+    const size_t H = (size_t)cfg->n_head, ld = basis_ld(s);
+    draw_sorted(s, layer);
+    s->dev->ops->sticky(s->dev,
+                        &(lam_sticky_samples){.B = s->B,
+                                              .rows = mu->n,
+                                              .H = cfg->n_head,
+                                              .bins = LAM_LTM_BINS,
+                                              .samples = cfg->ltm_samples,
+                                              .basis = cfg->ltm_basis,
+                                              .within = cfg->ltm_sticky == LAM_STICKY_UNIFORM,
+                                              .mu = {mu->rows, (size_t)mu->cap * H},
+                                              .var = {var->rows, (size_t)var->cap * H},
+                                              .draws = s->own[DRAWS],
+                                              .centre = s->own[CENTRE],
+                                              .width = s->own[WIDTH],
+                                              .edge = s->own[EDGES],
+                                              .psi = s->own[PSI],
+                                              .ld = ld});
+    lam_gemm g = stream_gemm(s, cfg->ltm_samples, cfg->ltm_basis, s->own[PSI], s->own[SAMPLES]);
+    g.step_a = (size_t)cfg->ltm_samples * ld;
+    g.b = slot_of(s, layer, SIGNAL)->rows;
+    s->dev->ops->gemm(s->dev, &g);
+}
+
+void lam_ltm_fit(const lam_segment *s, int layer)
+{
+    const lam_slot *signal = slot_of(s, layer, SIGNAL);
+    const int N = s->cfg->ltm_basis;
+    void *coef = s->layer[layer].own[COEF];
+    if (!takes_block(s)) {
+        lam_mem_copy(s, lam_packed_view(s, coef, N, 0), lam_packed_view(s, signal->rows, N, 0), N);
+        return;
+    }
+    const int old = signal->n > 0;
+    if (old) {
+        const int sticky = is_sticky(s->cfg), k = sticky ? s->cfg->ltm_samples : N;
+        if (sticky)
+            sample_signal(s, layer);
+        lam_gemm g = stream_gemm(s, N, k, s->own[OLD], coef);
+        g.ta = sticky ? LAM_FLIP : LAM_KEEP;
+        g.b = sticky ? s->own[SAMPLES] : signal->rows;
+        s->dev->ops->gemm(s->dev, &g);
+    }
+    gate_fwd(s, layer);
+    lam_gemm g = stream_gemm(s, N, block_of(s), s->own[old ? FRESH : FIRST], coef);
+    g.ta = LAM_FLIP;
+    g.b = s->own[GATED];
+    g.beta = old;
+    s->dev->ops->gemm(s->dev, &g);
+}
+
+/* forward was B = .. + G^T x~, x~ = x sigmoid(conv(x)); x is constant. */
+void lam_ltm_fit_bwd(const lam_segment *s, int layer)
+{
+    const int *ids = s->ids[layer].own, N = s->cfg->ltm_basis;
+    const size_t D = (size_t)s->dims.D;
+    const int old = slot_of(s, layer, SIGNAL)->n > 0;
+    lam_gemm g = stream_gemm(s, block_of(s), N, s->own[old ? FRESH : FIRST], s->own[GATED]);
+    g.b = s->own[DCOEF];
+    s->dev->ops->gemm(s->dev, &g);
+    shift_block(s, layer);
+    const lam_gate gate = gate_of(s, layer);
+    s->dev->ops->gate_bwd(s->dev, &gate);
+
+    const lam_linear l = tap_map(s);
+    for (int tap = 0; tap < LAM_LTM_TAPS; tap++)
+        lam_linear_bwd_w(&l,
+                         lam_at(s->dev, LAM_WIDE, lam_grad(s->params, ids[CONV]), (size_t)tap * D),
+                         (lam_rows){s->own[GATED], 0, D}, shifted(s, tap));
+    s->dev->ops->colsum(s->dev, &(lam_colsum){s->B * block_of(s), s->cfg->d_model, s->dims.D,
+                                              s->own[GATED], lam_grad(s->params, ids[CONV_BIAS])});
+}

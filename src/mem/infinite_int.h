@@ -1,0 +1,101 @@
+/* infinite_int.h -- what the two halves of the infinity-former share: infinite.c reads the long-term memory,
+ * infinite_fit.c makes its signal. */
+#ifndef LAM_MEM_INFINITE_INT_H
+#define LAM_MEM_INFINITE_INT_H
+
+#include "mem/causal.h"
+
+enum {
+    LAM_LTM_TAPS = 3,  /* of the gate's kernel */
+    LAM_LTM_BINS = 128 /* of the histogram of attention */
+};
+
+enum { CONV, CONV_BIAS, MU, SIGMA, KEY, VALUE, OUT }; /* parameters; the last three unless shared */
+
+/* Buffers of a layer; in evaluation those of the gate and Z are the same for all layers. */
+enum {
+    PRE,  /* ACT [B][block][D]: the gate before its sigmoid */
+    COEF, /* ACT [B][N][D]: the coefficients of this segment */
+    KV,   /* ACT [B][N][2HK]: their keys and values */
+    PULL, /* ACT [B][2][HK] */
+    MEAN, /* WIDE [B][length][H]: mu and var of every query so far */
+    VAR,
+    Z /* ACT [B][n][HK]: what queries read */
+};
+
+/* Buffers the layers use in turn, and constants. */
+enum {
+    SHIFTED, /* ACT [LAM_LTM_TAPS][B][block][D]: the block as each tap of the gate's kernel sees it */
+    GATED,   /* ACT [B][block][D] */
+    R,       /* ACT [B][H][n][ld]: means of the bumps */
+    DR,
+    DZ,
+    DKV,
+    DPULL,
+    DCOEF,
+    CENTRE, /* WIDE [N] */
+    WIDTH,
+    FIRST,  /* ACT [block][ld]: G of the first block */
+    FRESH,  /* ACT [block][ld]: G of later ones */
+    OLD,    /* ACT [N][ld]: the old coefficients' share; sticky: [samples][ld], G of the samples */
+    DRAWS,  /* sticky: WIDE [samples] */
+    EDGES,  /* WIDE [B][LAM_LTM_BINS + 1] */
+    PSI,    /* ACT [B][samples][ld] */
+    SAMPLES /* ACT [B][samples][D] */
+};
+
+enum { NEWEST, PENDING, SIGNAL, MEAN_WAS, VAR_WAS }; /* slots of a layer */
+
+static inline int is_sticky(const lam_config *cfg)
+{
+    return cfg->ltm_sticky != LAM_STICKY_OFF;
+}
+
+static inline int slots_per_layer(const lam_config *cfg)
+{
+    return is_sticky(cfg) ? 5 : 3;
+}
+
+static inline const lam_slot *slot_of(const lam_segment *s, int layer, int which)
+{
+    return &s->mem->slots[layer * slots_per_layer(s->cfg) + which];
+}
+
+/* Stored width of rows of N numbers. */
+static inline size_t basis_ld(const lam_segment *s)
+{
+    return (size_t)lam_padded(s->dev, s->cfg->ltm_basis);
+}
+
+/* Rows that enter together: the config's, and at least a segment's, since no more than one block enters at a
+ * time and rows must not pile up. */
+static inline int block_rows(const lam_config *cfg, int N)
+{
+    return cfg->ltm_block > N ? cfg->ltm_block : N;
+}
+
+static inline int block_of(const lam_segment *s)
+{
+    return block_rows(s->cfg, s->N);
+}
+
+/* Does a block enter the memory before this segment? */
+static inline int takes_block(const lam_segment *s)
+{
+    return slot_of(s, 0, PENDING)->n >= block_of(s);
+}
+
+/* Is there anything to read? */
+static inline int is_alive(const lam_segment *s)
+{
+    return takes_block(s) || slot_of(s, 0, SIGNAL)->n > 0;
+}
+
+/* Makes the coefficients of this segment, COEF of `layer`: the old ones, or a new fit. */
+void lam_ltm_fit(const lam_segment *s, int layer);
+/* From their gradient DCOEF to the gate's; only where takes_block. */
+void lam_ltm_fit_bwd(const lam_segment *s, int layer);
+/* Fills the constants. */
+lam_status lam_ltm_fill(const lam_segment *s);
+
+#endif
