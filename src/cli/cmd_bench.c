@@ -20,7 +20,7 @@ static const lam_option options[] = {
     {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(bench_options, preset), "small",
      .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
     {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(bench_options, memory), "lamemo",
-     .help = "none, xl, compressive or lamemo."},
+     .help = "none, xl, compressive, infinite or lamemo."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(bench_options, batch), "0", .max = 1 << 20,
      .aliases = "batch", .shown = "8; 1 for generate", .help = "Streams side by side."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(bench_options, tgt_len), "0", .max = LAM_MAX_LEN,

@@ -24,7 +24,7 @@ static const lam_option options[] = {
     {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(info_options, preset), "enwik8-base",
      .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
     {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(info_options, memory), "lamemo",
-     .help = "Memory of the preset: none, xl, compressive or lamemo."},
+     .help = "Memory of the preset: none, xl, compressive, infinite or lamemo."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), "8", .min = 1,
      .max = 1 << 20, .aliases = "batch", .help = "Streams in a batch, for the memory needed."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(info_options, tgt_len), "0", .max = LAM_MAX_LEN,

@@ -11,6 +11,7 @@ static const char *const alphas[] = {"learned", "zero", "one", NULL};
 static const char *const windows[] = {"previous", "current", NULL};
 static const char *const poolings[] = {"conv", "mean", "max", NULL};
 static const char *const remainders[] = {"drop", "pad", "carry", NULL};
+static const char *const stickies[] = {"off", "left", "uniform", NULL};
 static const char *const inits[] = {"normal", "uniform", NULL};
 
 static const double MANY = 1e15;
@@ -24,7 +25,7 @@ const lam_option lam_train_table[] = {
     {"preset", 'p', "NAME", LAM_OPT_STRING, OPT(preset), "tiny",
      .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
     {"memory", 'm', "NAME", LAM_OPT_STRING, OPT(memory), "lamemo",
-     .help = "none, xl, compressive or lamemo."},
+     .help = "none, xl, compressive, infinite or lamemo."},
     {"resume", 'r', NULL, LAM_OPT_FLAG, OPT(resume), .aliases = "restart",
      .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
@@ -129,6 +130,29 @@ const lam_option lam_train_table[] = {
      .help = "Rows that fill no whole group: drop them, pad with zeros or carry them on."},
     {"aux-weight", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.aux_weight), "1", .max = 1e6,
      .help = "Weight of the loss that trains the compression."},
+    {"ltm-basis", 0, "N", LAM_OPT_INT, OPT(cfg.ltm_basis), .min = 1, .max = LAM_MAX_BASIS,
+     .shown = "mem-len", .help = "Basis functions of the infinite memory's long-term part."},
+    {"ltm-block", 0, "N", LAM_OPT_INT, OPT(cfg.ltm_block), .min = 2, .max = LAM_MAX_LEN,
+     .shown = "tgt-len", .help = "Rows that enter it together."},
+    {"ltm-samples", 0, "N", LAM_OPT_INT, OPT(cfg.ltm_samples), "512", .min = 1, .max = LAM_MAX_LEN,
+     .help = "Samples of the old signal for the next one."},
+    {"ltm-sticky", 0, "WORD", LAM_OPT_CHOICE, OPT(cfg.ltm_sticky), .choices = stickies,
+     .shown = "left", .help = "Draw them where attention was: off (evenly), left (at left edges of "
+                              "bins) or uniform (within bins)."},
+    {"ltm-tau", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.ltm_tau), "0.5", .max = 1,
+     .help = "The old signal's share of the next one."},
+    {"ltm-ridge", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.ltm_ridge), "0.5", .max = 1e6,
+     .help = "Ridge of the regression."},
+    {"ltm-sigma0", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.ltm_sigma0), "0.05", .max = 1e3,
+     .help = "Deviation that attention to it should have."},
+    {"ltm-kl", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.ltm_kl), "1e-6", .max = 1e6,
+     .help = "Weight of the divergence from that."},
+    {"ltm-var-min", 0, "X", LAM_OPT_DOUBLE, OPT(cfg.ltm_var_min), "1e-6", .max = 1e3,
+     .help = "Least variance of attention."},
+    {"ltm-reset", 0, "N", LAM_OPT_INT, OPT(cfg.ltm_reset), "0", .max = 1 << 30,
+     .help = "Forget it after so many tokens; 0: never."},
+    {"ltm-share-proj", 0, NULL, LAM_OPT_FLAG, OPT(ltm_share_proj),
+     .help = "Project it by the layer's own weights."},
     {"clamp-len", 0, "N", LAM_OPT_INT, OPT(cfg.clamp_len), "-1", .min = -1, .max = LAM_MAX_LEN,
      .help = "Largest distance of the encoding; 0 or less: none."},
     {"same-length", 0, NULL, LAM_OPT_FLAG, OPT(same_length),
@@ -209,12 +233,17 @@ static lam_status apply_lists(lam_config *cfg, const lam_args *args)
 static lam_status apply_model(lam_config *cfg, const lam_args *args, which w)
 {
     const lam_train_options *o = args->options;
-    const int width = cfg->d_model, rows = cfg->mem_len;
+    const int width = cfg->d_model, rows = cfg->mem_len, length = cfg->tgt_len;
     copy_fields(cfg, args, OPT(cfg), sizeof *cfg, w);
     if (cfg->d_model != width && !lam_option_given(args, "d-embed"))
         cfg->d_embed = 0; /* it follows */
     if (cfg->mem_len != rows && !lam_option_given(args, "cmem-len"))
         cfg->cmem_len = 0; /* it follows too */
+    if (cfg->mem_len != rows && !lam_option_given(args, "ltm-basis"))
+        cfg->ltm_basis = 0;
+    if (cfg->tgt_len != length && !lam_option_given(args, "ltm-block"))
+        cfg->ltm_block = 0;
+    cfg->ltm_share_proj |= o->ltm_share_proj;
     cfg->same_length |= o->same_length;
     cfg->pre_lnorm |= o->pre_lnorm;
     cfg->tie_weight &= !o->not_tied;
