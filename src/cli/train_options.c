@@ -110,8 +110,8 @@ const lam_option lam_train_table[] = {
     {"dropatt", 0, "P", LAM_OPT_DOUBLE, OPT(cfg.dropatt), "0", .max = 0.99,
      .help = "Dropout of attention probabilities."},
     {"attn-type", 0, "N", LAM_OPT_INT, OPT(cfg.attn_type), .max = 33, .shown = "by memory",
-     .help = "0 XL, 1 learned, 3 LaMemo, 31 LaMemo with XL's encoding, 32 with two content biases, "
-             "33 with the full window."},
+     .help = "0 XL, 1 learned, 2 absolute (memory none), 3 LaMemo, 31 LaMemo with XL's encoding, "
+             "32 with two content biases, 33 with the full window."},
     {"alpha", 0, "WORD", LAM_OPT_CHOICE, OPT(cfg.alpha), "learned", .choices = alphas,
      .help = "Interpolation of LaMemo's memory: learned, zero (only what is new) or one (only what "
              "was known)."},

@@ -18,6 +18,7 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
+    {"none", 2, 6, 0},
     {"none", 0, 6, 0},
     {"xl", 0, 6, 6},
     {"xl", 0, 6, 3},

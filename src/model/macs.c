@@ -128,7 +128,8 @@ lam_macs lam_macs_token(const lam_config *cfg, const char *memory)
     lam_macs m = {0};
     m.project = L * 4.0 * D * HK;
     m.ffn = L * 2.0 * D * F;
-    m.attention = L * 3.0 * HK * (M + (N + 1.0) / 2.0);
+    const double products = cfg->attn_type == LAM_ATTN_ABSOLUTE ? 2.0 : 3.0;
+    m.attention = L * products * HK * (M + (N + 1.0) / 2.0);
     m.softmax = softmax_macs(cfg);
     if (strcmp(memory, "lamemo") == 0) {
         m.memory = (m.project + m.ffn) * M / N; /* every slot goes through the whole layer */
@@ -159,6 +160,8 @@ static double segment_macs(const lam_config *cfg, int B, double *attention, doub
     }
     *attention = B * N * (m.attention + ahead + (coarse ? coarse_attention(cfg) : 0.0));
     *positions = L * D * HK * (M + N + (lamemo ? M : coarse ? external_of(cfg).rows : 0.0));
+    if (cfg->attn_type == LAM_ATTN_LEARNED || cfg->attn_type == LAM_ATTN_ABSOLUTE)
+        *positions = 0.0;
     return B * N * (m.project + m.ffn + memory + m.softmax);
 }
 

@@ -239,7 +239,11 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
 
     dev->ops->upload(dev, st->tokens, tokens, (size_t)rows * sizeof *tokens);
     lam_embed_rows(&st->embed, st->wide1, st->tokens, rows);
-    drop_rows(st, LAM_SITE_EMBED, (lam_view){st->wide1, step}, current(st, st->rows[0].x));
+    const int placed = lam_pos_is_absolute(&st->pos);
+    if (placed)
+        lam_pos_add(&st->pos, st->wide2, st->wide1, s->B, s->first, n);
+    drop_rows(st, LAM_SITE_EMBED, (lam_view){placed ? st->wide2 : st->wide1, step},
+              current(st, st->rows[0].x));
     for (int l = 0; l < L; l++)
         lam_block_fwd(st, l);
     drop_rows(st, LAM_SITE_OUTPUT, current(st, st->rows[L].x), (lam_view){st->z, step});

@@ -76,8 +76,10 @@ static lam_status settle_memory(lam_config *cfg)
                         cfg->attn_type, cfg->memory);
     if (!lamemo && cfg->attn_type > LAM_ATTN_ABSOLUTE)
         return lam_fail(LAM_ERR_ARG, "config: attn_type %d is unknown", cfg->attn_type);
-    if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
-        return lam_fail(LAM_ERR_UNSUPPORTED, "config: attn_type 2 (absolute) is not built yet");
+    /* With a memory the authors' code adds positions to it in place, again in every segment. */
+    if (cfg->attn_type == LAM_ATTN_ABSOLUTE && strcmp(cfg->memory, "none") != 0)
+        return lam_fail(LAM_ERR_ARG, "config: attn_type 2 (absolute) needs memory none, not %s",
+                        cfg->memory);
     if (strcmp(cfg->memory, "none") == 0)
         cfg->mem_len = 0;
     if (lamemo && cfg->mem_len == 0)

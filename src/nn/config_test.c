@@ -90,6 +90,7 @@ START_TEST(wrong_configurations_are_named)
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\", \"attn_type\": 1",
          "attn_type"},
         {"\"n_token\": 4, \"d_model\": 4, \"remainder\": \"lose\"", "remainder"},
+        {"\"n_token\": 4, \"d_model\": 4, \"mem_len\": 2, \"attn_type\": 2", "attn_type"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\"", "ltm_basis"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_basis\": 3", "ltm_basis"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_basis\": 4, \"ltm_tau\": "

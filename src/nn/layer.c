@@ -15,8 +15,10 @@ void lam_layer_declare(lam_layer_params *ids, lam_params *p, const lam_config *c
     const double std = cfg->init_std;
     const lam_init linear = LAM_INIT_LINEAR;
 
-    /* LaMemo's module has W_q apart; both stand side by side here, so that one product serves. */
-    if (strcmp(cfg->memory, "lamemo") == 0) {
+    /* LaMemo's module and the absolute one have W_q apart; both stand side by side here, so that one
+     * product serves. */
+    const int absolute = cfg->attn_type == LAM_ATTN_ABSOLUTE;
+    if (strcmp(cfg->memory, "lamemo") == 0 || absolute) {
         ids->qkv = lam_params_add(p, &(lam_spec){2, {one, D}, linear, std, 0},
                                   "layers.%d.dec_attn.q_net.weight", layer);
         lam_params_add(p, &(lam_spec){2, {two, D}, linear, std, 1},
@@ -26,7 +28,7 @@ void lam_layer_declare(lam_layer_params *ids, lam_params *p, const lam_config *c
                                   "layers.%d.dec_attn.qkv_net.weight", layer);
     }
     ids->r_net = -1;
-    if (cfg->attn_type != LAM_ATTN_LEARNED)
+    if (cfg->attn_type != LAM_ATTN_LEARNED && !absolute)
         ids->r_net = lam_params_add(p, &(lam_spec){2, {one, D}, linear, std, 0},
                                     "layers.%d.dec_attn.r_net.weight", layer);
     ids->o_net = lam_params_add(p, &(lam_spec){2, {D, one}, linear, std, 0},

@@ -8,7 +8,7 @@
 enum { LAM_OWN_PARAMS = 8 };
 
 typedef struct lam_layer_params {
-    int qkv; /* W_q, W_k, W_v below one another, [3HK][D]; LaMemo's files name q_net and kv_net */
+    int qkv; /* W_q, W_k, W_v below one another, [3HK][D]; some files name q_net and kv_net */
     int r_net, o_net;
     int norm1_gain, norm1_shift, norm2_gain, norm2_shift;
     int w1, b1, w2, b2;

@@ -12,6 +12,11 @@ static int is_learned(const lam_config *cfg)
     return cfg->attn_type == LAM_ATTN_LEARNED;
 }
 
+int lam_pos_is_absolute(const lam_positions *pos)
+{
+    return pos->cfg->attn_type == LAM_ATTN_ABSOLUTE;
+}
+
 void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev)
 {
     const int K = lam_padded(dev, cfg->d_head), H = cfg->n_head;
@@ -31,6 +36,8 @@ void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, 
             lam_params_add(p, &(lam_spec){3, {layers, rows, heads}, LAM_INIT_ZERO, 0, 0}, "r_bias");
         return;
     }
+    if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
+        return;
     const lam_spec bias = {2, {heads, width}, normal, std, 0};
     ids->u = lam_params_add(p, &bias, "r_w_bias");
     ids->v = lam_params_add(p, &bias, "r_r_bias");
@@ -49,7 +56,7 @@ void lam_pos_layout(lam_positions *pos, lam_arena *arena, int train)
     const size_t size = lam_class_size(pos->dev, LAM_ACT);
     const size_t D = (size_t)pos->dims.D, HK = (size_t)pos->dims.HK;
     const int L = pos->cfg->n_layer, type = pos->cfg->attn_type;
-    const int learned = is_learned(pos->cfg);
+    const int learned = is_learned(pos->cfg), absolute = lam_pos_is_absolute(pos);
 
     pos->past_rows = learned ? pos->cfg->tgt_len + pos->cfg->mem_len : pos->M + pos->N;
     pos->ahead_rows = type < LAM_ATTN_LAMEMO         ? 0
@@ -58,10 +65,10 @@ void lam_pos_layout(lam_positions *pos, lam_arena *arena, int train)
     const size_t past = learned ? 0 : (size_t)pos->past_rows, ahead = (size_t)pos->ahead_rows;
     pos->past = lam_arena_take(arena, past * D * size);
     pos->ahead = lam_arena_take(arena, ahead * D * size);
-    pos->past_used = train ? lam_arena_take(arena, past * D * size) : pos->past;
+    pos->past_used = train && !absolute ? lam_arena_take(arena, past * D * size) : pos->past;
     pos->ahead_used = train ? lam_arena_take(arena, ahead * D * size) : pos->ahead;
     for (int l = 0; l < L; l++) {
-        pos->r_past[l] = lam_arena_take(arena, past * HK * size);
+        pos->r_past[l] = lam_arena_take(arena, absolute ? 0 : past * HK * size);
         pos->r_ahead[l] = lam_arena_take(arena, ahead * HK * size);
     }
     const size_t widest = (size_t)pos->past_rows > ahead ? (size_t)pos->past_rows : ahead;
@@ -73,6 +80,12 @@ static double past_position(const lam_positions *pos, int i)
 {
     const int clamp = pos->cfg->clamp_len;
     return clamp > 0 && i > clamp ? clamp : i;
+}
+
+static double absolute_position(const lam_positions *pos, int i)
+{
+    const int clamp = pos->cfg->clamp_len, place = pos->cfg->tgt_len - 1 - i;
+    return clamp > 0 && place > clamp ? clamp : place;
 }
 
 static double ahead_position(const lam_positions *pos, int i)
@@ -117,7 +130,8 @@ lam_status lam_pos_fill(lam_positions *pos)
 {
     if (is_learned(pos->cfg))
         return LAM_OK;
-    LAM_TRY(fill(pos, pos->past, pos->past_rows, past_position));
+    LAM_TRY(fill(pos, pos->past, pos->past_rows,
+                 lam_pos_is_absolute(pos) ? absolute_position : past_position));
     return fill(pos, pos->ahead, pos->ahead_rows, ahead_position);
 }
 
@@ -139,9 +153,23 @@ static lam_linear r_net(const lam_positions *pos, int rows)
     return (lam_linear){pos->dev, 1, rows, pos->dims.D, pos->dims.HK, (size_t)pos->dims.D};
 }
 
+void lam_pos_add(const lam_positions *pos, void *out, const void *rows, int B, int first, int n)
+{
+    const size_t D = (size_t)pos->dims.D;
+    pos->dev->ops->norm_fwd(
+        pos->dev, &(lam_norm){.blocks = B,
+                              .rows = n,
+                              .width = pos->cfg->d_model,
+                              .ld = pos->dims.D,
+                              .x = {lam_at(pos->dev, LAM_ACT, pos->past, (size_t)first * D),
+                                    0}, /* the same for every stream */
+                              .y = {out, (size_t)n * D},
+                              .add = rows});
+}
+
 void lam_pos_project(lam_positions *pos, lam_drop drop)
 {
-    if (is_learned(pos->cfg))
+    if (is_learned(pos->cfg) || lam_pos_is_absolute(pos))
         return;
     const size_t D = (size_t)pos->dims.D, HK = (size_t)pos->dims.HK;
     drop.site = LAM_SITE_PAST;
@@ -168,6 +196,8 @@ void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a)
 {
     const lam_params *p = pos->params;
     const lam_pos_params *ids = pos->ids;
+    if (lam_pos_is_absolute(pos))
+        return;
     a->r_rows = pos->past_rows;
     a->ldr = (size_t)pos->dims.HK;
     if (is_learned(pos->cfg)) {
@@ -203,6 +233,8 @@ void lam_pos_past_grad(const lam_positions *pos, int layer, lam_attn *a)
 {
     const lam_params *p = pos->params;
     const lam_pos_params *ids = pos->ids;
+    if (lam_pos_is_absolute(pos))
+        return;
     a->dr = pos->dr;
     if (is_learned(pos->cfg)) {
         a->du = lam_at(pos->dev, LAM_WIDE, lam_grad(p, ids->u), slice(pos, ids->u, layer));
@@ -235,6 +267,8 @@ static void r_net_grad(const lam_positions *pos, int layer, void *used, int rows
 
 void lam_pos_past_done(const lam_positions *pos, int layer)
 {
+    if (lam_pos_is_absolute(pos))
+        return;
     if (!is_learned(pos->cfg)) {
         r_net_grad(pos, layer, pos->past_used, pos->past_rows);
         return;

@@ -1,4 +1,4 @@
-/* positions.h -- relative positions: sinusoid tables and the keys r made from them.
+/* positions.h -- positions: sinusoid tables, and the keys r made from them where they are relative.
  *
  * R(s) = [sin(s w_0) .. sin(s w_{D/2-1}), cos(s w_0) .. ], w_t = 10000^(-2t/D): two halves, frequencies
  * from t = 0 (the paper prints k = 1 and interleaved; the code is followed).  Rows are stored by
@@ -7,7 +7,10 @@
  *   ahead  row d-1 = distance d forward, d = 1 .. M: R(+d), or R(-d) for attn_type 31   (Eq. 12);
  *          attn_type 33 has both directions: row M-1+d, d = -(M-1) .. M, holding R(|d|)
  * clamp_len repeats rows beyond it, except the negative ones of type 31 (as in the authors' code).
- * attn_type 1 has no sinusoids: its table is a parameter, [tgt+mem] rows per layer, distance 0 last. */
+ * attn_type 1 has no sinusoids: its table is a parameter, [tgt+mem] rows per layer, distance 0 last.
+ * attn_type 2 has no keys: row i of `past` is R(tgt_len - 1 - i), added to the i-th embedding of a segment.  The
+ * authors count down from the segment's own length; from the model's, a token's place does not depend on
+ * how many will follow. */
 #ifndef LAM_NN_POSITIONS_H
 #define LAM_NN_POSITIONS_H
 
@@ -48,6 +51,10 @@ lam_status lam_pos_fill(lam_positions *pos);
 
 /* r = drop(R) W_r^T for every layer; drop.site is set here. */
 void lam_pos_project(lam_positions *pos, lam_drop drop);
+
+/* attn_type 2: out = rows + positions for B streams of n packed rows, which are those from `first` on. */
+int lam_pos_is_absolute(const lam_positions *pos);
+void lam_pos_add(const lam_positions *pos, void *out, const void *rows, int B, int first, int n);
 
 /* Sets the positional fields of a causal or a look-ahead attention of `layer`. */
 void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a);
