@@ -66,10 +66,10 @@ static inline uint64_t lam_attn_mask_row(const lam_attn *a, int b, int h, int i)
 /* x where seen.lo <= j + lane < seen.hi, else -infinity. */
 LAM_INLINE lam_f16v lam_row_edge(lam_f16v x, int j, lam_span seen)
 {
-    const lam_i16v lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const lam_i16v at = lane + lam_splat_i(j);
-    return lam_select((at >= lam_splat_i(seen.lo)) & (at < lam_splat_i(seen.hi)), x,
-                      lam_splat(-INFINITY));
+    const lam_f16v lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const lam_f16v lo = lam_splat((float)(seen.lo - j)), hi = lam_splat((float)(seen.hi - 1 - j));
+    const lam_f16v none = lam_splat(-INFINITY);
+    return lam_select_le(lo, lane, lam_select_le(lane, hi, x, none), none);
 }
 
 /* Puts -infinity into the lanes of s outside `seen` of the vectors that hold it, and returns the
@@ -77,13 +77,20 @@ LAM_INLINE lam_f16v lam_row_edge(lam_f16v x, int j, lam_span seen)
 LAM_INLINE float lam_row_fence(float *s, lam_span seen)
 {
     const int first = lam_floor(seen.lo, LAM_VEC), last = lam_floor(seen.hi - 1, LAM_VEC);
-    lam_f16v top = lam_row_edge(lam_load(s + first), first, seen);
-    lam_store(s + first, top);
-    for (int j = first + LAM_VEC; j < last; j += LAM_VEC)
-        top = lam_max(lam_load(s + j), top);
+    const lam_f16v start = lam_row_edge(lam_load(s + first), first, seen);
     const lam_f16v end = lam_row_edge(lam_load(s + last), last, seen);
+    lam_store(s + first, start);
     lam_store(s + last, end);
-    return lam_max16(lam_max(end, top));
+    lam_reg top[LAM_TILE_PARTS];
+    memcpy(top, &end, sizeof top);
+    for (int j = first; j < last; j += LAM_VEC) {
+        LAM_UNROLL
+        for (int part = 0; part < LAM_TILE_PARTS; part++)
+            top[part] = reg_max(reg_load(s + j + part * LAM_TILE_LANES), top[part]);
+    }
+    lam_f16v all;
+    memcpy(&all, top, sizeof all);
+    return lam_max16(all);
 }
 
 /* s = exp(s - top) in a fenced row; returns the sum. */

@@ -3,20 +3,9 @@
 
 #include "ops/cpu/attn_shuffle.h"
 
-enum { AHEAD = 16 }; /* rows between asking memory for one and using it */
-
 static const float *row_at(const lam_source *src, int n)
 {
     return src->base + n * src->step;
-}
-
-/* Rows lie far apart, where the machine does not guess the next one. */
-static void fetch_row(const lam_source *src, int n)
-{
-    if (n >= src->part.hi)
-        return;
-    for (int c = 0; c < src->K; c += LAM_VEC)
-        __builtin_prefetch(row_at(src, n) + c);
 }
 
 static void copy_row(float *out, const float *in, int K)
@@ -31,10 +20,8 @@ static void copy_row(float *out, const float *in, int K)
 void lam_pack_rows(float *rows, const lam_source *src)
 {
     const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
-    for (int n = src->part.lo; n < src->part.hi; n++) {
-        fetch_row(src, n + AHEAD);
+    for (int n = src->part.lo; n < src->part.hi; n++)
         copy_row(rows + (size_t)n * width, row_at(src, n), src->K);
-    }
 }
 
 /* Sixteen whole vectors of sixteen rows. */
@@ -67,8 +54,6 @@ static void pack_edge(float *out, const lam_source *src, int first, int c)
 static void pack_strip(float *strip, const lam_source *src, int first)
 {
     const int whole = first >= src->part.lo && first + LAM_VEC <= src->part.hi;
-    for (int i = 0; i < LAM_VEC; i++)
-        fetch_row(src, first + AHEAD + i);
     for (int c = 0; c < src->K; c += LAM_VEC)
         if (whole && c + LAM_VEC <= src->K)
             pack_square(strip + c * LAM_VEC, row_at(src, first) + c, src->step);
@@ -97,10 +82,8 @@ void lam_pack_queries(float *out, const lam_source *src, const float *bias, floa
 {
     const int rows = src->part.hi - src->part.lo;
     const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
-    for (int i = 0; i < rows; i++) {
-        fetch_row(src, src->part.lo + i + AHEAD);
+    for (int i = 0; i < rows; i++)
         lam_pack_query(out + (size_t)i * width, row_at(src, src->part.lo + i), bias, src->K, scale);
-    }
     memset(out + (size_t)rows * width, 0,
            ((size_t)lam_ceil(rows, LAM_TILE) - (size_t)rows) * width * sizeof *out);
 }

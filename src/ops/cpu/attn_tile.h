@@ -79,6 +79,20 @@ LAM_INLINE lam_reg reg_fma(lam_reg x, lam_reg y, lam_reg z)
 #endif
 }
 
+/* y where either is NaN. */
+LAM_INLINE lam_reg reg_max(lam_reg x, lam_reg y)
+{
+#if defined(__AVX512F__)
+    return (lam_reg)_mm512_max_ps((__m512)x, (__m512)y);
+#elif defined(__AVX__)
+    return (lam_reg)_mm256_max_ps((__m256)x, (__m256)y);
+#else
+    typedef int32_t truth __attribute__((vector_size(sizeof(lam_reg))));
+    const truth t = x > y;
+    return (lam_reg)((t & (truth)x) | (~t & (truth)y));
+#endif
+}
+
 /* Columns of vectors from `first` on, rows from `row` on; everything after t is a constant. */
 LAM_INLINE void tile_step(const lam_tile *t, size_t row, int first, const int vecs,
                           const lam_tile_order order, const lam_tile_start start)
