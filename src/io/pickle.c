@@ -1,0 +1,196 @@
+/* pickle.c -- the nodes of a pickle: making, freeing and asking them.  See pickle.h. */
+#include "io/pickle_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1024 };
+
+struct lam_py_chunk {
+    lam_py_chunk *next;
+    int used;
+    lam_py nodes[CHUNK];
+};
+
+static lam_status no_memory(const lam_pickle *p)
+{
+    return lam_fail(LAM_ERR_MEMORY, "%s: no memory for its pickle", p->label);
+}
+
+/* ---- making ---- */
+
+lam_status lam_py_new(lam_pickle *p, lam_py_kind kind, lam_py **out)
+{
+    *out = NULL;
+    if (p->nodes >= LAM_PICKLE_MAX_NODES)
+        return lam_fail(LAM_ERR_FORMAT, "%s: a pickle of more than %d values", p->label,
+                        LAM_PICKLE_MAX_NODES);
+    if (!p->chunks || p->chunks->used == CHUNK) {
+        lam_py_chunk *chunk = malloc(sizeof *chunk);
+        if (!chunk)
+            return no_memory(p);
+        chunk->next = p->chunks;
+        chunk->used = 0;
+        p->chunks = chunk;
+    }
+    lam_py *node = &p->chunks->nodes[p->chunks->used];
+    memset(node, 0, sizeof *node);
+    node->kind = kind;
+    if (kind == LAM_PY_OBJECT && !(node->as.object = calloc(1, sizeof *node->as.object)))
+        return no_memory(p);
+    p->chunks->used++;
+    p->nodes++;
+    *out = node;
+    return LAM_OK;
+}
+
+static lam_status make_room(const lam_pickle *p, lam_py_list *list, size_t more)
+{
+    if (list->n + more <= list->room)
+        return LAM_OK;
+    const size_t room = list->n + more < 4 ? 4 : list->n + more + list->n / 2;
+    lam_py **v = realloc(list->v, room * sizeof *v);
+    if (!v)
+        return no_memory(p);
+    list->v = v;
+    list->room = room;
+    return LAM_OK;
+}
+
+lam_status lam_py_push(const lam_pickle *p, lam_py_list *list, lam_py *item)
+{
+    LAM_TRY(make_room(p, list, 1));
+    list->v[list->n++] = item;
+    return LAM_OK;
+}
+
+lam_status lam_py_push_all(const lam_pickle *p, lam_py_list *to, const lam_py_list *from,
+                           size_t first)
+{
+    const size_t n = from->n - first;
+    if (n == 0)
+        return LAM_OK;
+    LAM_TRY(make_room(p, to, n));
+    memcpy(to->v + to->n, from->v + first, n * sizeof *to->v);
+    to->n += n;
+    return LAM_OK;
+}
+
+static void free_inside(lam_py *node)
+{
+    switch (node->kind) {
+    case LAM_PY_LIST:
+    case LAM_PY_TUPLE:
+    case LAM_PY_SET:
+    case LAM_PY_DICT:
+        free(node->as.list.v);
+        break;
+    case LAM_PY_OBJECT:
+        free(node->as.object->items.v);
+        free(node->as.object->pairs.v);
+        free(node->as.object);
+        break;
+    default:
+        break;
+    }
+}
+
+/* By chunks and not along the tree: depth and cycles do not matter. */
+void lam_pickle_free(lam_pickle *p)
+{
+    if (!p)
+        return;
+    while (p->chunks) {
+        lam_py_chunk *chunk = p->chunks;
+        for (int i = 0; i < chunk->used; i++)
+            free_inside(&chunk->nodes[i]);
+        p->chunks = chunk->next;
+        free(chunk);
+    }
+    free(p);
+}
+
+lam_status lam_pickle_parse(lam_pickle **out, const char *label, const void *data, size_t size)
+{
+    *out = NULL;
+    lam_pickle *p = calloc(1, sizeof *p);
+    if (!p)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for its pickle", label);
+    p->label = label;
+    const lam_status status = lam_pickle_run(p, data, size);
+    p->label = NULL;
+    if (status == LAM_OK)
+        *out = p;
+    else
+        lam_pickle_free(p);
+    return status;
+}
+
+/* ---- asking ---- */
+
+const lam_py *lam_pickle_root(const lam_pickle *p)
+{
+    return p->root;
+}
+
+int lam_py_is(const lam_py *node, lam_py_kind kind)
+{
+    return node && node->kind == kind;
+}
+
+int lam_py_text_is(const lam_py *node, const char *text)
+{
+    return lam_py_is(node, LAM_PY_TEXT) && node->as.text.n == strlen(text) &&
+           memcmp(node->as.text.s, text, node->as.text.n) == 0;
+}
+
+int lam_py_global_is(const lam_py *node, const char *module, const char *name)
+{
+    return lam_py_is(node, LAM_PY_GLOBAL) &&
+           (!module || lam_py_text_is(node->as.global[0], module)) &&
+           lam_py_text_is(node->as.global[1], name);
+}
+
+int lam_py_made_by(const lam_py *node, const char *module, const char *name)
+{
+    return lam_py_is(node, LAM_PY_OBJECT) &&
+           lam_py_global_is(node->as.object->callable, module, name);
+}
+
+const lam_py_list *lam_py_pairs(const lam_py *node)
+{
+    if (lam_py_is(node, LAM_PY_DICT))
+        return &node->as.list;
+    if (!lam_py_is(node, LAM_PY_OBJECT))
+        return NULL;
+    const lam_py_object *o = node->as.object;
+    if (o->pairs.n > 0)
+        return &o->pairs;
+    /* Counter({...}) */
+    const lam_py *only = lam_py_item(o->args, 0);
+    return lam_py_is(only, LAM_PY_DICT) && o->args->as.list.n == 1 ? &only->as.list : NULL;
+}
+
+const lam_py *lam_py_get(const lam_py *node, const char *key)
+{
+    const lam_py_list *pairs = lam_py_pairs(node);
+    for (size_t i = pairs ? pairs->n : 0; i >= 2; i -= 2)
+        if (lam_py_text_is(pairs->v[i - 2], key))
+            return pairs->v[i - 1];
+    return NULL;
+}
+
+const lam_py *lam_py_attr(const lam_py *node, const char *name)
+{
+    if (!lam_py_is(node, LAM_PY_OBJECT))
+        return NULL;
+    const lam_py *state = node->as.object->state;
+    return lam_py_is(state, LAM_PY_DICT) ? lam_py_get(state, name) : NULL;
+}
+
+const lam_py *lam_py_item(const lam_py *node, size_t i)
+{
+    if (!lam_py_is(node, LAM_PY_LIST) && !lam_py_is(node, LAM_PY_TUPLE))
+        return NULL;
+    return i < node->as.list.n ? node->as.list.v[i] : NULL;
+}

@@ -1,0 +1,33 @@
+/* pickle_int.h -- what pickle.c (nodes) and pickle_machine.c (opcodes) share. */
+#ifndef LAM_IO_PICKLE_INT_H
+#define LAM_IO_PICKLE_INT_H
+
+#include "io/pickle.h"
+
+enum {
+    LAM_PICKLE_MAX_NODES = 1 << 26,
+    LAM_PICKLE_MAX_STACK = 1 << 20, /* Python writes a thousand items at a time, a thousand deep */
+    LAM_PICKLE_MAX_MARKS = 1 << 12
+};
+
+typedef struct lam_py_chunk
+    lam_py_chunk; /* nodes are allocated many at a time and freed together */
+
+struct lam_pickle {
+    const char *label; /* while parsing */
+    lam_py_chunk *chunks;
+    size_t nodes;
+    const lam_py *root;
+};
+
+/* A new node of this kind, otherwise zero; an OBJECT has its inside.  On failure *out is NULL. */
+lam_status lam_py_new(lam_pickle *p, lam_py_kind kind, lam_py **out);
+lam_status lam_py_push(const lam_pickle *p, lam_py_list *list, lam_py *item);
+/* The items of `from`, from number `first` on, behind those of `to`. */
+lam_status lam_py_push_all(const lam_pickle *p, lam_py_list *to, const lam_py_list *from,
+                           size_t first);
+
+/* Runs the machine over the bytes; sets p->root. */
+lam_status lam_pickle_run(lam_pickle *p, const unsigned char *data, size_t size);
+
+#endif

@@ -1,0 +1,30 @@
+/* zip.h -- the entries of a zip archive, as bytes in memory.
+ *
+ * For archives from outside (PyTorch's checkpoints are zip files): sizes and places are checked before
+ * anything is believed, and every entry's checksum before its bytes are handed out.  minizip reads the
+ * directory and inflates.  Stored entries are views into the mapping.  Refused: encryption, methods other than
+ * stored and deflate, two entries of one name. */
+#ifndef LAM_IO_ZIP_H
+#define LAM_IO_ZIP_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+typedef struct lam_zip lam_zip;
+
+lam_status lam_zip_open(lam_zip **out, const char *path);
+/* The same on bytes in memory (kept); `label` is used in messages. */
+lam_status lam_zip_parse(lam_zip **out, const char *label, const void *data, size_t size);
+void lam_zip_close(lam_zip *zip); /* NULL is fine */
+
+/* Entries are numbered in the order of their names. */
+int lam_zip_count(const lam_zip *zip);
+const char *lam_zip_name(const lam_zip *zip, int i);
+int lam_zip_find(const lam_zip *zip, const char *name); /* -1: none */
+const char *lam_zip_label(const lam_zip *zip);
+
+/* The bytes of entry i, unpacked and checked; valid until close. */
+lam_status lam_zip_load(lam_zip *zip, int i, const void **data, size_t *size);
+
+#endif
