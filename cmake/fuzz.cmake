@@ -12,6 +12,7 @@ foreach(file IN LISTS targets)
     add_executable(${name} ${file})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests) # "fuzz/name.h"
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(${name} PRIVATE lamemo lamemo_warnings)
     add_dependencies(fuzz_targets ${name})

@@ -59,6 +59,15 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
         ENVIRONMENT "OMP_WAIT_POLICY=passive;CC=${CMAKE_C_COMPILER}")
 endif()
 
+# Files that PyTorch wrote, where Debian's Python has it; exit 77: it has not.
+find_program(LAMEMO_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(LAMEMO_PYTHON)
+    add_test(NAME torch COMMAND ${LAMEMO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/torch/torch_test.py
+        $<TARGET_FILE:lamemo_cli> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(torch PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+        ENVIRONMENT OMP_WAIT_POLICY=passive)
+endif()
+
 # The rules of the source tree itself.  Exit 77: the tool is not installed.
 foreach(name check-includes check-includes-test check-format)
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/${name}.sh)

@@ -11,6 +11,8 @@ const lam_command *const lam_commands[] = {
     &lam_command_eval,
     &lam_command_generate,
     &lam_command_score,
+    &lam_command_import,
+    &lam_command_export,
     &lam_command_info,
     &lam_command_bench,
     &lam_command_verify,

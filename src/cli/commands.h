@@ -9,6 +9,8 @@ extern const lam_command lam_command_train;
 extern const lam_command lam_command_eval;
 extern const lam_command lam_command_generate;
 extern const lam_command lam_command_score;
+extern const lam_command lam_command_import;
+extern const lam_command lam_command_export;
 extern const lam_command lam_command_info;
 extern const lam_command lam_command_bench;
 extern const lam_command lam_command_verify;

@@ -71,6 +71,26 @@ lam_status lam_vocab_create_bytes(lam_vocab **out)
     return LAM_OK;
 }
 
+lam_status lam_vocab_create_list(lam_vocab **out, const lam_symbol *list, size_t n,
+                                 const lam_vocab_rules *rules)
+{
+    lam_vocab *v;
+    *out = NULL;
+    LAM_TRY(lam_vocab_start(&v, rules, n));
+    lam_status status = LAM_OK;
+    for (size_t i = 0; i < n && status == LAM_OK; i++) {
+        if (lam_vocab_find(v, list[i].text, list[i].size) >= 0)
+            status = lam_fail(LAM_ERR_FORMAT, "vocabulary: symbol %zu is there twice", i);
+        else
+            status = lam_vocab_append(v, list[i].text, list[i].size, list[i].count);
+    }
+    if (status == LAM_OK)
+        *out = v;
+    else
+        lam_vocab_free(v);
+    return status;
+}
+
 /* ---- ordering ---- */
 
 typedef struct ranked {

@@ -32,6 +32,15 @@ typedef struct lam_vocab_rules {
  * as number 0. */
 lam_status lam_vocab_create(lam_vocab **out, int32_t *remap, const lam_symbols *symbols,
                             const int64_t *counts, const lam_vocab_rules *rules);
+/* Symbols in a given order: number i is list[i]; one that is there twice is LAM_ERR_FORMAT.  Of the
+ * rules, those of the text count. */
+typedef struct lam_symbol {
+    const char *text;
+    size_t size;
+    int64_t count;
+} lam_symbol;
+lam_status lam_vocab_create_list(lam_vocab **out, const lam_symbol *list, size_t n,
+                                 const lam_vocab_rules *rules);
 void lam_vocab_free(lam_vocab *vocab); /* NULL is fine */
 
 lam_status lam_vocab_save(const lam_vocab *vocab, const char *path);

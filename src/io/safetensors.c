@@ -4,10 +4,7 @@
  * handed out only after the whole header proved consistent.  The data is sorted by offset, so one
  * pass shows overlaps, holes and left-over bytes.  Refused: element types and ranks we do not
  * have.  Writing is in safetensors_writer.c. */
-#include "io/safetensors.h"
-
-#include "core/file.h"
-#include "io/json.h"
+#include "io/safetensors_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +13,6 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the data is little-endian, mapped as is");
 
 enum { PREFIX = 8, MAX_HEADER = 100000000 };
-
-struct lam_safetensors {
-    char *path;
-    lam_map map;                   /* empty if the caller keeps the bytes */
-    json_t *header;                /* owns the names */
-    json_t *metadata;              /* inside header, or NULL */
-    lam_st_tensor *tensors;        /* in the order of their data */
-    const lam_st_tensor **by_name; /* sorted, for lam_st_find */
-    int count;
-};
 
 /* The data section, and what to call the file in messages. */
 typedef struct section {
@@ -101,7 +88,7 @@ static int compare_data(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int compare_names(const void *a, const void *b)
+int lam_st_compare_names(const void *a, const void *b)
 {
     const lam_st_tensor *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
@@ -157,7 +144,7 @@ static lam_status read_tensors(lam_safetensors *st, const section *in)
     qsort(st->tensors, (size_t)st->count, sizeof *st->tensors, compare_data);
     for (int i = 0; i < st->count; i++)
         st->by_name[i] = &st->tensors[i];
-    qsort(st->by_name, (size_t)st->count, sizeof *st->by_name, compare_names);
+    qsort(st->by_name, (size_t)st->count, sizeof *st->by_name, lam_st_compare_names);
     return check_cover(st, in);
 }
 
@@ -217,6 +204,9 @@ void lam_st_close(lam_safetensors *st)
 {
     if (!st)
         return;
+    for (int i = 0; i < st->n_parts; i++)
+        lam_st_close(st->parts[i]);
+    free(st->parts);
     json_decref(st->header);
     lam_map_close(&st->map);
     free(st->tensors);
@@ -239,7 +229,7 @@ const lam_st_tensor *lam_st_find(const lam_safetensors *st, const char *name)
 {
     const lam_st_tensor wanted = {.name = name}, *const key = &wanted;
     const lam_st_tensor *const *found =
-        bsearch(&key, st->by_name, (size_t)st->count, sizeof *st->by_name, compare_names);
+        bsearch(&key, st->by_name, (size_t)st->count, sizeof *st->by_name, lam_st_compare_names);
     return found ? *found : NULL;
 }
 

@@ -89,10 +89,8 @@ static lam_status check_tensors(const lam_safetensors *st, const lam_params *par
 
 static lam_status read_weights(lam_model *model, const char *dir)
 {
-    char path[PATH_MAX];
     lam_safetensors *st;
-    LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));
-    LAM_TRY(lam_st_open(&st, path));
+    LAM_TRY(lam_st_open_folder(&st, dir));
     lam_status status = check_tensors(st, &model->params);
     if (status == LAM_OK)
         status = lam_params_read(st, &model->params, model->params.master, "");

@@ -1,4 +1,5 @@
-/* folder.h -- a model on disk: config.json, model.safetensors, vocab.json (docs/formats.md).
+/* folder.h -- a model on disk: config.json, model.safetensors (or several such files and their index),
+ * vocab.json (docs/formats.md).
  *
  * What is read is checked against the configuration, tensor by tensor: a missing one, a wrong shape or
  * one too many is LAM_ERR_FORMAT and names it.  vocab.json is text to this file; data/vocab.h knows what

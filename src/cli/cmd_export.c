@@ -1,0 +1,109 @@
+/* cmd_export.c -- `lamemo export`: weights in another type, or divided into files. */
+#include "cli/commands.h"
+#include "cli/term.h"
+#include "convert/export.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct export_options {
+    const char *model, *out, *max_shard;
+    int dtype;
+    bool replace, json;
+} export_options;
+
+static const char *const dtype_names[] = {"f32", "bf16", "f16", NULL};
+static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16};
+
+static const lam_option options[] = {
+    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(export_options, model),
+     .help = "Model or run folder."},
+    {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "The new folder."},
+    {"dtype", 0, "TYPE", LAM_OPT_CHOICE, offsetof(export_options, dtype), "f32",
+     .choices = dtype_names, .help = "Type of the weights."},
+    {"max-shard-size", 0, "SIZE", LAM_OPT_STRING, offsetof(export_options, max_shard),
+     .shown = "one file",
+     .help = "Divide the weights into files of at most SIZE (500MB, 5GB, 2GiB) and an index."},
+    {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, replace),
+     .help = "Replace a model folder that is there."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, json),
+     .help = "Print one JSON object."},
+    {0},
+};
+
+/* "5GB" is 5e9 bytes and "5GiB" 5 * 2^30; a number alone is bytes. */
+static lam_status parse_size(const char *text, int64_t *bytes)
+{
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {{"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
+                 {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
+                 {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    char *end;
+    const double n = strtod(text, &end);
+    *bytes = 0;
+    if (end == text || !(n > 0) || !isfinite(n))
+        return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strcmp(end, units[i].unit) == 0 && n * units[i].bytes >= 1 &&
+            n * units[i].bytes < 0x1p62) {
+            *bytes = (int64_t)(n * units[i].bytes);
+            return LAM_OK;
+        }
+    return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
+}
+
+static lam_status print_result(const export_options *o, const lam_export_result *r)
+{
+    char count[32], size[32];
+    if (!o->json) {
+        printf("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", o->out,
+               lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors,
+               lam_format_size(size, sizeof size, (double)r->bytes), dtype_names[o->dtype],
+               r->files, r->files == 1 ? "" : "s");
+        return LAM_OK;
+    }
+    json_t *root = json_pack("{s:s, s:I, s:i, s:I, s:i}", "dtype", dtype_names[o->dtype],
+                             "parameters", (json_int_t)r->elements, "tensors", r->tensors, "bytes",
+                             (json_int_t)r->bytes, "files", r->files);
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "export: no memory");
+    json_dumpf(root, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(root);
+    return LAM_OK;
+}
+
+static lam_status run(const lam_args *args)
+{
+    const export_options *o = args->options;
+    lam_export_options wanted = {
+        .model = o->model, .out = o->out, .dtype = dtypes[o->dtype], .replace = o->replace};
+    lam_export_result result;
+    if (!o->model || !o->out)
+        return lam_fail(LAM_ERR_ARG, "%s is missing", o->model ? "--out" : "--model");
+    if (o->max_shard)
+        LAM_TRY(parse_size(o->max_shard, &wanted.max_shard));
+    LAM_TRY(lam_export(&wanted, &result));
+    return print_result(o, &result);
+}
+
+const lam_command lam_command_export = {
+    .name = "export",
+    .summary = "write a model's weights in another type or in shards",
+    .description =
+        "Writes a model as safetensors for other programs: float32, bfloat16 or float16, in one "
+        "file or in several with an index, as Hugging Face's tools do. Names and shapes are those "
+        "of "
+        "the authors' PyTorch modules, tied tensors appear once (load_state_dict with "
+        "strict=False). The result is a model folder, which lamemo reads too.",
+    .options = options,
+    .options_size = sizeof(export_options),
+    .examples = "lamemo export --model runs/tiny --out tiny-bf16 --dtype bf16\n"
+                "lamemo export -m runs/wt103 -o wt103-shards --max-shard-size 200MB",
+    .run = run,
+};

@@ -1,0 +1,104 @@
+/* cmd_import.c -- `lamemo import`: take a model over from another program. */
+#include "cli/commands.h"
+#include "cli/term.h"
+#include "convert/import.h"
+#include "core/log.h"
+#include "nn/config.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+typedef struct import_options {
+    const char *out, *config, *vocab;
+    int tgt_len, mem_len;
+    bool replace, json;
+} import_options;
+
+static const lam_option options[] = {
+    {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(import_options, out),
+     .help = "The new model folder."},
+    {"config", 0, "FILE", LAM_OPT_PATH, offsetof(import_options, config),
+     .help = "JSON object whose keys (as in config.json) win over what the source says."},
+    {"vocab", 0, "FILE", LAM_OPT_PATH, offsetof(import_options, vocab),
+     .help = "Vocabulary: a vocab.json, a PyTorch file with one (cache.pt), or a symbol a line.",
+     .shown = "the source's own"},
+    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(import_options, tgt_len), "-1", .min = -1,
+     .max = LAM_MAX_LEN, .shown = "as the source says", .help = "Segment length."},
+    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(import_options, mem_len), "-1", .min = -1,
+     .max = LAM_MAX_LEN, .shown = "as the source says", .help = "Memory length."},
+    {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(import_options, replace),
+     .help = "Replace a model folder that is there."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(import_options, json),
+     .help = "Print one JSON object."},
+    {0},
+};
+
+static lam_status print_json(const lam_import_result *r)
+{
+    json_t *root = json_pack("{s:s, s:i, s:I, s:i, s:i, s:i}", "memory", r->memory, "attn_type",
+                             r->attn_type, "parameters", (json_int_t)r->elements, "tensors",
+                             r->tensors, "left_out", r->left_out, "symbols", r->symbols);
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "import: no memory");
+    json_dumpf(root, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(root);
+    return LAM_OK;
+}
+
+static void print_text(const lam_import_result *r, const char *out)
+{
+    char count[32];
+    printf("%s: memory %s, attn_type %d, %s parameters in %d tensors", out, r->memory, r->attn_type,
+           lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors);
+    if (r->left_out > 0)
+        printf(" (left out: %d tied copies or buffers)", r->left_out);
+    if (r->symbols > 0)
+        printf(", vocabulary of %s", lam_format_count(count, sizeof count, (int64_t)r->symbols));
+    putchar('\n');
+}
+
+static lam_status run(const lam_args *args)
+{
+    const import_options *o = args->options;
+    lam_import_result result;
+    if (!o->out)
+        return lam_fail(LAM_ERR_ARG, "--out is missing");
+    LAM_TRY(lam_import(&(lam_import_options){.source = args->operands[0],
+                                             .out = o->out,
+                                             .config = o->config,
+                                             .vocab = o->vocab,
+                                             .tgt_len = o->tgt_len,
+                                             .mem_len = o->mem_len,
+                                             .replace = o->replace},
+                       &result));
+    if (result.symbols == 0)
+        lam_log(LAM_LOG_WARN,
+                "%s: no vocabulary was found; without one (--vocab) the model cannot "
+                "read or write text",
+                args->operands[0]);
+    if (o->json)
+        return print_json(&result);
+    print_text(&result, o->out);
+    return LAM_OK;
+}
+
+const lam_command lam_command_import = {
+    .name = "import",
+    .summary = "take a model over from PyTorch or safetensors",
+    .operands = "SOURCE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .description =
+        "Makes a model folder of a model that another program saved. SOURCE is a checkpoint of "
+        "the authors' LaMemo or Transformer-XL code or any other file of torch.save that holds "
+        "such a model (state_dict or whole module), a safetensors file, or a folder with "
+        "config.json and weights. Nothing in a pickle is ever run. Configuration and vocabulary "
+        "are taken from the source; sizes it does not name are read off its tensors.",
+    .options = options,
+    .options_size = sizeof(import_options),
+    .examples = "lamemo import checkpoint_best.pt --out models/lamemo\n"
+                "# a bare state_dict, with the vocabulary of its corpus\n"
+                "lamemo import state.pt --tgt-len 150 --mem-len 150 --vocab data/cache.pt -o m",
+    .run = run,
+};

@@ -1,0 +1,225 @@
+/* deliver.c -- see deliver.h. */
+#include "convert/deliver.h"
+
+#include "core/file.h"
+#include "io/json.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 16, SHARD_NAME = 64 }; /* elements at a time; bytes of a file's name */
+
+/* ---- the target ---- */
+
+static int is_empty_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    int entries = 0;
+    if (!dir)
+        return 0;
+    while (entries <= 2 && readdir(dir))
+        entries++;
+    closedir(dir);
+    return entries <= 2; /* "." and ".." */
+}
+
+lam_status lam_deliver_check(const char *dir, int replace)
+{
+    char path[PATH_MAX];
+    if (!lam_path_exists(dir) || is_empty_folder(dir))
+        return LAM_OK;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "config.json"));
+    if (!lam_path_exists(path))
+        return lam_fail(LAM_ERR_IO, "%s: exists and is not a model folder", dir);
+    if (!replace)
+        return lam_fail(LAM_ERR_IO, "%s: there is a model already; --replace replaces it", dir);
+    return LAM_OK;
+}
+
+/* ---- which tensor goes where ---- */
+
+static size_t bytes_of(const lam_delivery *d, int i)
+{
+    return lam_param_count(&d->params->list[i]) * lam_dtype_size(d->dtype);
+}
+
+/* shard[i]: the file of parameter i, in order, each as full as it may be; a tensor is never cut. */
+static int divide(const lam_delivery *d, int *shard)
+{
+    int files = 0;
+    size_t filled = 0;
+    for (int i = 0; i < d->params->n; i++) {
+        const size_t bytes = bytes_of(d, i);
+        if (i == 0 || (d->max_shard > 0 && filled + bytes > (size_t)d->max_shard)) {
+            files++;
+            filled = 0;
+        }
+        filled += bytes;
+        shard[i] = files - 1;
+    }
+    return files;
+}
+
+static void shard_name(char out[SHARD_NAME], int file, int files)
+{
+    if (files == 1)
+        snprintf(out, SHARD_NAME, "model.safetensors");
+    else
+        snprintf(out, SHARD_NAME, "model-%05d-of-%05d.safetensors", file + 1, files);
+}
+
+/* ---- the data ---- */
+
+/* Converting to a narrower type must not lose a weight to infinity. */
+static lam_status check_range(const lam_delivery *d, const char *name, const double *wide,
+                              const void *narrow, size_t n)
+{
+    const size_t size = lam_dtype_size(d->dtype);
+    for (size_t i = 0; i < n; i++) {
+        double back;
+        lam_convert(&back, LAM_F64, (const char *)narrow + i * size, d->dtype, 1);
+        if (isfinite(wide[i]) && !isfinite(back))
+            return lam_fail(LAM_ERR_NUMERIC, "tensor %s: %g is too large for %s", name, wide[i],
+                            lam_dtype_name(d->dtype));
+    }
+    return LAM_OK;
+}
+
+static lam_status write_tensor(const lam_delivery *d, lam_st_writer *w, int i, double *wide,
+                               void *narrow)
+{
+    const char *name = d->params->list[i].name;
+    const lam_strided *t = lam_tensors_find(d->tensors, name);
+    const size_t count = lam_param_count(&d->params->list[i]);
+    for (size_t at = 0; at < count; at += PIECE) {
+        const size_t n = count - at < PIECE ? count - at : PIECE;
+        lam_strided_copy(wide, LAM_F64, t, at, n);
+        lam_convert(narrow, d->dtype, wide, LAM_F64, n);
+        if (d->dtype != LAM_F32)
+            LAM_TRY(check_range(d, name, wide, narrow, n));
+        LAM_TRY(lam_st_writer_data(w, narrow, n * lam_dtype_size(d->dtype)));
+    }
+    return LAM_OK;
+}
+
+static lam_status write_file(const lam_delivery *d, lam_st_writer *w, const int *shard, int file)
+{
+    double *wide = malloc(PIECE * sizeof *wide);
+    float *narrow = malloc(PIECE * sizeof *narrow);
+    lam_status status = wide && narrow ? lam_st_writer_meta(w, "format", "pt")
+                                       : lam_fail(LAM_ERR_MEMORY, "no memory for a piece");
+    for (int i = 0; i < d->params->n && status == LAM_OK; i++) {
+        const lam_shape shape = lam_param_shape(&d->params->list[i]);
+        if (shard[i] == file)
+            status = lam_st_writer_add(w, d->params->list[i].name, d->dtype, &shape);
+    }
+    if (status == LAM_OK)
+        status = lam_st_writer_begin(w);
+    for (int i = 0; i < d->params->n && status == LAM_OK; i++)
+        if (shard[i] == file)
+            status = write_tensor(d, w, i, wide, narrow);
+    free(wide);
+    free(narrow);
+    return status;
+}
+
+static lam_status save_file(const lam_delivery *d, const char *dir, const int *shard, int file,
+                            int files)
+{
+    char name[SHARD_NAME], path[PATH_MAX];
+    lam_st_writer *w;
+    shard_name(name, file, files);
+    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    LAM_TRY(lam_st_writer_create(&w, path));
+    const lam_status status = write_file(d, w, shard, file);
+    if (status == LAM_OK)
+        return lam_st_writer_finish(w);
+    lam_st_writer_abort(w);
+    return status;
+}
+
+static lam_status save_index(const lam_delivery *d, const char *dir, const int *shard, int files)
+{
+    char name[SHARD_NAME], path[PATH_MAX], *text = NULL;
+    json_t *map = json_object();
+    size_t total = 0, size = 0;
+    int bad = !map;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "model.safetensors.index.json"));
+    for (int i = 0; i < d->params->n; i++) {
+        shard_name(name, shard[i], files);
+        bad |= json_object_set_new(map, d->params->list[i].name, json_string(name));
+        total += bytes_of(d, i);
+    }
+    json_t *root =
+        json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
+    lam_status status = bad || !root ? lam_fail(LAM_ERR_MEMORY, "%s: no memory", path)
+                                     : lam_json_text(&text, &size, root, JSON_INDENT(2));
+    if (status == LAM_OK)
+        status = lam_file_save(path, text, size);
+    json_decref(root);
+    free(text);
+    return status;
+}
+
+static lam_status save_weights(const lam_delivery *d, const char *dir, int *files)
+{
+    int *shard = malloc((size_t)d->params->n * sizeof *shard + 1);
+    if (!shard)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
+    *files = divide(d, shard);
+    lam_status status = LAM_OK;
+    for (int file = 0; file < *files && status == LAM_OK; file++)
+        status = save_file(d, dir, shard, file, *files);
+    if (status == LAM_OK && *files > 1)
+        status = save_index(d, dir, shard, *files);
+    free(shard);
+    return status;
+}
+
+static lam_status save_config(const lam_delivery *d, const char *dir)
+{
+    char path[PATH_MAX], *text;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "config.json"));
+    LAM_TRY(lam_config_print(&text, d->cfg));
+    const size_t size = strlen(text);
+    text[size] = '\n'; /* in the place of its NUL: lam_file_save takes a size */
+    const lam_status status = lam_file_save(path, text, size + 1);
+    free(text);
+    return status;
+}
+
+static lam_status fill(const lam_delivery *d, const char *dir, int *files)
+{
+    char path[PATH_MAX];
+    LAM_TRY(save_config(d, dir));
+    if (d->vocab) {
+        LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
+        LAM_TRY(lam_vocab_save(d->vocab, path));
+    }
+    return save_weights(d, dir, files);
+}
+
+lam_status lam_deliver(const lam_delivery *d, int *files)
+{
+    char temporary[PATH_MAX];
+    size_t length = strlen(d->dir);
+    while (length > 1 && d->dir[length - 1] == '/')
+        length--;
+    *files = 0;
+    LAM_TRY(lam_deliver_check(d->dir, d->replace));
+    if ((size_t)snprintf(temporary, sizeof temporary, "%.*s.%ld.tmp", (int)length, d->dir,
+                         (long)getpid()) >= sizeof temporary)
+        return lam_fail(LAM_ERR_ARG, "%s: path longer than %d bytes", d->dir, PATH_MAX);
+    LAM_TRY(lam_dir_make(temporary));
+    lam_status status = fill(d, temporary, files);
+    if (status == LAM_OK)
+        status = lam_dir_replace(d->dir, temporary);
+    if (status != LAM_OK)
+        (void)lam_dir_remove(temporary);
+    return status;
+}

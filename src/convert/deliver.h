@@ -1,0 +1,31 @@
+/* deliver.h -- writing a model folder from tensors that are somewhere else: the end of import and export.
+ *
+ * Nothing is held in memory but a piece of one tensor, so models larger than memory pass through. */
+#ifndef LAM_CONVERT_DELIVER_H
+#define LAM_CONVERT_DELIVER_H
+
+#include "convert/tensors.h"
+#include "data/vocab.h"
+#include "nn/config.h"
+#include "nn/params.h"
+
+typedef struct lam_delivery {
+    const lam_config *cfg;
+    const lam_params *params;   /* declared for cfg: which tensors, and in what order */
+    const lam_tensors *tensors; /* holds all of them, checked */
+    const lam_vocab *vocab;     /* NULL: none is written */
+    lam_dtype dtype;            /* LAM_F32, LAM_F16 or LAM_BF16 */
+    int64_t max_shard;          /* most bytes of a file; 0: one file */
+    const char *dir;
+    int replace; /* a model folder that is there may be replaced */
+} lam_delivery;
+
+/* Refuses a target that exists, unless it is an empty folder or, with `replace`, a model folder.  To be
+ * asked before any work. */
+lam_status lam_deliver_check(const char *dir, int replace);
+
+/* Writes the folder: whole or not at all.  A number beyond float16 that a finite weight becomes is
+ * LAM_ERR_NUMERIC.  *files: how many files the weights took. */
+lam_status lam_deliver(const lam_delivery *d, int *files);
+
+#endif

@@ -1,0 +1,65 @@
+/* export.c -- see export.h. */
+#include "convert/export.h"
+
+#include "convert/deliver.h"
+#include "convert/foreign.h"
+#include "core/file.h"
+#include "model/folder.h"
+
+#include <limits.h>
+
+typedef struct job {
+    const lam_export_options *o;
+    lam_safetensors *st;
+    lam_tensors tensors;
+    lam_vocab *vocab;
+    lam_config cfg;
+    lam_model model; /* declared, without memory */
+} job;
+
+static lam_status open_folder(job *j)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    lam_dev plain = {.act = LAM_F32, .wide = LAM_F32, .pad = 1};
+    LAM_TRY(lam_folder_find(dir, sizeof dir, j->o->model));
+    LAM_TRY(lam_folder_config(&j->cfg, dir));
+    LAM_TRY(lam_st_open_folder(&j->st, dir));
+    j->tensors.label = lam_st_path(j->st);
+    LAM_TRY(lam_tensors_from_safetensors(&j->tensors, j->st));
+    LAM_TRY(lam_model_declare(&j->model, &j->cfg, &plain));
+    j->model.dev = j->model.params.dev = NULL; /* it was only asked for shapes */
+    LAM_TRY(lam_foreign_check(&j->tensors, &j->model.params, &j->cfg));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
+    return lam_path_exists(path) ? lam_vocab_load(&j->vocab, path) : LAM_OK;
+}
+
+static lam_status run(job *j, lam_export_result *result)
+{
+    LAM_TRY(lam_deliver_check(j->o->out, j->o->replace));
+    LAM_TRY(open_folder(j));
+    const size_t elements = lam_model_count(&j->model);
+    *result = (lam_export_result){.tensors = j->model.params.n,
+                                  .elements = elements,
+                                  .bytes = elements * lam_dtype_size(j->o->dtype)};
+    return lam_deliver(&(lam_delivery){.cfg = &j->cfg,
+                                       .params = &j->model.params,
+                                       .tensors = &j->tensors,
+                                       .vocab = j->vocab,
+                                       .dtype = j->o->dtype,
+                                       .max_shard = j->o->max_shard,
+                                       .dir = j->o->out,
+                                       .replace = j->o->replace},
+                       &result->files);
+}
+
+lam_status lam_export(const lam_export_options *options, lam_export_result *result)
+{
+    job j = {.o = options};
+    *result = (lam_export_result){0};
+    const lam_status status = run(&j, result);
+    lam_model_undeclare(&j.model);
+    lam_tensors_free(&j.tensors);
+    lam_vocab_free(j.vocab);
+    lam_st_close(j.st);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* export.h -- a model folder with its weights in another type, or divided into several files.
+ *
+ * Names and shapes are those of the authors' PyTorch modules already; the result is a model folder
+ * again, which this program reads too. */
+#ifndef LAM_CONVERT_EXPORT_H
+#define LAM_CONVERT_EXPORT_H
+
+#include "core/status.h"
+#include "core/tensor.h"
+
+typedef struct lam_export_options {
+    const char *model, *out; /* a model or run folder; the new folder */
+    lam_dtype dtype;         /* LAM_F32, LAM_F16 or LAM_BF16 */
+    int64_t max_shard;       /* most bytes of a weights file; 0: one file */
+    int replace;
+} lam_export_options;
+
+typedef struct lam_export_result {
+    int tensors, files;
+    size_t elements, bytes; /* bytes: of the weights' data */
+} lam_export_result;
+
+lam_status lam_export(const lam_export_options *options, lam_export_result *result);
+
+#endif

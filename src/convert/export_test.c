@@ -1,0 +1,188 @@
+/* export_test.c -- exported weights are the model's, in any type and any number of files, and an index that
+ * does not fit its files is refused. */
+#include "convert/export.h"
+
+#include "core/file.h"
+#include "io/json.h"
+#include "io/safetensors.h"
+#include "model/folder.h"
+#include "support/suite.h"
+#include "support/toy_folder.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *model;
+
+static void make_model(void)
+{
+    model = test_temp_path("toy");
+    ck_assert_msg(toy_folder_save(model, "lamemo", 5) == LAM_OK, "%s", lam_error());
+}
+
+static lam_export_options request(const char *name, lam_dtype dtype, int64_t max_shard)
+{
+    return (lam_export_options){
+        .model = model, .out = test_temp_path(name), .dtype = dtype, .max_shard = max_shard};
+}
+
+static lam_safetensors *weights_of(const char *dir)
+{
+    lam_safetensors *st;
+    ck_assert_msg(lam_st_open_folder(&st, dir) == LAM_OK, "%s", lam_error());
+    return st;
+}
+
+/* Every tensor of the one folder is in the other, rounded to `dtype`. */
+static void same_weights(const char *dir, lam_dtype dtype)
+{
+    lam_safetensors *have = weights_of(dir), *want = weights_of(model);
+    ck_assert_int_eq(lam_st_count(have), lam_st_count(want));
+    for (int i = 0; i < lam_st_count(want); i++) {
+        const lam_st_tensor *t = lam_st_at(want, i), *u = lam_st_find(have, t->name);
+        ck_assert_ptr_nonnull(u);
+        ck_assert_int_eq(u->dtype, dtype);
+        ck_assert(lam_shape_equal(&t->shape, &u->shape));
+        void *rounded = malloc(u->bytes + 1);
+        lam_convert(rounded, dtype, t->data, LAM_F32, lam_shape_count(&t->shape));
+        ck_assert_int_eq(memcmp(rounded, u->data, u->bytes), 0);
+        free(rounded);
+    }
+    lam_st_close(have);
+    lam_st_close(want);
+}
+
+START_TEST(weights_of_every_type_and_division_are_the_models)
+{
+    static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16};
+    static const int64_t limits[] = {0, 20000, 1, 1 << 30};
+    for (int k = 0; k < 4; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "out-%d-%d", _i, k);
+        const lam_export_options o = request(name, dtypes[_i], limits[k]);
+        lam_export_result r;
+        ck_assert_msg(lam_export(&o, &r) == LAM_OK, "%s", lam_error());
+        ck_assert_int_eq(r.files, k == 2 ? r.tensors : k == 1 ? r.files : 1);
+        ck_assert(k != 1 || _i > 0 || r.files > 1);
+        ck_assert_uint_eq(r.bytes, r.elements * lam_dtype_size(dtypes[_i]));
+        same_weights(o.out, dtypes[_i]);
+    }
+}
+END_TEST
+
+START_TEST(the_folder_is_a_model_folder_again)
+{
+    const lam_export_options o = request("again", LAM_F32, 9000);
+    lam_export_result r;
+    const lam_ops *ops;
+    lam_dev *dev;
+    lam_model *loaded;
+    char *a, *b;
+    ck_assert_int_eq(lam_export(&o, &r), LAM_OK);
+    ck_assert_int_eq(lam_ops_find(&ops, "ref"), LAM_OK);
+    ck_assert_int_eq(ops->open(&dev, &(lam_dev_options){0}), LAM_OK);
+    ck_assert_msg(lam_folder_load(&loaded, o.out, dev) == LAM_OK, "%s", lam_error());
+    lam_model_free(loaded);
+    ops->close(dev);
+    ck_assert_int_eq(lam_folder_vocab(&a, model), LAM_OK);
+    ck_assert_int_eq(lam_folder_vocab(&b, o.out), LAM_OK);
+    ck_assert_str_eq(a, b);
+    free(a);
+    free(b);
+    ck_assert_int_eq(lam_export(&o, &r), LAM_ERR_IO); /* it is there now */
+    const lam_export_options twice = {
+        .model = o.out, .out = test_temp_path("twice"), .dtype = LAM_F32};
+    ck_assert_int_eq(lam_export(&twice, &r), LAM_OK);
+    same_weights(twice.out, LAM_F32);
+}
+END_TEST
+
+START_TEST(a_weight_too_large_for_float16_is_refused)
+{
+    const char *dir = test_temp_path("large");
+    char path[PATH_MAX];
+    lam_map map;
+    lam_export_result r;
+    ck_assert_int_eq(toy_folder_save(dir, "xl", 1), LAM_OK);
+    ck_assert_int_eq(lam_path_join(path, sizeof path, dir, "model.safetensors"), LAM_OK);
+    ck_assert_int_eq(lam_map_open(&map, path), LAM_OK);
+    unsigned char *copy = malloc(map.size);
+    memcpy(copy, map.data, map.size);
+    const float large = 1e6f;
+    memcpy(copy + map.size - sizeof large, &large, sizeof large);
+    ck_assert_int_eq(lam_file_save(path, copy, map.size), LAM_OK);
+    free(copy);
+    lam_map_close(&map);
+    lam_export_options o = {.model = dir, .out = test_temp_path("f16"), .dtype = LAM_F16};
+    ck_assert_int_eq(lam_export(&o, &r), LAM_ERR_NUMERIC);
+    ck_assert_msg(strstr(lam_error(), "1e+06 is too large for F16"), "%s", lam_error());
+    ck_assert(!lam_path_exists(o.out));
+    o.dtype = LAM_BF16;
+    ck_assert_int_eq(lam_export(&o, &r), LAM_OK);
+}
+END_TEST
+
+/* Writes the index of a folder with one entry changed; value NULL removes it. */
+static void change_index(const char *dir, const char *tensor, const char *value)
+{
+    char path[PATH_MAX], *text;
+    size_t size;
+    json_t *root;
+    ck_assert_int_eq(lam_path_join(path, sizeof path, dir, "model.safetensors.index.json"), LAM_OK);
+    ck_assert_int_eq(lam_file_load(&text, &size, path, 1 << 20), LAM_OK);
+    ck_assert_int_eq(lam_json_parse(&root, path, text, size), LAM_OK);
+    free(text);
+    json_t *map = json_object_get(root, "weight_map");
+    if (value)
+        json_object_set_new(map, tensor, json_string(value));
+    else
+        json_object_del(map, tensor);
+    ck_assert_int_eq(lam_json_text(&text, &size, root, 0), LAM_OK);
+    ck_assert_int_eq(lam_file_save(path, text, size), LAM_OK);
+    free(text);
+    json_decref(root);
+}
+
+static const struct {
+    const char *tensor, *value, *why;
+    lam_status code;
+} lies[] = {
+    {"r_w_bias", NULL, "its files hold", LAM_ERR_FORMAT},
+    {"no.such.tensor", "model-00001-of-00004.safetensors", "no.such.tensor is not in",
+     LAM_ERR_FORMAT},
+    {"r_w_bias", "model-00003-of-00004.safetensors", "r_w_bias is not in", LAM_ERR_FORMAT},
+    {"r_w_bias", "../toy/model.safetensors", "beside it", LAM_ERR_FORMAT},
+    {"r_w_bias", "/etc/passwd", "beside it", LAM_ERR_FORMAT},
+    {"r_w_bias", ".safetensors", "beside it", LAM_ERR_FORMAT},
+    {"r_w_bias", "model-00005-of-00004.safetensors", "model-00005", LAM_ERR_IO},
+};
+
+START_TEST(an_index_that_lies_is_refused)
+{
+    const lam_export_options o = request("lies", LAM_F32, 14000);
+    lam_export_result r;
+    lam_safetensors *st;
+    ck_assert_int_eq(lam_export(&o, &r), LAM_OK);
+    ck_assert_int_eq(r.files, 4);
+    change_index(o.out, lies[_i].tensor, lies[_i].value);
+    ck_assert_int_eq(lam_st_open_folder(&st, o.out), lies[_i].code);
+    ck_assert_ptr_null(st);
+    ck_assert_msg(strstr(lam_error(), lies[_i].why), "%s", lam_error());
+    lam_dir_remove(o.out);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_unchecked_fixture(tests, make_model, NULL);
+    tcase_add_loop_test(tests, weights_of_every_type_and_division_are_the_models, 0, 3);
+    tcase_add_test(tests, the_folder_is_a_model_folder_again);
+    tcase_add_test(tests, a_weight_too_large_for_float16_is_refused);
+    tcase_add_loop_test(tests, an_index_that_lies_is_refused, 0, (int)(sizeof lies / sizeof *lies));
+    return test_run("convert/export", tests);
+}

@@ -1,0 +1,202 @@
+/* import.c -- see import.h. */
+#include "convert/import.h"
+
+#include "convert/deliver.h"
+#include "convert/foreign.h"
+#include "convert/vocabulary.h"
+#include "core/file.h"
+#include "model/model.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CONFIG = 1 << 24 };
+
+/* Everything that is open. */
+typedef struct job {
+    const lam_import_options *o;
+    lam_torch *torch; /* one of these two */
+    lam_safetensors *st;
+    json_t *known;
+    lam_tensors tensors;
+    lam_vocab *vocab;
+    lam_config cfg;
+    lam_model model; /* declared, without memory */
+} job;
+
+/* ---- opening ---- */
+
+static lam_status load_json(json_t **out, const char *path)
+{
+    char *text;
+    size_t size;
+    *out = NULL;
+    LAM_TRY(lam_file_load(&text, &size, path, MAX_CONFIG));
+    lam_status status = lam_json_parse(out, path, text, size);
+    free(text);
+    if (status == LAM_OK && !json_is_object(*out)) {
+        json_decref(*out);
+        *out = NULL;
+        status = lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", path);
+    }
+    return status;
+}
+
+/* `name` in the folder of the source, if it is there. */
+static int find_beside(char *out, size_t size, const char *dir, const char *name)
+{
+    return lam_path_join(out, size, dir, name) == LAM_OK && lam_path_exists(out);
+}
+
+static lam_status open_torch(job *j, const char *path)
+{
+    const lam_py *module;
+    LAM_TRY(lam_torch_open(&j->torch, path));
+    LAM_TRY(lam_tensors_from_torch(&j->tensors, j->torch, &module));
+    LAM_TRY(lam_foreign_known(&j->known, j->torch, module));
+    return j->o->vocab ? LAM_OK : lam_vocabulary_from_torch(&j->vocab, j->torch);
+}
+
+static lam_status open_folder(job *j, const char *dir)
+{
+    static const char *const pickles[] = {"pytorch_model.bin", "model.pt", "checkpoint_best.pt",
+                                          "checkpoint.pt"};
+    char path[PATH_MAX];
+    if (find_beside(path, sizeof path, dir, "model.safetensors") ||
+        find_beside(path, sizeof path, dir, "model.safetensors.index.json")) {
+        LAM_TRY(lam_st_open_folder(&j->st, dir));
+        return lam_tensors_from_safetensors(&j->tensors, j->st);
+    }
+    for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++)
+        if (find_beside(path, sizeof path, dir, pickles[i]))
+            return open_torch(j, path);
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: holds neither model.safetensors nor pytorch_model.bin, model.pt or "
+                    "checkpoint.pt",
+                    dir);
+}
+
+static lam_status open_file(job *j, const char *path)
+{
+    lam_map map;
+    LAM_TRY(lam_map_open(&map, path));
+    /* A safetensors file begins with the length of its header, and that with a brace. */
+    const int safe = map.size > 8 && map.data[8] == '{';
+    lam_map_close(&map);
+    if (!safe)
+        return open_torch(j, path);
+    LAM_TRY(lam_st_open(&j->st, path));
+    return lam_tensors_from_safetensors(&j->tensors, j->st);
+}
+
+static int is_folder(const char *path)
+{
+    char inside[PATH_MAX];
+    return lam_path_join(inside, sizeof inside, path, ".") == LAM_OK && lam_path_exists(inside);
+}
+
+/* The folder of a file, or the folder itself. */
+static void folder_of(char out[PATH_MAX], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (is_folder(path))
+        snprintf(out, PATH_MAX, "%s", path);
+    else if (slash)
+        snprintf(out, PATH_MAX, "%.*s", (int)(slash - path + 1), path);
+    else
+        snprintf(out, PATH_MAX, ".");
+}
+
+static lam_status open_source(job *j)
+{
+    char dir[PATH_MAX], path[PATH_MAX];
+    j->tensors.label = j->o->source;
+    LAM_TRY(is_folder(j->o->source) ? open_folder(j, j->o->source) : open_file(j, j->o->source));
+    folder_of(dir, j->o->source);
+    /* Weights alone: their configuration and vocabulary may lie beside them. */
+    if (!j->known && find_beside(path, sizeof path, dir, "config.json"))
+        LAM_TRY(load_json(&j->known, path));
+    if (!j->known && !(j->known = json_object()))
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", j->o->source);
+    if (j->o->vocab)
+        return lam_vocabulary_load(&j->vocab, j->o->vocab);
+    if (!j->vocab && find_beside(path, sizeof path, dir, "vocab.json"))
+        return lam_vocabulary_load(&j->vocab, path);
+    return LAM_OK;
+}
+
+/* ---- the configuration ---- */
+
+static lam_status set_length(job *j, const char *key, int value)
+{
+    if (value < 0 || json_object_set_new(j->known, key, json_integer(value)) == 0)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_MEMORY, "%s: no memory", j->o->source);
+}
+
+static lam_status settle(job *j)
+{
+    lam_dev plain = {.act = LAM_F32, .wide = LAM_F32, .pad = 1};
+    if (j->o->config) {
+        json_t *more;
+        LAM_TRY(load_json(&more, j->o->config));
+        const int bad = json_object_update(j->known, more);
+        json_decref(more);
+        if (bad)
+            return lam_fail(LAM_ERR_MEMORY, "%s: no memory", j->o->config);
+    }
+    LAM_TRY(set_length(j, "tgt_len", j->o->tgt_len));
+    LAM_TRY(set_length(j, "mem_len", j->o->mem_len));
+    LAM_TRY(lam_foreign_config(&j->cfg, j->known, &j->tensors));
+    LAM_TRY(lam_model_declare(&j->model, &j->cfg, &plain));
+    j->model.dev = j->model.params.dev = NULL; /* it was only asked for shapes */
+    LAM_TRY(lam_foreign_check(&j->tensors, &j->model.params, &j->cfg));
+    if (j->vocab && lam_vocab_size(j->vocab) != j->cfg.n_token)
+        return lam_fail(LAM_ERR_FORMAT, "%s: the vocabulary has %d symbols, the model %d",
+                        j->o->vocab ? j->o->vocab : j->o->source, lam_vocab_size(j->vocab),
+                        j->cfg.n_token);
+    return LAM_OK;
+}
+
+static void report(const job *j, lam_import_result *r)
+{
+    *r = (lam_import_result){.tensors = j->model.params.n,
+                             .left_out = j->tensors.n - j->model.params.n,
+                             .elements = lam_model_count(&j->model),
+                             .symbols = j->vocab ? lam_vocab_size(j->vocab) : 0,
+                             .attn_type = j->cfg.attn_type};
+    memcpy(r->memory, j->cfg.memory, sizeof r->memory);
+}
+
+static lam_status run(job *j, lam_import_result *result)
+{
+    int files;
+    LAM_TRY(lam_deliver_check(j->o->out, j->o->replace));
+    LAM_TRY(open_source(j));
+    LAM_TRY(settle(j));
+    report(j, result);
+    return lam_deliver(&(lam_delivery){.cfg = &j->cfg,
+                                       .params = &j->model.params,
+                                       .tensors = &j->tensors,
+                                       .vocab = j->vocab,
+                                       .dtype = LAM_F32,
+                                       .dir = j->o->out,
+                                       .replace = j->o->replace},
+                       &files);
+}
+
+lam_status lam_import(const lam_import_options *options, lam_import_result *result)
+{
+    job j = {.o = options};
+    *result = (lam_import_result){0};
+    const lam_status status = run(&j, result);
+    lam_model_undeclare(&j.model);
+    lam_tensors_free(&j.tensors);
+    lam_vocab_free(j.vocab);
+    json_decref(j.known);
+    lam_st_close(j.st);
+    lam_torch_close(j.torch);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* tensors.h -- the named tensors of a model in some file, before anybody knows what they are for.
+ *
+ * Views: the file they come from must stay open.  Names lose the wrappings that PyTorch users put around a
+ * model ("module." of DataParallel, "transformer." of Hugging Face). */
+#ifndef LAM_CONVERT_TENSORS_H
+#define LAM_CONVERT_TENSORS_H
+
+#include "io/safetensors.h"
+#include "io/torchfile.h"
+
+enum { LAM_TENSORS_MAX = 1 << 14, LAM_TENSOR_NAME_MAX = 256 };
+
+typedef struct lam_named {
+    char name[LAM_TENSOR_NAME_MAX];
+    lam_strided t;
+} lam_named;
+
+typedef struct lam_tensors {
+    const char *label; /* borrowed: the file's name for messages */
+    lam_named *list;
+    int n, room;
+} lam_tensors;
+
+/* A zeroed struct with a label is empty. */
+lam_status lam_tensors_add(lam_tensors *all, const char *name, const lam_strided *t);
+void lam_tensors_free(lam_tensors *all);
+
+const lam_strided *lam_tensors_find(const lam_tensors *all, const char *name); /* NULL: absent */
+/* The same with a printf-formatted name. */
+const lam_strided *lam_tensors_at(const lam_tensors *all, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+lam_status lam_tensors_from_safetensors(lam_tensors *all, const lam_safetensors *st);
+/* The state_dict of a checkpoint ("model_state", "state_dict", ...), a bare state_dict, or the parameters
+ * and buffers of a pickled module.  Where it is such a module, *module is its node, else NULL. */
+lam_status lam_tensors_from_torch(lam_tensors *all, lam_torch *file, const lam_py **module);
+
+#endif

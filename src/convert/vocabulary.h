@@ -1,0 +1,20 @@
+/* vocabulary.h -- the vocabulary of a model that another program trained.
+ *
+ * The authors pickle an object with idx2sym, the list of symbols by number, and counter.  Their symbols are
+ * always words of a text file, so bytes come as "101" and text8's blank as "_"; which of the three kinds a
+ * list is follows from its symbols. */
+#ifndef LAM_CONVERT_VOCABULARY_H
+#define LAM_CONVERT_VOCABULARY_H
+
+#include "data/vocab.h"
+#include "io/torchfile.h"
+
+/* From a PyTorch file: its object "vocab" (a checkpoint, a cached corpus) or the object itself.  *out is
+ * NULL where there is none, which is no failure. */
+lam_status lam_vocabulary_from_torch(lam_vocab **out, const lam_torch *file);
+
+/* From a file of its own: our vocab.json, a PyTorch file, or a text file of one symbol a line (what
+ * follows a blank on a line is left). */
+lam_status lam_vocabulary_load(lam_vocab **out, const char *path);
+
+#endif

@@ -1,0 +1,68 @@
+# convert_test.sh -- models in and out: export in types and shards, import of folders and files.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export OMP_NUM_THREADS=1
+tools=$(dirname "$LAMEMO")/tests
+
+"$tools/make_model" "$work/model" lamemo 3
+run 0 generate --model "$work/model" --prompt "once" -n 60 --json --logprobs
+cp "$out" "$work/text"
+
+# Float32 in shards is the same model; narrower types are another, and load.
+run 0 export --model "$work/model" --out "$work/shards" --max-shard-size 8kB --json
+says "$out" '"dtype":"f32"'
+[ -e "$work/shards/model.safetensors.index.json" ] || fail "no index"
+[ ! -e "$work/shards/model.safetensors" ] || fail "shards and a whole file"
+run 0 generate --model "$work/shards" --prompt "once" -n 60 --json --logprobs
+cmp "$out" "$work/text" || fail "shards generate another text"
+for type in bf16 f16; do
+    run 0 export --model "$work/model" --out "$work/$type" --dtype $type
+    says "$out" "of $type in 1 file"
+    run 0 score --model "$work/$type" "once upon a time"
+done
+[ "$(wc -c < "$work/bf16/model.safetensors")" -lt "$(wc -c < "$work/model/model.safetensors")" ] ||
+    fail "bf16 is not smaller"
+
+# Folders, files and shards come in again, bit for bit.
+run 0 import "$work/shards" --out "$work/again"
+says "$out" "memory lamemo, attn_type 3, 8,704 parameters in 29 tensors, vocabulary of 256"
+cmp "$work/again/model.safetensors" "$work/model/model.safetensors" || fail "weights changed"
+cmp "$work/again/config.json" "$work/model/config.json" || fail "configuration changed"
+cmp "$work/again/vocab.json" "$work/model/vocab.json" || fail "vocabulary changed"
+run 0 import "$work/model/model.safetensors" --out "$work/file" --json
+says "$out" '"memory":"lamemo"'
+cmp "$work/file/model.safetensors" "$work/model/model.safetensors" || fail "weights changed"
+
+# Weights alone need lengths, and say so; without a vocabulary there is a warning.
+mkdir "$work/alone"
+cp "$work/model/model.safetensors" "$work/alone/weights"
+run 2 import "$work/alone/weights" --out "$work/from"
+says "$err" "does not say its tgt_len; give --tgt-len"
+run 0 import "$work/alone/weights" --out "$work/from" --tgt-len 12 --mem-len 9
+says "$err" "no vocabulary was found"
+cmp "$work/from/model.safetensors" "$work/model/model.safetensors" || fail "weights changed"
+run 0 import "$work/alone/weights" --out "$work/from" --tgt-len 12 --mem-len 9 --replace \
+    --vocab "$work/model/vocab.json"
+says "$out" "vocabulary of 256"
+
+# What is in the way stays.
+run 1 import "$work/model" --out "$work/from"
+says "$err" "--replace replaces it"
+run 1 export --model "$work/model" --out "$work"
+says "$err" "is not a model folder"
+run 1 import "$work/nothing" --out "$work/x"
+says "$err" "nothing"
+run 1 import "$work/text" --out "$work/x"
+says "$err" "not a whole zip archive"
+run 1 import "$work/alone" --out "$work/x"
+says "$err" "holds neither"
+[ ! -e "$work/x" ] || fail "a failed import left something"
+
+for size in 0 -1 5XB GB ''; do
+    run 2 export --model "$work/model" --out "$work/y" --max-shard-size "$size"
+    says "$err" "is not a size like 5GB"
+done
+run 2 export --model "$work/model"
+says "$err" "--out is missing"
+run 2 import "$work/model"
+says "$err" "--out is missing"
