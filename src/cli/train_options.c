@@ -59,6 +59,9 @@ const lam_option lam_train_table[] = {
     {"mom", 0, "X", LAM_OPT_DOUBLE, OPT(settings.mom), "0", .max = 1, .help = "Momentum of sgd."},
     {"clip", 0, "X", LAM_OPT_DOUBLE, OPT(settings.clip), "0.25", .max = 1e30,
      .help = "Largest norm of the gradient; 0: as it is."},
+    {"clip-together", 0, NULL, LAM_OPT_FLAG, OPT(clip_together),
+     .help = "One norm for all, instead of one of its own for what learns from the compressive "
+             "memory's loss alone."},
     {"weight-decay", 0, "X", LAM_OPT_DOUBLE, OPT(settings.weight_decay), "0", .max = 1e6,
      .help = "Decoupled decay of matrices."},
     {"loss-scale", 0, "X", LAM_OPT_DOUBLE, OPT(settings.loss_scale), "1", .min = 1e-6, .max = 1e6,
@@ -260,6 +263,7 @@ static lam_status apply_settings(lam_settings *s, const lam_args *args, which w)
     copy_fields(s, args, OPT(settings), sizeof *s, w);
     s->roll |= o->roll;
     s->varlen |= o->varlen;
+    s->clip_together |= o->clip_together;
     return lam_settings_check(s);
 }
 

@@ -69,14 +69,16 @@ static const lam_slot *slot_of(const lam_segment *s, int layer, int which)
     return &s->mem->slots[layer * slots_per_layer(s->cfg) + which];
 }
 
+/* A group waiting in front of a segment must not be longer than what attention is made for. */
 static lam_status check(const lam_config *cfg, int N, int M)
 {
     (void)N;
-    return M >= cfg->rate ? LAM_OK
-                          : lam_fail(LAM_ERR_ARG,
-                                     "memory compressive: memory length %d, must be at least the "
-                                     "compression rate %d",
-                                     M, cfg->rate);
+    return cfg->rate <= M + cfg->cmem_len + 1
+               ? LAM_OK
+               : lam_fail(LAM_ERR_ARG,
+                          "memory compressive: compression rate %d, at most %d with a memory of %d "
+                          "rows and %d compressed ones",
+                          cfg->rate, M + cfg->cmem_len + 1, M, cfg->cmem_len);
 }
 
 static int beyond(const lam_config *cfg)
@@ -102,6 +104,8 @@ static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_de
     lam_params_turn(p, ids[WEIGHT]);
     ids[BIAS] = lam_params_add(p, &(lam_spec){1, {D}, LAM_INIT_UNIFORM, range, 0},
                                "layers.%d.compress.bias", layer);
+    lam_params_set_apart(p, ids[WEIGHT]);
+    lam_params_set_apart(p, ids[BIAS]);
 }
 
 static int reconstructs(const lam_segment *s)

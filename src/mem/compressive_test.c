@@ -233,9 +233,10 @@ START_TEST(a_perfect_compression_has_no_loss)
 }
 END_TEST
 
-START_TEST(a_memory_below_the_rate_is_refused)
+START_TEST(a_rate_beyond_the_memory_is_refused)
 {
-    const lam_config cfg = toy_config("compressive thirds", 0, 4, 4);
+    lam_config cfg = toy_config("compressive", 0, 4, 4);
+    cfg.rate = 7;
     toy t = open_toy(&cfg, 0);
     lam_stack *st = NULL;
     const lam_stack_options opt = {.B = 1, .N = 4, .M = 2};
@@ -254,6 +255,6 @@ int main(void)
     tcase_add_test(tests, carried_rows_make_groups_of_single_tokens);
     tcase_add_test(tests, the_two_losses_do_not_meet);
     tcase_add_test(tests, a_perfect_compression_has_no_loss);
-    tcase_add_test(tests, a_memory_below_the_rate_is_refused);
+    tcase_add_test(tests, a_rate_beyond_the_memory_is_refused);
     return test_run("mem/compressive", tests);
 }

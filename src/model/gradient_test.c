@@ -37,6 +37,7 @@ static const model_case cases[] = {
     {"compressive", 0, 2, 5, 3, 1, 1, 0, 2, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
     {"compressive pad thirds", 0, 2, 4, 5, 1, 0, 4, 0, 1, 0, 1, 0.1, 0.0, 1e-6, 0},
     {"compressive carry thirds", 0, 2, 4, 5, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
+    {"compressive pad thirds", 0, 1, 4, 1, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
     {"compressive max", 0, 1, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0},
     {"infinite", 0, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-6, 0},
     {"infinite share", 0, 2, 4, 3, 1, 1, 0, 2, 1, 0, 1, 0.0, 0.0, 1e-6, 0},

@@ -34,6 +34,8 @@ static const kind kinds[] = {
     {"compressive pad thirds", 0, 4, 5, 0, 0, 0, 0},
     {"compressive carry thirds", 0, 4, 5, 1, 0, 0, 0},
     {"compressive carry", 0, 1, 4, 0, 0, 0, 0},
+    {"compressive pad thirds", 0, 5, 1, 0, 0, 0, 0},
+    {"compressive", 0, 4, 0, 0, 0, 0, 0},
     {"compressive mean", 0, 5, 5, 0, 0, 0, 0},
     {"compressive max", 0, 3, 2, 0, 0, 0, 0},
     {"infinite", 0, 4, 4, 0, 0, 0, 0},

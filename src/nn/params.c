@@ -49,6 +49,12 @@ void lam_params_turn(lam_params *p, int i)
         p->list[i].turned = 1;
 }
 
+void lam_params_set_apart(lam_params *p, int i)
+{
+    if (!p->failed)
+        p->list[i].apart = 1;
+}
+
 size_t lam_param_count(const lam_param *q)
 {
     size_t n = 1;

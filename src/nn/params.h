@@ -35,6 +35,7 @@ typedef struct lam_param {
     double scale;
     int joined;            /* begins right where the previous one ends */
     int turned;            /* the last two dimensions are stored the other way round */
+    int apart;             /* learns from a loss of its own alone */
     size_t offset, stored; /* place in the flat vectors, padding included */
     int used;              /* received a gradient in this step */
     long steps;            /* updates so far: Adam's own counter for this tensor */
@@ -65,6 +66,10 @@ int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
 /* Stores parameter i, [..][a][b] in files, as [..][b][a]: a convolution's [out][in][tap] becomes a matrix
  * whose rows meet `tap` input rows one after the other. */
 void lam_params_turn(lam_params *p, int i);
+
+/* Says that parameter i learns from a loss that reaches no other: its gradient may be clipped by a norm of
+ * its own. */
+void lam_params_set_apart(lam_params *p, int i);
 
 /* Gives the declared parameters memory on the device, zeroed; gradients only on request. */
 lam_status lam_params_place(lam_params *p, lam_dev *dev);

@@ -6,7 +6,7 @@
 
 lam_optimizer_options lam_optimizer_defaults(void)
 {
-    return (lam_optimizer_options){LAM_ADAM, 0.9, 0.999, 1e-8, 0.25, 0.0};
+    return (lam_optimizer_options){LAM_ADAM, 0.9, 0.999, 1e-8, 0.25, 0.0, 0};
 }
 
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
@@ -25,7 +25,7 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
     if (status == LAM_OK)
         status = lam_params_place_grad(&model->params);
     if (status == LAM_OK)
-        status = dev->ops->alloc(dev, &o->norm, lam_class_size(dev, LAM_WIDE));
+        status = dev->ops->alloc(dev, &o->norm, 2 * lam_class_size(dev, LAM_WIDE));
     if (status == LAM_OK && options->kind != LAM_ADAGRAD)
         status = dev->ops->alloc(dev, &o->m, bytes);
     if (status == LAM_OK && options->kind != LAM_SGD)
@@ -58,14 +58,14 @@ void lam_optimizer_zero(lam_optimizer *o)
         p->list[i].used = 0;
 }
 
-/* The parameters that received a gradient, with their own step counts. */
-static int gather_parts(lam_optimizer *o, double lr)
+/* The parameters of a group that received a gradient, with their own step counts. */
+static int gather_parts(lam_optimizer *o, double lr, int apart)
 {
     lam_params *p = &o->model->params;
     int n = 0;
     for (int i = 0; i < p->n; i++) {
         lam_param *q = &p->list[i];
-        if (!q->used)
+        if (!q->used || apart != (q->apart && !o->opt.clip_together))
             continue;
         q->steps++;
         o->parts[n++] = (lam_part){.offset = q->offset,
@@ -78,11 +78,16 @@ static int gather_parts(lam_optimizer *o, double lr)
     return n;
 }
 
-void lam_optimizer_step(lam_optimizer *o, double lr)
+static void update_group(lam_optimizer *o, double lr, int apart)
 {
     lam_params *p = &o->model->params;
-    const int n = gather_parts(o, lr);
-    p->dev->ops->gnorm(p->dev, &(lam_gnorm){o->parts, n, p->grad, o->norm});
+    const int n = gather_parts(o, lr, apart);
+    void *norm = lam_at(p->dev, LAM_WIDE, o->norm, (size_t)apart);
+    if (n == 0) {
+        p->dev->ops->zero(p->dev, norm, lam_class_size(p->dev, LAM_WIDE));
+        return;
+    }
+    p->dev->ops->gnorm(p->dev, &(lam_gnorm){o->parts, n, p->grad, norm});
     p->dev->ops->update(p->dev, &(lam_update){.kind = o->opt.kind,
                                               .parts = o->parts,
                                               .n_parts = n,
@@ -90,7 +95,7 @@ void lam_optimizer_step(lam_optimizer *o, double lr)
                                               .beta2 = o->opt.beta2,
                                               .eps = o->opt.eps,
                                               .clip = o->opt.clip,
-                                              .norm = o->norm,
+                                              .norm = norm,
                                               .grad = p->grad,
                                               .master = p->master,
                                               .m = o->m,
@@ -98,11 +103,19 @@ void lam_optimizer_step(lam_optimizer *o, double lr)
                                               .weight = p->weight != p->master ? p->weight : NULL});
 }
 
+void lam_optimizer_step(lam_optimizer *o, double lr)
+{
+    update_group(o, lr, 0);
+    update_group(o, lr, 1);
+}
+
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm)
 {
     lam_dev *dev = o->model->dev;
-    double raw = 0.0;
-    const lam_status status = dev->ops->download(dev, &raw, o->norm, lam_class_size(dev, LAM_WIDE));
-    lam_convert(norm, LAM_F64, &raw, dev->wide, 1);
+    double raw[2] = {0}, norms[2];
+    const lam_status status =
+        dev->ops->download(dev, raw, o->norm, 2 * lam_class_size(dev, LAM_WIDE));
+    lam_convert(norms, LAM_F64, raw, dev->wide, 2);
+    *norm = isfinite(norms[1]) ? norms[0] : norms[1];
     return status;
 }

@@ -1,5 +1,9 @@
 /* optimizer.h -- one update of all parameters: global-norm clip, then Adam, SGD or Adagrad.
  *
+ * Parameters that learn from a loss of their own (a memory's compression) are clipped by a norm of their own:
+ * that loss shall not shrink the language model's steps.  Each norm guards its own parameters against
+ * numbers that are not finite.
+ *
  * Nothing is read back from the device: norm and clip factor stay there; lam_optimizer_norm waits. */
 #ifndef LAM_TRAIN_OPTIMIZER_H
 #define LAM_TRAIN_OPTIMIZER_H
@@ -11,6 +15,7 @@ typedef struct lam_optimizer_options {
     double beta1, beta2, eps; /* SGD: beta1 is the momentum */
     double clip;              /* 0: none */
     double decay;             /* decoupled weight decay of matrices, 0: none */
+    int clip_together;        /* one norm for all, also for parameters that are set apart */
 } lam_optimizer_options;
 
 /* Adam 0.9/0.999, eps 1e-8, clip 0.25, no decay: the paper's. */
@@ -20,8 +25,9 @@ typedef struct lam_optimizer {
     lam_optimizer_options opt;
     lam_model *model; /* kept */
     void *m, *v;      /* WIDE moments, flat like the parameters; NULL where the rule has none */
-    void *norm;       /* WIDE [1]: gradient norm of the last step, before clipping */
-    lam_part *parts;  /* [n params] */
+    void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
+                         the parameters set apart */
+    lam_part *parts; /* [n params] */
 } lam_optimizer;
 
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
@@ -32,7 +38,8 @@ void lam_optimizer_free(lam_optimizer *o); /* NULL is fine */
 void lam_optimizer_zero(lam_optimizer *o);
 /* Updates every parameter that received a gradient since zero(), at learning rate lr. */
 void lam_optimizer_step(lam_optimizer *o, double lr);
-/* The last step's gradient norm.  Waits. */
+/* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
+ * Waits. */
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);
 
 #endif

@@ -39,6 +39,7 @@ static const field fields[] = {
     FIELD(lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(mom, FIELD_REAL, FIELD_FREE, 0, 1),
     FIELD(clip, FIELD_REAL, FIELD_FREE, 0, 1e30),
+    FIELD(clip_together, FIELD_BOOL, FIELD_FREE, 0, 1),
     FIELD(weight_decay, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(loss_scale, FIELD_REAL, FIELD_FREE, 1e-6, 1e6),
     WORD(scheduler, FIELD_FREE, lam_schedule_names),
@@ -125,6 +126,7 @@ lam_optimizer_options lam_settings_optimizer(const lam_settings *s)
     lam_optimizer_options o = lam_optimizer_defaults();
     o.kind = (lam_update_kind)s->optim;
     o.clip = s->clip;
+    o.clip_together = s->clip_together;
     o.decay = s->weight_decay;
     if (o.kind == LAM_SGD)
         o.beta1 = s->mom;

@@ -21,6 +21,7 @@ typedef struct lam_settings {
 
     int optim; /* lam_update_kind */
     double lr, mom, clip, weight_decay;
+    int clip_together; /* also what learns from a memory's own loss alone */
     double loss_scale; /* 0.5 mimics the published halving of the loss before clipping */
 
     int scheduler;                           /* lam_schedule_kind */

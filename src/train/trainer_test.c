@@ -81,6 +81,45 @@ START_TEST(loss_scale_scales_the_gradient_alone)
 }
 END_TEST
 
+/* Two clipped steps with a reconstruction loss of that weight; it begins with the first evicted rows, in the second. */
+static toyrun clipped_run(double weight, int together)
+{
+    lam_config cfg = toyrun_config("compressive");
+    lam_settings s = toyrun_settings();
+    cfg.aux_weight = weight;
+    s.optim = LAM_SGD; /* Adam would not notice the scale */
+    s.clip = 0.05;
+    s.clip_together = together;
+    toyrun r = toyrun_open("ref", &cfg, &s);
+    toyrun_steps(&r, 2, NULL);
+    return r;
+}
+
+START_TEST(a_loss_of_the_memory_does_not_shrink_other_steps)
+{
+    toyrun mild = clipped_run(1.0, 0), strong = clipped_run(1e6, 0), one = clipped_run(1e6, 1);
+    const lam_params *p = &mild.model->params;
+    size_t n;
+    double *x = all_params(&mild, &n), *y = all_params(&strong, &n), *z = all_params(&one, &n);
+    int shrunk = 0;
+    for (int i = 0, at = 0; i < p->n; at += (int)lam_param_count(&p->list[i++]))
+        for (size_t k = 0; k < lam_param_count(&p->list[i]); k++) {
+            const size_t e = (size_t)at + k;
+            if (strstr(p->list[i].name, "compress"))
+                continue;
+            ck_assert_msg(x[e] == y[e], "%s: number %zu", p->list[i].name, k);
+            shrunk += x[e] != z[e];
+        }
+    ck_assert_int_gt(shrunk, 100);
+    free(x);
+    free(y);
+    free(z);
+    toyrun_close(&mild);
+    toyrun_close(&strong);
+    toyrun_close(&one);
+}
+END_TEST
+
 START_TEST(xl_without_memory_is_none)
 {
     enum { STEPS = 25 }; /* past the end of the text */
@@ -213,6 +252,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, groups_of_columns_add_up_to_the_whole_batch, 0, 5);
     tcase_add_test(tests, loss_scale_scales_the_gradient_alone);
+    tcase_add_test(tests, a_loss_of_the_memory_does_not_shrink_other_steps);
     tcase_add_test(tests, xl_without_memory_is_none);
     tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 5);
     tcase_add_loop_test(tests, a_number_that_is_not_finite_stops_the_run_and_changes_nothing, 0, 2);

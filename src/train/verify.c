@@ -215,7 +215,8 @@ static lam_status build(trace *t, lam_dev *dev)
         &t->stack, t->model,
         &(lam_stack_options){
             .B = t->B, .N = t->cfg.tgt_len, .M = t->cfg.mem_len, .train = 1, .full = 1}));
-    const lam_optimizer_options adam = lam_optimizer_defaults();
+    lam_optimizer_options adam = lam_optimizer_defaults();
+    adam.clip_together = 1; /* traces know one norm */
     LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &adam));
     const size_t n = largest_tensor(t), now = (size_t)t->B * (size_t)t->cfg.tgt_len;
     t->mine = calloc(n, sizeof *t->mine);
