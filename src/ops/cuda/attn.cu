@@ -40,6 +40,7 @@ static attn_call call_of(const lam_cuda_dev *dev, const lam_attn *a)
     c.e_hi = a->mode == LAM_CAUSAL ? 0 : FAR;
     if (a->mode == LAM_CAUSAL && a->reach > 0)
         c.e_lo = 1 - a->reach;
+    c.e_first = a->r_sign > 0 ? -a->r_zero : a->r_zero - (a->r_rows - 1);
     c.mask = lam_cuda_mask_of(&a->drop);
     c.aligned = all_on_border(a, dev->bf16 ? sizeof(lam_bf16) : sizeof(float));
     return c;
@@ -70,6 +71,13 @@ static float *take(float **next, size_t n)
     return p;
 }
 
+/* Room for r in the order of place, where it is not so already. */
+static lam_bf16 *take_reversed(const attn_call *c, float **next)
+{
+    const size_t n = (size_t)c->a.r_rows * (size_t)c->a.H * (size_t)c->a.K;
+    return c->a.r_sign < 0 ? (lam_bf16 *)take(next, n / 2) : NULL;
+}
+
 /* Lays the scratch of backward out from `base` (NULL: to measure); returns the floats it needs. */
 static size_t lay_out(attn_call *c, float *base, kind how)
 {
@@ -87,6 +95,7 @@ static size_t lay_out(attn_call *c, float *base, kind how)
     }
     if (how == SM90) {
         const size_t n = B * H * (size_t)c->q_pad * K, tiles = (size_t)c->q_pad / ATTN_Q_TILE;
+        c->rp = take_reversed(c, &next);
         c->qu = (lam_bf16 *)take(&next, n / 2);
         c->qv = (lam_bf16 *)take(&next, n / 2);
         c->du_part = take(&next, B * tiles * H * K);
@@ -123,18 +132,23 @@ size_t lam_cuda_attn_scratch(const lam_work *largest)
     const size_t plain = (c.a.r_rows = largest->r_rows, lay_out(&c, NULL, PLAIN));
     const size_t own = ATTN_OWN, H = (size_t)largest->H, K = (size_t)largest->K;
     const size_t blocks = 512 + H * (((size_t)largest->r_rows + own - 1) / own + 1) * 2;
-    const size_t rows = blocks * (own + 1) * K + H * (size_t)largest->r_rows + 4 * 64;
+    const size_t rows = blocks * (own + 1) * K + H * (size_t)largest->r_rows * (K / 2 + 2) + 5 * 64;
     return sizeof(float) * (larger(plain, tiled + rows) + 64);
 }
 
 extern "C" void lam_cuda_attn_fwd(lam_dev *base, const lam_attn *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
-    const attn_call c = call_of(dev, a);
+    attn_call c = call_of(dev, a);
     const kind how = a->queries < FEW_QUERIES ? PLAIN : kind_of(dev, &c);
-    if (how == SM90)
+    if (how == SM90) {
+        float *next = NULL, *base;
+        take_reversed(&c, &next);
+        base = (float *)lam_cuda_scratch(dev, (size_t)((char *)next - (char *)NULL));
+        c.rp = take_reversed(&c, &base);
+        lam_cuda_attn_reverse(dev, &c);
         lam_cuda_attn_sm90_fwd(dev, &c);
-    else if (how == TILED)
+    } else if (how == TILED)
         lam_cuda_attn_tile_fwd(dev, &c);
     else
         lam_cuda_attn_simt_fwd(dev, &c);
@@ -150,9 +164,8 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
 
     lam_cuda_attn_prepare(dev, &c);
     if (how == SM90) {
-        lam_cuda_attn_sm90_bwd_kv(dev, &c);
-        lam_cuda_attn_sm90_bwd_r(dev, &c);
-        lam_cuda_attn_sm90_bwd_q(dev, &c);
+        lam_cuda_attn_reverse(dev, &c);
+        lam_cuda_attn_sm90_bwd(dev, &c);
     } else if (how == TILED) {
         lam_cuda_attn_tile_bwd_kv(dev, &c);
         if (a->r)

@@ -15,9 +15,11 @@ struct attn_call {
     lam_attn a;
     int e_lo, e_hi;
     lam_cuda_mask mask;
+    int e_first; /* the lowest place r has a row for */
     int aligned; /* rows of all ACT operands begin on 16-byte borders */
 
-    /* Backward only; all in scratch. */
+    /* All in scratch; backward only, except rp. */
+    lam_bf16 *rp;      /* [r_rows][H * K]  r in the order of place, where r_sign < 0   (sm90) */
     int q_pad;         /* queries rounded up to whole tiles: the row length of the next two */
     float *delta;      /* [B][H][q_pad]  do . o - dlse; 0 beyond the queries */
     float *lse2;       /* [B][H][q_pad]  log2(e) * lse; +infinity for a query that sees nothing */
@@ -85,6 +87,9 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c);
 /* out[x] += the sum over p of part[p][x], p = 0 .. parts - 1, in a fixed order: du and dv. */
 void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width);
 
+/* rp = r backwards. */
+void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c);
+
 /* dr = the sum of dr_part over the groups. */
 void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c);
 
@@ -109,8 +114,6 @@ static inline bool attn_sm90_width(int K)
 }
 
 void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c);
-void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c);  /* dq, du, dv */
-void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c); /* dk, dvalue */
-void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c);  /* dr */
+void lam_cuda_attn_sm90_bwd(lam_cuda_dev *dev, const attn_call *c);
 
 #endif

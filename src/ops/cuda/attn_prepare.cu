@@ -150,6 +150,25 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
         attn_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
 }
 
+/* rp[row] = r[r_rows - 1 - row], sixteen bytes a thread. */
+static __global__ void reverse(lam_bf16 *rp, const lam_bf16 *r, size_t ldr, int rows, int width)
+{
+    const int x = 8 * (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
+    if (x < width)
+        *(uint4 *)(rp + (size_t)row * width + x) =
+            *(const uint4 *)(r + (size_t)(rows - 1 - row) * ldr + x);
+}
+
+void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c)
+{
+    const lam_attn *a = &c->a;
+    const int width = a->H * a->K, threads = 64;
+    if (c->rp)
+        attn_launch(dev, "attention", reverse,
+                    dim3((unsigned)lam_cuda_ceil(width, 8 * threads), (unsigned)a->r_rows), threads,
+                    0, c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
+}
+
 enum { LINES = 8 };
 
 /* Line y of a block adds every LINES-th part, then the lines are added in order. */

@@ -2,32 +2,33 @@
  *
  * fwd was S = scale (qu . k + qv . r), P = exp(S - lse), o = P value; with dS = P (do . value - delta)
  *   dvalue_j = sum_i P_ij do_i        dk_j = scale sum_i dS_ij qu_i.
- * A block owns 128 keys, a warpgroup 64; tiles of 64 queries come by from the last to the first, so
+ * A block owns 192 keys, a warpgroup 64; tiles of 64 queries come by from the last to the first, so
  * that the places of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
  * read by columns: the left operands of the two sums. */
+#define ATTN_GROUPS 3
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
     OWN = WG_GROUPS * WG_ROWS,
-    STAGES = 3, /* of qu and do: this tile, one to come, the one whose sums may still run */
-    EARLY = 2,  /* of qv, which those sums do not read */
-    SLOTS = 4,  /* chunks of r: three for this tile, one to come */
+    STAGES = 3, /* this tile, one to come, one that a warpgroup behind may still use */
+    SLOTS = STAGES + WG_GROUPS,
     KEY = 0,
     VALUE = KEY + WG_GROUPS * WG_TILE,
     QU = VALUE + WG_GROUPS * WG_TILE,
-    DO = QU + STAGES * WG_TILE,
-    QV = DO + STAGES * WG_TILE,
-    BAND = QV + EARLY * WG_TILE,
-    P = BAND + SLOTS * WG_TILE, /* [2][WG_GROUPS] */
-    DS = P + 2 * WG_GROUPS * WG_TILE,
-    LSE2 = DS + 2 * WG_GROUPS * WG_TILE,
-    DELTA = LSE2 + EARLY * WG_ROWS * 4,
-    BYTES = DELTA + EARLY * WG_ROWS * 4
+    QV = QU + STAGES * WG_TILE,
+    DO = QV + STAGES * WG_TILE,
+    BAND = DO + STAGES * WG_TILE,
+    P = BAND + SLOTS * WG_TILE,
+    DS = P + WG_GROUPS * WG_TILE,
+    LSE2 = DS + WG_GROUPS * WG_TILE,
+    DELTA = LSE2 + STAGES * WG_ROWS * 4,
+    BARS = DELTA + STAGES * WG_ROWS * 4,
+    BYTES = BARS + 8 * (2 * STAGES + 1)
 };
 
 struct walk {
     int b, h, first; /* the first owned key */
-    int tile_hi, steps;
+    int tile_hi, tiles;
 };
 
 static __device__ __forceinline__ walk walk_of(const attn_call &c)
@@ -41,31 +42,38 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
     const int i_hi = min(a.queries - 1, last - a.shift - c.e_lo);
     const int tile_lo = max(0, w.first - a.shift - c.e_hi) / WG_ROWS;
     w.tile_hi = i_hi < 0 ? -1 : i_hi / WG_ROWS;
-    w.steps = max(0, w.tile_hi - tile_lo + 1);
+    w.tiles = max(0, w.tile_hi - tile_lo + 1);
     return w;
 }
 
+/* Asks for one more tile of queries, from the last to the first. */
 template <int K>
-static __device__ __forceinline__ void fetch(const attn_call &c, const walk &w, int n,
-                                             uint32_t room)
+static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &maps, const walk &w,
+                                           uint32_t room, attn_asked &asked)
 {
     const lam_attn &a = c.a;
-    const int i0 = (w.tile_hi - n) * WG_ROWS;
-    const size_t stat = ((size_t)w.b * a.H + w.h) * c.q_pad;
-    const uint32_t late = (uint32_t)(n % STAGES), early = (uint32_t)(n % EARLY);
-    if (n >= w.steps)
+    if (asked.tile >= w.tiles)
         return;
-    attn_fetch<K>(room + QU + late * WG_TILE, c.qu + stat * K, K, i0, c.q_pad);
-    attn_fetch<K>(room + QV + early * WG_TILE, c.qv + stat * K, K, i0, c.q_pad);
-    attn_fetch<K>(room + DO + late * WG_TILE,
-                  attn_row<const lam_bf16>(a.d_o, a.ldo, w.b, 0, (size_t)w.h * K), a.ldo, i0,
-                  a.queries);
-    attn_load_floats<WG_ROWS>(room + LSE2 + early * WG_ROWS * 4, c.lse2 + stat, i0, 1, c.q_pad);
-    attn_load_floats<WG_ROWS>(room + DELTA + early * WG_ROWS * 4, c.delta + stat, i0, 1, c.q_pad);
-    for (int x = n == 0 ? 0 : 2; x < 3; x++)
-        attn_load_band<K, WG_ROWS, WG_BLOCK>(room + BAND + (uint32_t)((n + x) % SLOTS * WG_TILE), c,
-                                             w.h,
-                                             w.first - a.shift - (i0 + WG_ROWS - 1) + x * WG_ROWS);
+    const uint32_t bars = room + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
+    const uint32_t stage = (uint32_t)asked.turn.stage;
+    const int i0 = (w.tile_hi - asked.tile) * WG_ROWS, line = (w.b * a.H + w.h) * c.q_pad + i0;
+    const int row = w.first - a.shift - (i0 + WG_ROWS - 1) - c.e_first; /* the last query's */
+    if (asked.tile >= STAGES)
+        attn_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
+    const int tiles = asked.tile == 0 ? 4 + WG_GROUPS : 4;
+    attn_bar_expect(bar, (uint32_t)tiles * WG_TILE + 2 * WG_ROWS * 4);
+    attn_tma_tile(room + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
+    attn_tma_tile(room + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
+    for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
+        attn_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, w.h * K,
+                      row + chunk * WG_ROWS, 0, bar);
+        asked.slot = attn_next<SLOTS>(asked.slot);
+    }
+    attn_tma_tile(room + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
+    attn_tma_line(room + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
+    attn_tma_line(room + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
+    asked.tile++;
+    attn_advance<STAGES>(asked.turn);
 }
 
 /* s becomes P; 0 where it is not visible. */
@@ -90,105 +98,119 @@ static __device__ __forceinline__ void hide(float (&p)[8][4], int lo, int hi, in
         }
 }
 
+/* Asks for all that the block needs. */
 template <int K>
-static __global__ void __launch_bounds__(WG_BLOCK, 1) sm90_bwd_kv(const attn_call c)
+static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
+                                            const walk &w, uint32_t room)
+{
+    const uint32_t once = attn_once<STAGES>(room + BARS);
+    attn_asked asked = {};
+    attn_bar_expect(once, 2 * WG_GROUPS * WG_TILE);
+    for (int x = 0; x < WG_GROUPS; x++) {
+        const uint32_t to = room + (uint32_t)(x * WG_TILE);
+        attn_tma_tile(to + KEY, &maps.k, w.h * K, w.first + x * WG_ROWS, w.b, once);
+        attn_tma_tile(to + VALUE, &maps.value, w.h * K, w.first + x * WG_ROWS, w.b, once);
+    }
+    while (asked.tile < w.tiles)
+        ask<K>(c, maps, w, room, asked);
+}
+
+template <int K>
+static __device__ __forceinline__ void compute(const attn_call &c, const walk &w)
 {
     const lam_attn &a = c.a;
-    const walk w = walk_of(c);
-    const int group = (int)threadIdx.x / WG_THREADS, warp = (int)threadIdx.x / LAM_WARP % 4;
+    const int group = attn_uniform((int)threadIdx.x / WG_THREADS);
+    const int warp = attn_uniform((int)threadIdx.x / LAM_WARP % 4);
     const int lane = (int)threadIdx.x % LAM_WARP;
     const attn_lanes lanes = attn_lanes_of<K>(lane);
     const attn_skew skew = attn_skew_by(RIGHT, lane);
-    const uint32_t room = attn_address(attn_room());
-    const float *floats = (const float *)(attn_room() + LSE2);
+    const uint32_t room = attn_address(attn_room()), bars = room + BARS;
+    const float *floats = (const float *)(attn_room() + LSE2) + 16 * warp + lanes.g;
     const float scale2 = (float)a.scale * CUDART_L2E_F;
-    const size_t col = (size_t)w.h * K;
 
-    attn_load_rows<K, OWN, WG_BLOCK>(room + KEY, attn_row<const lam_bf16>(a.k, a.ldk, w.b, 0, col),
-                                     a.ldk, w.first, 1, a.keys);
-    attn_load_rows<K, OWN, WG_BLOCK>(room + VALUE,
-                                     attn_row<const lam_bf16>(a.value, a.ldk, w.b, 0, col), a.ldk,
-                                     w.first, 1, a.keys);
-    fetch<K>(c, w, 0, room);
-    attn_copy_close();
+    attn_bar_wait(attn_once<STAGES>(bars), 0);
+
     float dk[K / 8][4] = {}, dv[K / 8][4] = {};
     const uint32_t mine = room + (uint32_t)(group * WG_TILE);
+    const uint32_t my_rows = mine + (uint32_t)(16 * warp * 128);
     const int j0 = w.first + WG_ROWS * group;
-    for (int n = 0; n == 0 || n < w.steps; n++) {
-        attn_copy_wait<0>();
-        attn_wg_publish();
-        __syncthreads(); /* all have tile n, and none reads tile n - 2 any more */
-        fetch<K>(c, w, n + 1, room);
-        attn_copy_close();
+    attn_turn turn = {};
+    int slot = group; /* the first chunk of the group's band */
+    for (int n = 0; n < w.tiles; n++) {
         const int at = a.shift + (w.tile_hi - n) * WG_ROWS; /* where the first query stands */
-        const int low = j0 - (at + WG_ROWS - 1), high = j0 + WG_ROWS - 1 - at;
-        if (high < c.e_lo || low > c.e_hi || j0 >= a.keys || w.steps == 0) {
-            attn_wg_wait<0>(); /* tile n - 1 may be overwritten after the next barrier */
+        const int low = j0 - (at + WG_ROWS - 1), high = j0 + WG_ROWS - 1 - at, stage = turn.stage;
+        const uint32_t qu = room + QU + (uint32_t)(stage * WG_TILE);
+        const uint32_t qv = room + QV + (uint32_t)(stage * WG_TILE);
+        const uint32_t d_o = room + DO + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunk0 = room + BAND + (uint32_t)(slot * WG_TILE);
+        slot = attn_next<SLOTS>(slot);
+        const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
+        attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        attn_advance<STAGES>(turn);
+        if (high >= c.e_lo && low <= c.e_hi && j0 < a.keys) {
+            float s[8][4], band[8][4], last[4], lse2[2], delta[2];
+            attn_wg_hold(s);
+            attn_wg_hold(band);
+            attn_wg_begin();
+            attn_wg_rows<K, 64>(s, qu, mine + KEY);
+            attn_wg_rows<K, 64>(band, qv, chunk0);
+            attn_wg_close();
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                lse2[half] = floats[stage * WG_ROWS + 8 * half];
+                delta[half] = floats[(STAGES + stage) * WG_ROWS + 8 * half];
+            }
+            attn_wg_wait<0>();
+            attn_wg_hold(s);
+            attn_wg_hold(band);
+            attn_add_half<RIGHT, 0>(s, band, last, warp, skew);
+            attn_wg_hold(band);
+            attn_wg_begin();
+            attn_wg_rows<K, 64>(band, qv, chunk1);
+            attn_wg_close();
+            attn_wg_wait<0>();
+            attn_wg_hold(band);
+            attn_add_half<RIGHT, 1>(s, band, last, warp, skew);
+            attn_wg_hold(band);
+            attn_wg_begin();
+            attn_wg_rows<K, 64>(band, d_o, mine + VALUE); /* dP */
+            attn_wg_close();
+            weigh(s, scale2, lse2);
+            if (low < c.e_lo || high > c.e_hi || j0 + WG_ROWS > a.keys) {
+                const int from = at + 16 * warp + lanes.g - j0;
+                hide(s, from + c.e_lo, from + c.e_hi, a.keys - j0, lanes.t);
+            }
+            attn_wg_barrier(group); /* all warps are done with the sums of the tile before */
+            attn_store_left(my_rows + P, s, lanes);
+            attn_wg_wait<0>();
+            attn_wg_hold(band);
+#pragma unroll
+            for (int y = 0; y < 8; y++)
+#pragma unroll
+                for (int x = 0; x < 4; x++)
+                    s[y][x] *= band[y][x] - delta[x / 2];
+            attn_store_left(my_rows + DS, s, lanes);
+            attn_wg_publish();
+            attn_wg_barrier(group);
             attn_wg_hold(dk);
             attn_wg_hold(dv);
-            continue;
+            attn_wg_begin();
+            attn_wg_columns<K>(dv, mine + P, d_o);
+            attn_wg_columns<K>(dk, mine + DS, qu);
+            attn_wg_close();
+            attn_wg_wait<0>();
+            attn_wg_hold(dk);
+            attn_wg_hold(dv);
         }
-        const uint32_t late = (uint32_t)(n % STAGES * WG_TILE), early = (uint32_t)(n % EARLY);
-        const uint32_t band0 = room + BAND + (uint32_t)((n + group) % SLOTS * WG_TILE);
-        const uint32_t band1 = room + BAND + (uint32_t)((n + group + 1) % SLOTS * WG_TILE);
-        const uint32_t p_tile = mine + P + (uint32_t)(n % 2 * WG_GROUPS * WG_TILE);
-        const uint32_t ds_tile = mine + DS + (uint32_t)(n % 2 * WG_GROUPS * WG_TILE);
-        float s[8][4], dp[8][4], band[2][8][4], lse2[2], delta[2];
-        attn_wg_hold(s);
-        attn_wg_hold(dp);
-        attn_wg_hold(band[0]);
-        attn_wg_hold(band[1]);
-        attn_wg_begin();
-        attn_wg_rows<K>(s, room + QU + late, mine + KEY);
-        attn_wg_rows<K>(band[0], room + QV + early * WG_TILE, band0);
-        attn_wg_rows<K>(band[1], room + QV + early * WG_TILE, band1);
-        attn_wg_close();
-        attn_wg_rows<K>(dp, room + DO + late, mine + VALUE);
-        attn_wg_close();
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            const int row = (int)early * WG_ROWS + 16 * warp + lanes.g + 8 * half;
-            lse2[half] = floats[row];
-            delta[half] = floats[EARLY * WG_ROWS + row];
-        }
-        attn_wg_wait<1>(); /* and the sums of the tile before */
-        attn_wg_hold(s);
-        attn_wg_hold(band[0]);
-        attn_wg_hold(band[1]);
-        attn_add_skewed<RIGHT>(s, band, warp, skew);
-        weigh(s, scale2, lse2);
-        if (low < c.e_lo || high > c.e_hi || j0 + WG_ROWS > a.keys) {
-            const int from = at + 16 * warp + lanes.g - j0;
-            hide(s, from + c.e_lo, from + c.e_hi, a.keys - j0, lanes.t);
-        }
-        attn_store_left(p_tile + (uint32_t)(16 * warp * 128), s, lanes);
-        attn_wg_wait<0>();
-        attn_wg_hold(dp);
-        attn_wg_hold(dk);
-        attn_wg_hold(dv);
-#pragma unroll
-        for (int y = 0; y < 8; y++)
-#pragma unroll
-            for (int x = 0; x < 4; x++)
-                s[y][x] *= dp[y][x] - delta[x / 2];
-        attn_store_left(ds_tile + (uint32_t)(16 * warp * 128), s, lanes);
-        attn_wg_publish();
-        attn_wg_barrier(group);
-        attn_wg_begin();
-        attn_wg_columns<K>(dv, p_tile, room + DO + late);
-        attn_wg_columns<K>(dk, ds_tile, room + QU + late);
-        attn_wg_close();
+        attn_leave(attn_empty<STAGES>(bars, stage));
     }
-    attn_wg_wait<0>();
-    attn_wg_hold(dk);
-    attn_wg_hold(dv);
-    attn_copy_wait<0>();
-    __syncthreads(); /* the tiles are free */
+    attn_wg_barrier(group); /* k and value are free */
     unsigned char *out = attn_room() + group * WG_TILE + 16 * warp * 128;
     attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, lanes);
     attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, lanes);
     __syncwarp();
     const int row = j0 + 16 * warp;
+    const size_t col = (size_t)w.h * K;
     attn_write_rows<K>(attn_row<lam_bf16>(a.dk, a.ldk, w.b, row, col), a.ldk, out + KEY,
                        a.keys - row, a.kv_add);
     attn_write_rows<K>(attn_row<lam_bf16>(a.dvalue, a.ldk, w.b, row, col), a.ldk, out + VALUE,
@@ -196,20 +218,37 @@ static __global__ void __launch_bounds__(WG_BLOCK, 1) sm90_bwd_kv(const attn_cal
 }
 
 template <int K>
-static void launch(lam_cuda_dev *dev, const attn_call *c)
+static __global__ void __launch_bounds__(WG_ALL, 1)
+    sm90_bwd_kv(const attn_call c, const __grid_constant__ attn_maps maps)
 {
-    const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, OWN), (unsigned)c->a.H, (unsigned)c->a.B);
-    attn_launch(dev, "attn_bwd", sm90_bwd_kv<K>, grid, WG_BLOCK, BYTES, *c);
+    const walk w = walk_of(c);
+    const uint32_t room = attn_address(attn_room());
+    attn_open_bars<STAGES>(room + BARS);
+    if (threadIdx.x >= WG_BLOCK) {
+        attn_give_registers();
+        if (threadIdx.x == WG_BLOCK)
+            copy<K>(c, maps, w, room);
+    } else {
+        attn_take_registers<WG_REGISTERS>();
+        compute<K>(c, w);
+    }
 }
 
-void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c)
+template <int K>
+static void launch(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
+{
+    const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, OWN), (unsigned)c->a.H, (unsigned)c->a.B);
+    attn_launch(dev, "attn_bwd", sm90_bwd_kv<K>, grid, WG_ALL, BYTES, *c, *maps);
+}
+
+void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
 {
     switch (c->a.K) {
     case 32:
-        return launch<32>(dev, c);
+        return launch<32>(dev, c, maps);
     case 48:
-        return launch<48>(dev, c);
+        return launch<48>(dev, c, maps);
     case 64:
-        return launch<64>(dev, c);
+        return launch<64>(dev, c, maps);
     }
 }

@@ -57,10 +57,29 @@ static __device__ __forceinline__ void attn_wg_publish(void)
     asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");
 }
 
+/* Waits for the N threads that compute. */
+template <int N>
+static __device__ __forceinline__ void attn_wg_all(void)
+{
+    asm volatile("bar.sync 8, %0;\n" ::"n"(N) : "memory");
+}
+
 /* Waits for the 128 threads of warpgroup `group`. */
 static __device__ __forceinline__ void attn_wg_barrier(int group)
 {
     asm volatile("bar.sync %0, 128;\n" ::"r"(group + 1) : "memory");
+}
+
+/* A warpgroup that only copies gives up registers, those that compute take them. */
+static __device__ __forceinline__ void attn_give_registers(void)
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;\n");
+}
+
+template <int N>
+static __device__ __forceinline__ void attn_take_registers(void)
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(N));
 }
 
 /* Stores four 8 x 8 matrices: the inverse of attn_load4. */
@@ -79,26 +98,40 @@ static __device__ __forceinline__ void attn_store4(uint32_t address, const uint3
 #define ATTN_LIST_32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define ATTN_LIST_48 ATTN_LIST_32 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define ATTN_LIST_64 ATTN_LIST_48 ", %24, %25, %26, %27, %28, %29, %30, %31"
-#define ATTN_WG(N)   "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 "
+#define ATTN_ACCS_128                                                                              \
+    ATTN_ACCS_64, ATTN_ACC(d[8]), ATTN_ACC(d[9]), ATTN_ACC(d[10]), ATTN_ACC(d[11]),                \
+        ATTN_ACC(d[12]), ATTN_ACC(d[13]), ATTN_ACC(d[14]), ATTN_ACC(d[15])
+#define ATTN_LIST_128                                                                              \
+    ATTN_LIST_64 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, "   \
+                 "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "     \
+                 "%62, %63"
+#define ATTN_WG(N) "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 "
+
+/* Sets p, "add to what d holds", from operand x. */
+#define ATTN_IF(x) "{ .reg .pred p; setp.ne.b32 p, %" #x ", 0;\n"
+
+/* clang-format off */
 
 /* d = a b, or d += a b: a 64 x 16, b 16 x N. */
 template <int N, attn_by A, attn_by B>
 static __device__ __forceinline__ void attn_wg_mma(float (&d)[N / 8][4], uint64_t a, uint64_t b,
                                                    bool add)
 {
-    if constexpr (N == 64)
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0;\n" ATTN_WG(
-                         64) "{" ATTN_LIST_64 "}, %32, %33, p, 1, 1, %35, %36; }\n"
+    static_assert(N == 128 || N == 64 || N == 48 || N == 32, "no such product");
+    if constexpr (N == 128)
+        asm volatile(ATTN_IF(66) ATTN_WG(128) "{" ATTN_LIST_128 "}, %64, %65, p, 1, 1, %67, %68; }\n"
+                     : ATTN_ACCS_128
+                     : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
+    else if constexpr (N == 64)
+        asm volatile(ATTN_IF(34) ATTN_WG(64) "{" ATTN_LIST_64 "}, %32, %33, p, 1, 1, %35, %36; }\n"
                      : ATTN_ACCS_64
                      : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
     else if constexpr (N == 48)
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %26, 0;\n" ATTN_WG(
-                         48) "{" ATTN_LIST_48 "}, %24, %25, p, 1, 1, %27, %28; }\n"
+        asm volatile(ATTN_IF(26) ATTN_WG(48) "{" ATTN_LIST_48 "}, %24, %25, p, 1, 1, %27, %28; }\n"
                      : ATTN_ACCS_48
                      : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
     else
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %18, 0;\n" ATTN_WG(
-                         32) "{" ATTN_LIST_32 "}, %16, %17, p, 1, 1, %19, %20; }\n"
+        asm volatile(ATTN_IF(18) ATTN_WG(32) "{" ATTN_LIST_32 "}, %16, %17, p, 1, 1, %19, %20; }\n"
                      : ATTN_ACCS_32
                      : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
 }
@@ -108,24 +141,29 @@ template <int N, attn_by B>
 static __device__ __forceinline__ void attn_wg_mma(float (&d)[N / 8][4], const uint32_t (&a)[4],
                                                    uint64_t b, bool add)
 {
-    if constexpr (N == 64)
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0;\n" ATTN_WG(
-                         64) "{" ATTN_LIST_64 "}, {%32, %33, %34, %35}, %36, p, 1, 1, %38; }\n"
+    static_assert(N == 128 || N == 64 || N == 48 || N == 32, "no such product");
+    if constexpr (N == 128)
+        asm volatile(ATTN_IF(69) ATTN_WG(128) "{" ATTN_LIST_128 "}, {%64, %65, %66, %67}, %68, p, 1, 1, %70; }\n"
+                     : ATTN_ACCS_128
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
+                       "n"((int)B));
+    else if constexpr (N == 64)
+        asm volatile(ATTN_IF(37) ATTN_WG(64) "{" ATTN_LIST_64 "}, {%32, %33, %34, %35}, %36, p, 1, 1, %38; }\n"
                      : ATTN_ACCS_64
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
                        "n"((int)B));
     else if constexpr (N == 48)
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %29, 0;\n" ATTN_WG(
-                         48) "{" ATTN_LIST_48 "}, {%24, %25, %26, %27}, %28, p, 1, 1, %30; }\n"
+        asm volatile(ATTN_IF(29) ATTN_WG(48) "{" ATTN_LIST_48 "}, {%24, %25, %26, %27}, %28, p, 1, 1, %30; }\n"
                      : ATTN_ACCS_48
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
                        "n"((int)B));
     else
-        asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0;\n" ATTN_WG(
-                         32) "{" ATTN_LIST_32 "}, {%16, %17, %18, %19}, %20, p, 1, 1, %22; }\n"
+        asm volatile(ATTN_IF(21) ATTN_WG(32) "{" ATTN_LIST_32 "}, {%16, %17, %18, %19}, %20, p, 1, 1, %22; }\n"
                      : ATTN_ACCS_32
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
                        "n"((int)B));
 }
+
+/* clang-format on */
 
 #endif
