@@ -135,13 +135,16 @@ static lam_status add_size(json_t *known, const char *key, int64_t value, const 
     return value > 0 ? add_value(known, key, json_integer(value), label) : LAM_OK;
 }
 
-/* q and k, v apart: LaMemo's module.  Types 3 and 33 have the same parameters. */
+/* q and k, v apart: LaMemo's module, or without W_r the one for absolute positions.  Types 3 and 33 have
+ * the same parameters. */
 static int attn_type_of(const lam_tensors *all)
 {
     if (lam_tensors_find(all, "r_emb"))
         return LAM_ATTN_LEARNED;
     if (!lam_tensors_find(all, "layers.0.dec_attn.q_net.weight"))
         return LAM_ATTN_XL;
+    if (!lam_tensors_find(all, "layers.0.dec_attn.r_net.weight"))
+        return LAM_ATTN_ABSOLUTE;
     return lam_tensors_find(all, "r_w_bias_future")   ? LAM_ATTN_LAMEMO_BOTH
            : lam_tensors_find(all, "r_r_bias_future") ? LAM_ATTN_LAMEMO
                                                       : LAM_ATTN_LAMEMO_XL;

@@ -18,7 +18,8 @@
 static const char *const traces[] = {
     "lamemo",       "lamemo_rpe2",  "lamemo_xlrpe",    "lamemo_full",          "lamemo_prenorm",
     "lamemo_clamp", "lamemo_heads", "lamemo_adaptive", "lamemo_adaptive_div2", "rpe",
-    "xl",           "xl_learned",   "xl_samelength",   "xl_adaptive_demb"};
+    "xl",           "xl_learned",   "xl_samelength",   "xl_adaptive_demb",     "none_absolute",
+    "none_learned"};
 enum { TRACES = sizeof traces / sizeof *traces };
 
 static lam_safetensors *open_trace(const char *name)

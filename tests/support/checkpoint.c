@@ -336,11 +336,12 @@ static void put_module(file *f, const char *prefix)
 
 static void put_whole(file *f)
 {
-    static const char *const attributes[] = {"tgt_len", "mem_len", "attn_type", "clamp_len"};
+    static const char *const attributes[] = {"tgt_len",   "mem_len", "attn_type",
+                                             "clamp_len", "n_head",  "d_head"};
     open_module(&f->p, "MemTransformerLM");
     pk_text(&f->p, "training");
     pk_bool(&f->p, 0);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         pk_text(&f->p, attributes[i]);
         pk_int(&f->p, number(f, attributes[i], -1));
     }
