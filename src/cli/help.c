@@ -9,6 +9,11 @@
 
 enum { HELP_INDENT = 28, HELP_WIDTH_MAX = 100 };
 
+static bool ends(const lam_option *o)
+{
+    return o->help == NULL || o->type == LAM_OPT_REST;
+}
+
 /* ---- the terminal ---- */
 
 /* Prints the words of `text`, beginning at column `indent` and never past `width`. */
@@ -83,9 +88,9 @@ static void print_heading(FILE *out, const char *text)
 /* Is there anything to show before the next heading? */
 static bool any_shown(const lam_option *o)
 {
-    while (o->help != NULL && o->type != LAM_OPT_GROUP && o->hidden)
+    while (!ends(o) && o->type != LAM_OPT_GROUP && o->hidden)
         o++;
-    return o->help != NULL && o->type != LAM_OPT_GROUP;
+    return !ends(o) && o->type != LAM_OPT_GROUP;
 }
 
 static void print_examples(FILE *out, const char *examples)
@@ -104,7 +109,7 @@ void lam_help_command(FILE *out, const lam_command *c)
     wrap(out, c->description, 0, help_width(out));
     if (any_shown(c->options))
         print_heading(out, "Options");
-    for (const lam_option *o = c->options; o->help != NULL; o++) {
+    for (const lam_option *o = c->options; !ends(o); o++) {
         if (o->type == LAM_OPT_GROUP)
             print_heading(out, o->help);
         else if (!o->hidden)
@@ -146,7 +151,7 @@ const lam_command *lam_command_find(const char *name)
 static void markdown_rows(FILE *out, const lam_option *o)
 {
     char right[1024];
-    for (; o->help != NULL && o->type != LAM_OPT_GROUP; o++) {
+    for (; !ends(o) && o->type != LAM_OPT_GROUP; o++) {
         if (o->hidden)
             continue;
         explanation(right, sizeof right, o);
@@ -174,7 +179,7 @@ static void markdown_command(FILE *out, const lam_command *c)
     fprintf(out, "\n## lamemo %s\n\n    lamemo %s [OPTION...]%s%s\n\n%s\n", c->name, c->name,
             c->operands != NULL ? " " : "", c->operands != NULL ? c->operands : "", c->description);
     markdown_table(out, "Options", c->options);
-    for (const lam_option *o = c->options; o->help != NULL; o++)
+    for (const lam_option *o = c->options; !ends(o); o++)
         if (o->type == LAM_OPT_GROUP)
             markdown_table(out, o->help, o + 1);
     if (c->examples != NULL) {
@@ -223,7 +228,7 @@ static void roff(FILE *out, const char *text, size_t len)
 static void man_options(FILE *out, const lam_option *o)
 {
     char left[128], right[1024];
-    for (; o->help != NULL; o++) {
+    for (; !ends(o); o++) {
         if (o->hidden)
             continue;
         if (o->type == LAM_OPT_GROUP) {

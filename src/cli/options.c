@@ -154,9 +154,10 @@ lam_status lam_option_set(const lam_option *o, void *options, const char *text)
         *(const char **)field = text;
         return LAM_OK;
     case LAM_OPT_GROUP:
+    case LAM_OPT_REST:
         break;
     }
-    assert(0 && "a group has no value");
+    assert(0 && "a heading has no value");
     return LAM_OK;
 }
 
@@ -273,7 +274,7 @@ static void build(parse *p, const lam_command *command)
     const lam_option *table = command->options;
     for (int i = 0; table[i].help != NULL; i++) {
         assert(i < LAM_OPTIONS_MAX);
-        if (table[i].type != LAM_OPT_GROUP)
+        if (table[i].type != LAM_OPT_GROUP && table[i].type != LAM_OPT_REST)
             add_option(p, &table[i], table[i].key != 0 ? table[i].key : KEY_TABLE + i);
         if (table[i].value != NULL &&
             lam_option_set(&table[i], p->options, table[i].value) != LAM_OK)
@@ -308,6 +309,7 @@ static error_t on_key(int key, char *text, struct argp_state *state)
     const int i = key > 0 ? table_index(command->options, key) : -1;
     if (i >= 0) {
         args->given[i] = true;
+        args->text[i] = text;
         if (lam_option_set(&command->options[i], p->options, text) != LAM_OK)
             lam_usage_error(command, "%s", lam_error());
         return 0;

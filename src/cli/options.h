@@ -16,6 +16,7 @@
 /* What a value is, and the type of the field it is stored in. */
 typedef enum lam_option_type {
     LAM_OPT_GROUP,  /* not an option: `help` is the heading of what follows */
+    LAM_OPT_REST,   /* not an option: what follows is described elsewhere, help ends here */
     LAM_OPT_FLAG,   /* bool; takes no argument */
     LAM_OPT_INT,    /* int */
     LAM_OPT_INT64,  /* int64_t */
@@ -75,8 +76,9 @@ struct lam_args {
     const void *options; /* the filled struct */
     int n_operands;
     char *const *operands;
-    bool quiet, verbose;         /* every command has -q and -v */
-    bool given[LAM_OPTIONS_MAX]; /* the user wrote table entry i */
+    bool quiet, verbose;               /* every command has -q and -v */
+    bool given[LAM_OPTIONS_MAX];       /* the user wrote table entry i */
+    const char *text[LAM_OPTIONS_MAX]; /* as what; NULL for flags */
 };
 
 /* Parses argv (argv[0] is ignored) into *args and `options` (zeroed, options_size bytes).  argv is

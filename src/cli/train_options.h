@@ -23,6 +23,14 @@ typedef struct lam_train_options {
 
 extern const lam_option lam_train_table[];
 
+/* Words of the rows that tables share (cli/train_rows.inc). */
+extern const char *const lam_alpha_names[],
+    *const lam_window_names[], *const lam_pooling_names[], *const lam_remainder_names[],
+                                                               *const lam_sticky_names[],
+                                                                   *const lam_init_names[];
+#define LAM_PRESETS "the preset's"
+#define LAM_MANY    1e15 /* steps: a limit that nobody meets */
+
 /* The configuration and settings of a new run on a vocabulary of n_token types. */
 lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token);
 /* Those of a resumed run: on entry the checkpoint's, on return with what the user wrote.  LAM_ERR_ARG
