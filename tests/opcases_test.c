@@ -120,6 +120,20 @@ static void attn_bwd_without_dlse(lam_dev *dev, const lam_attn *a)
     lam_naive_attn_bwd(dev, &b);
 }
 
+static void profile_beyond_reach(lam_dev *dev, const lam_profile *a)
+{
+    lam_profile b = *a;
+    b.attn.reach = a->attn.r || a->attn.rbias ? a->attn.reach : 0;
+    lam_naive_profile(dev, &b);
+}
+
+static void profile_with_the_cut_one_late(lam_dev *dev, const lam_profile *a)
+{
+    lam_profile b = *a;
+    b.cut[1]++;
+    lam_naive_profile(dev, &b);
+}
+
 static void attn_bwd_that_always_overwrites(lam_dev *dev, const lam_attn *a)
 {
     lam_attn b = *a;
@@ -233,6 +247,8 @@ static const struct broken {
     BREAK(attn_fwd, attn_fwd_with_another_mask),
     BREAK(attn_bwd, attn_bwd_without_dlse),
     BREAK(attn_bwd, attn_bwd_that_always_overwrites),
+    BREAK(profile, profile_beyond_reach),
+    BREAK(profile, profile_with_the_cut_one_late),
     BREAK(interp_fwd, interp_fwd_without_eps),
     BREAK(interp_bwd, interp_bwd_that_spoils_an_input),
     BREAK(xent, xent_that_always_stores),
@@ -270,6 +286,7 @@ START_TEST(a_broken_operation_is_found)
     TAKE(colsum);
     TAKE(attn_fwd);
     TAKE(attn_bwd);
+    TAKE(profile);
     TAKE(interp_fwd);
     TAKE(interp_bwd);
     TAKE(xent);

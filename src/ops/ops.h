@@ -19,6 +19,7 @@
 #include "ops/gemm.h"
 #include "ops/memory.h"
 #include "ops/optim.h"
+#include "ops/profile.h"
 #include "ops/rowwise.h"
 #include "ops/types.h"
 #include "ops/vocab.h"
@@ -62,6 +63,7 @@ typedef struct lam_ops {
     void (*colsum)(lam_dev *dev, const lam_colsum *a);
     void (*attn_fwd)(lam_dev *dev, const lam_attn *a);
     void (*attn_bwd)(lam_dev *dev, const lam_attn *a);
+    void (*profile)(lam_dev *dev, const lam_profile *a);
     void (*interp_fwd)(lam_dev *dev, const lam_interp *a);
     void (*interp_bwd)(lam_dev *dev, const lam_interp *a);
     void (*pool)(lam_dev *dev, const lam_pool *a);

@@ -220,6 +220,7 @@ const lam_ops lam_ops_naive = {
     .colsum = lam_naive_colsum,
     .attn_fwd = lam_naive_attn_fwd,
     .attn_bwd = lam_naive_attn_bwd,
+    .profile = lam_naive_profile,
     .interp_fwd = lam_naive_interp_fwd,
     .interp_bwd = lam_naive_interp_bwd,
     .pool = lam_naive_pool,

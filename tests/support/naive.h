@@ -24,6 +24,7 @@ void lam_naive_copy(lam_dev *dev, const lam_copy *a);
 void lam_naive_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_naive_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_naive_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_naive_profile(lam_dev *dev, const lam_profile *a);
 void lam_naive_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_naive_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_naive_pool(lam_dev *dev, const lam_pool *a);

@@ -213,6 +213,14 @@ static void half_attn_bwd(lam_dev *dev, const lam_attn *a)
     finish(dev);
 }
 
+static void half_profile(lam_dev *dev, const lam_profile *a)
+{
+    lam_profile b = *a;
+    b.attn = wide_attn(dev, &a->attn);
+    lam_naive_profile(dev, &b);
+    finish(dev);
+}
+
 static lam_interp wide_interp(lam_dev *dev, const lam_interp *a)
 {
     lam_interp b = *a;
@@ -434,6 +442,7 @@ const lam_ops lam_ops_naive16 = {
     .colsum = half_colsum,
     .attn_fwd = half_attn_fwd,
     .attn_bwd = half_attn_bwd,
+    .profile = half_profile,
     .interp_fwd = half_interp_fwd,
     .interp_bwd = half_interp_bwd,
     .pool = half_pool,

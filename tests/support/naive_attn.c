@@ -176,6 +176,42 @@ void lam_naive_attn_bwd(lam_dev *dev, const lam_attn *a)
     }
 }
 
+static void profile_line(const lam_profile *a, const line *l, float lse, float *peak, float *stats)
+{
+    for (int c = 0; c < a->bins; c++)
+        peak[c] = 0.0f;
+    for (int k = 0; k < LAM_PROFILE_STATS; k++)
+        stats[k] = 0.0f;
+    for (int c = 0, j = a->attn.shift + l->i; j >= 0; c++)
+        for (int n = 0; n < a->interval && j >= 0; n++, j--) {
+            if (j >= a->attn.keys || !sees(l, j))
+                continue;
+            const float s = score(l, j) - lse, p = expf(s);
+            const int whole = (c + 1) * a->interval <= a->attn.shift + l->i + 1 &&
+                              !(a->attn.reach > 0 && (c + 1) * a->interval > a->attn.reach);
+            if (whole && c < a->bins && p > peak[c])
+                peak[c] = p;
+            stats[LAM_ENTROPY] -= p * s;
+            for (int k = 0; k < LAM_CUTS; k++)
+                if (j < a->cut[k])
+                    stats[LAM_SHARE + k] += p;
+        }
+}
+
+void lam_naive_profile(lam_dev *dev, const lam_profile *a)
+{
+    (void)dev;
+    const lam_attn *at = &a->attn;
+    const size_t H = (size_t)at->H;
+    for (size_t row = 0; row < (size_t)at->B * (size_t)at->queries * H; row++) {
+        const size_t h = row % H, i = row / H % (size_t)at->queries,
+                     b = row / H / (size_t)at->queries;
+        const line l = line_of(at, (int)b, (int)h, (int)i);
+        profile_line(a, &l, *view_at(at->lse, b, i, H, h), (float *)a->peak + row * (size_t)a->bins,
+                     (float *)a->stats + row * LAM_PROFILE_STATS);
+    }
+}
+
 /* Memory slots one by one; `backward` chooses what is written. */
 static void interp(const lam_interp *a, int backward)
 {

@@ -159,5 +159,6 @@ void lam_cases_gate_bwd(lam_case_run *run);
 void lam_cases_density_fwd(lam_case_run *run);
 void lam_cases_density_bwd(lam_case_run *run);
 void lam_cases_sticky(lam_case_run *run);
+void lam_cases_profile(lam_case_run *run);
 
 #endif

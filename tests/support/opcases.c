@@ -41,6 +41,7 @@ static const family families[] = {
     {"density_fwd", lam_cases_density_fwd},
     {"density_bwd", lam_cases_density_bwd},
     {"sticky", lam_cases_sticky},
+    {"profile", lam_cases_profile},
 };
 
 static int run_family(lam_case_run *run, const family *f)

@@ -322,6 +322,57 @@ static void attn_list(lam_case_run *run, int backward)
     }
 }
 
+static void call_profile(const lam_ops *ops, lam_dev *dev, const void *op)
+{
+    ops->profile(dev, op);
+}
+
+static void call_profile_fwd(const lam_ops *ops, lam_dev *dev, const void *op)
+{
+    ops->attn_fwd(dev, &((const lam_profile *)op)->attn);
+}
+
+static void profile_one(lam_case_run *run, geometry s)
+{
+    lam_profile a = {0};
+    layouts l;
+    lam_case c = lam_case_start(run, call_profile, &a, 2.0);
+    s.K = (int)lam_case_pad(&c, (size_t)s.K);
+    add_inputs(&c, &s, &a.attn, &l);
+    add_outputs(&c, &s, &a.attn, &l, LAM_READ);
+    lam_case_prepare(&c, call_profile_fwd);
+    const size_t rows = (size_t)s.B * (size_t)s.queries * (size_t)s.H;
+    a.interval = 1 + lam_case_pick(&c, 7);
+    a.bins = 1 + lam_case_pick(&c, 2 + s.keys / a.interval);
+    for (int k = 0; k < LAM_CUTS; k++)
+        a.cut[k] = lam_case_pick(&c, s.keys + 1);
+    const size_t bins = (size_t)a.bins, stats = LAM_PROFILE_STATS;
+    lam_case_rows(&c, &a.peak, "peak", LAM_WIDE, LAM_WRITTEN,
+                  &(lam_layout){1, rows, bins, bins, rows * bins}, LAM_NAN);
+    lam_case_rows(&c, &a.stats, "stats", LAM_WIDE, LAM_WRITTEN,
+                  &(lam_layout){1, rows, stats, stats, rows * stats}, LAM_NAN);
+    name_case(&c, "profile", &s, &a.attn, l.packed);
+    lam_case_check(&c);
+}
+
+/* Causal, and every key on the left of the last query exists. */
+void lam_cases_profile(lam_case_run *run)
+{
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (special[i].mode == LAM_CAUSAL &&
+            special[i].shift + special[i].queries <= special[i].keys)
+            profile_one(run, special[i]);
+    lam_case sizes = lam_case_start(run, NULL, NULL, 0.0);
+    for (int e = 0; e < lam_case_n_edges; e++) {
+        const int queries = lam_case_edges[e], memory = lam_case_edge(&sizes, 129);
+        geometry s = draw(&sizes, queries, queries + memory);
+        s.mode = LAM_CAUSAL;
+        s.shift = memory;
+        profile_one(run, s);
+    }
+    profile_one(run, (geometry){1, 1, 16, 70, 1100, LAM_CAUSAL, 1030, 0, 0, 0}); /* three chunks */
+}
+
 void lam_cases_attn_fwd(lam_case_run *run)
 {
     attn_list(run, 0);

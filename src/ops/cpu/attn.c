@@ -39,7 +39,7 @@ static size_t larger(size_t x, size_t y)
 size_t lam_cpu_attn_scratch(const lam_work *largest, int threads)
 {
     return larger(
-        lam_attn_row_bytes(largest, threads),
+        larger(lam_attn_row_bytes(largest, threads), lam_attn_profile_bytes(largest, threads)),
         larger(lam_attn_fwd_bytes(largest, threads), lam_attn_bwd_bytes(largest, threads)));
 }
 

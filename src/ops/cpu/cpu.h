@@ -58,6 +58,7 @@ void lam_cpu_copy(lam_dev *dev, const lam_copy *a);
 void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_cpu_profile(lam_dev *dev, const lam_profile *a);
 void lam_cpu_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cpu_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_cpu_pool(lam_dev *dev, const lam_pool *a);

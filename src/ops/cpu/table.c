@@ -160,6 +160,7 @@ const lam_ops lam_ops_cpu = {
     .colsum = lam_cpu_colsum,
     .attn_fwd = lam_cpu_attn_fwd,
     .attn_bwd = lam_cpu_attn_bwd,
+    .profile = lam_cpu_profile,
     .interp_fwd = lam_cpu_interp_fwd,
     .interp_bwd = lam_cpu_interp_bwd,
     .pool = lam_cpu_pool,

@@ -175,3 +175,10 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
         lam_cuda_attn_simt_bwd(dev, &c);
     }
 }
+
+extern "C" void lam_cuda_profile(lam_dev *base, const lam_profile *x)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    const attn_call c = call_of(dev, &x->attn);
+    lam_cuda_attn_profile(dev, &c, x);
+}

@@ -93,6 +93,8 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c);
 /* dr = the sum of dr_part over the groups. */
 void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c);
 
+void lam_cuda_attn_profile(lam_cuda_dev *dev, const attn_call *c, const lam_profile *x);
+
 void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c);
 void lam_cuda_attn_simt_bwd(lam_cuda_dev *dev, const attn_call *c);
 

@@ -130,6 +130,7 @@ void lam_cuda_copy(lam_dev *dev, const lam_copy *a);
 void lam_cuda_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_cuda_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_cuda_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_cuda_profile(lam_dev *dev, const lam_profile *a);
 void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_pool(lam_dev *dev, const lam_pool *a);

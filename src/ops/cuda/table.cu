@@ -278,6 +278,7 @@ extern "C" const lam_ops lam_ops_cuda = {
     lam_cuda_colsum,
     lam_cuda_attn_fwd,
     lam_cuda_attn_bwd,
+    lam_cuda_profile,
     lam_cuda_interp_fwd,
     lam_cuda_interp_bwd,
     lam_cuda_pool,

@@ -198,6 +198,14 @@ static void backward_query(const lam_attn *a, const query *x)
     }
 }
 
+void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size_t i)
+{
+    const query x = query_at(a, b, h, i);
+    const double lse = lam_ref_row(a->lse, (size_t)a->H, b, i)[h];
+    for (size_t j = 0; j < (size_t)a->keys; j++)
+        p[j] = visible(a, i, j) ? exp(score(a, &x, j) - lse) : 0.0;
+}
+
 static void zero_rows(double *p, size_t ld, size_t rows, size_t width)
 {
     for (size_t r = 0; r < rows; r++)

@@ -27,6 +27,7 @@ void lam_ref_copy(lam_dev *dev, const lam_copy *a);
 void lam_ref_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_attn_bwd(lam_dev *dev, const lam_attn *a);
+void lam_ref_profile(lam_dev *dev, const lam_profile *a);
 void lam_ref_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_pool(lam_dev *dev, const lam_pool *a);
@@ -43,6 +44,9 @@ void lam_ref_gather(lam_dev *dev, const lam_pick *a);
 void lam_ref_scatter(lam_dev *dev, const lam_pick *a);
 void lam_ref_gnorm(lam_dev *dev, const lam_gnorm *a);
 void lam_ref_update(lam_dev *dev, const lam_update *a);
+
+/* P[i][j] of query i of head h of stream b, before dropout, for all keys j; lse is as forward left it. */
+void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size_t i);
 
 /* Row `row` of block `block` of a view of doubles; NULL stays NULL. */
 static inline double *lam_ref_row(lam_view view, size_t ld, size_t block, size_t row)

@@ -116,6 +116,7 @@ const lam_ops lam_ops_ref = {
     .colsum = lam_ref_colsum,
     .attn_fwd = lam_ref_attn_fwd,
     .attn_bwd = lam_ref_attn_bwd,
+    .profile = lam_ref_profile,
     .interp_fwd = lam_ref_interp_fwd,
     .interp_bwd = lam_ref_interp_bwd,
     .pool = lam_ref_pool,
