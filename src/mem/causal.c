@@ -88,6 +88,14 @@ void lam_causal_fwd(const lam_segment *s, int layer, int leads)
     s->dev->ops->attn_fwd(s->dev, &a);
 }
 
+void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p)
+{
+    p->attn = causal_attn(s, layer);
+    p->cut[0] = s->ctx - s->mem->m;
+    p->cut[1] = s->ctx;
+    s->dev->ops->profile(s->dev, p);
+}
+
 void lam_causal_bwd(const lam_segment *s, int layer)
 {
     lam_attn a = causal_attn(s, layer);

@@ -9,6 +9,10 @@
  * them (leads); Eq. 1, 5.  Then current rows attend to everything before them; Eq. 2, 6. */
 void lam_causal_fwd(const lam_segment *s, int layer, int leads);
 
+/* Where that attention went: completes p->attn and p->cut, and runs.  The segment's forward is done and not
+ * committed.  The cuts end the rows in front beyond the newest M, and all remembered rows. */
+void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p);
+
 /* The gradient of the attention of current rows: fills dqkv (all keys' dk and dv, the current rows' dq). */
 void lam_causal_bwd(const lam_segment *s, int layer);
 /* The gradient of the projections, once dqkv is complete; dq is valid from row q_from on. */

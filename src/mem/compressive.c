@@ -86,6 +86,11 @@ static int beyond(const lam_config *cfg)
     return cfg->cmem_len;
 }
 
+static int reaches(const lam_config *cfg)
+{
+    return cfg->cmem_len * cfg->rate;
+}
+
 static int is_learned(const lam_config *cfg)
 {
     return cfg->pooling == LAM_POOL_CONV;
@@ -408,6 +413,7 @@ const lam_mem_ops lam_mem_compressive = {
     .attend_bwd = attend_bwd,
     .check = check,
     .beyond = beyond,
+    .reaches = reaches,
     .declare = declare,
     .layout = layout,
     .commit = commit,

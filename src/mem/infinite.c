@@ -49,6 +49,12 @@ static lam_status check(const lam_config *cfg, int N, int M)
     return M > 0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "memory infinite needs a memory length above 0");
 }
 
+/* The signal is there from the first block on. */
+static int reaches(const lam_config *cfg)
+{
+    return cfg->ltm_block;
+}
+
 static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
 {
     const lam_dims w = lam_dims_of(cfg, dev);
@@ -435,6 +441,7 @@ const lam_mem_ops lam_mem_infinite = {
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,
     .check = check,
+    .reaches = reaches,
     .declare = declare,
     .layout = layout,
     .fill = lam_ltm_fill,

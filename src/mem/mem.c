@@ -24,6 +24,11 @@ int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer)
     return ops->leads && ops->leads(cfg, layer);
 }
 
+int lam_mem_tokens(const lam_mem_ops *ops, const lam_config *cfg, int M)
+{
+    return M + (ops->reaches ? ops->reaches(cfg) : 0);
+}
+
 size_t lam_mem_max_slots(const lam_config *cfg)
 {
     return LAM_LAYER_SLOTS * (size_t)cfg->n_layer + 1;

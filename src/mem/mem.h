@@ -106,6 +106,8 @@ typedef struct lam_mem_ops {
     int (*leads)(const lam_config *cfg, int layer);
     /* Remembered rows in front beyond the newest M. */
     int (*beyond)(const lam_config *cfg);
+    /* Tokens that fill what is remembered beyond the newest M. */
+    int (*reaches)(const lam_config *cfg);
     /* Declares parameters of `layer`, whose numbers go to ids (room for LAM_OWN_PARAMS). */
     void (*declare)(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
     /* Carves its buffers: s->own, layer[..].own and, when training, s->aux. */
@@ -134,6 +136,8 @@ struct lam_mem {
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name);
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer);
+/* Tokens after which a memory with the newest M rows is as full as it gets. */
+int lam_mem_tokens(const lam_mem_ops *ops, const lam_config *cfg, int M);
 size_t lam_mem_max_slots(const lam_config *cfg);
 /* Carves the state's buffers.  mem->ops, dev, B, M, N, slots are set. */
 void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *arena);

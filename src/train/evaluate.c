@@ -58,7 +58,8 @@ lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
         status = lam_stack_create(&e->stack, model,
                                   &(lam_stack_options){.B = options->batch,
                                                        .N = options->tgt_len,
-                                                       .M = options->mem_len});
+                                                       .M = options->mem_len,
+                                                       .full = options->full});
     if (status != LAM_OK) {
         lam_evaluator_free(e);
         return status;
@@ -93,25 +94,55 @@ static void add_blocks(lam_eval_result *r, const double *nll, int B, int n)
     r->tokens += (int64_t)B * n;
 }
 
+/* Computes one segment; e->nll has its losses.  Without commit, so that it can be looked at. */
+static lam_status segment(lam_evaluator *e, int n)
+{
+    lam_stack_begin(e->stack, n, (lam_noise){0});
+    lam_stack_forward(e->stack, e->inputs, n);
+    lam_stack_loss(e->stack, e->targets, 0.0);
+    return lam_stack_nll(e->stack, e->nll);
+}
+
+static lam_status visit(const lam_evaluator *e, int64_t row, int n)
+{
+    const lam_eval_segment seen = {.stack = e->stack,
+                                   .row = row,
+                                   .n = n,
+                                   .inputs = e->inputs,
+                                   .targets = e->targets,
+                                   .nll = e->nll};
+    return e->opt.visit ? e->opt.visit(e->opt.visitor, &seen) : LAM_OK;
+}
+
+/* Tokens of a column that count. */
+static int64_t counted_rows(const lam_evaluator *e, const lam_batcher *batcher)
+{
+    const int64_t N = e->opt.tgt_len, limit = e->opt.max_steps;
+    const int64_t left = lam_batcher_rows(batcher) - 1 - e->opt.skip * N;
+    return limit > 0 && limit < left / N ? limit * N : left;
+}
+
 static lam_status pass(lam_evaluator *e, lam_eval_result *out, lam_batcher *batcher,
                        lam_eval_watch *watch, void *user)
 {
     const int B = e->opt.batch;
-    const int64_t predicted = lam_batcher_rows(batcher) - 1, N = e->opt.tgt_len;
-    const int64_t limit = e->opt.max_steps;
-    const int64_t rows = limit > 0 && limit < predicted / N ? limit * N : predicted;
+    const int64_t rows = counted_rows(e, batcher), from = e->opt.skip * e->opt.tgt_len;
     const double started = now();
+    if (rows < 1)
+        return lam_fail(LAM_ERR_ARG,
+                        "evaluation: %lld tokens in a column, the first %lld of them "
+                        "fill the memory",
+                        (long long)lam_batcher_rows(batcher), (long long)from);
     lam_stack_reset(e->stack);
-    for (int64_t steps = 0; limit == 0 || steps < limit; steps++) {
+    for (int64_t row = 0; row < from + rows;) {
         const int n = lam_batcher_next(batcher, e->inputs, e->targets);
-        if (n == 0)
-            break;
-        lam_stack_begin(e->stack, n, (lam_noise){0});
-        lam_stack_forward(e->stack, e->inputs, n);
-        lam_stack_loss(e->stack, e->targets, 0.0);
+        LAM_TRY(segment(e, n));
+        if (row >= from) {
+            add_blocks(out, e->nll, B, n);
+            LAM_TRY(visit(e, row, n));
+        }
         lam_stack_commit(e->stack);
-        LAM_TRY(lam_stack_nll(e->stack, e->nll));
-        add_blocks(out, e->nll, B, n);
+        row += n;
         out->seconds = now() - started;
         if (!isfinite(out->nll))
             return lam_fail(LAM_ERR_NUMERIC, "evaluation: the loss is %g after %lld tokens",

@@ -10,9 +10,25 @@
 #include "data/tokens.h"
 #include "model/stack.h"
 
+/* One finished segment, before its end is committed: everything it computed is still in the stack. */
+typedef struct lam_eval_segment {
+    lam_stack *stack;
+    int64_t row;                     /* its first token is token `row` of every column */
+    int n;                           /* tokens of each column */
+    const int32_t *inputs, *targets; /* [batch][n] */
+    const double *nll;               /* [batch][n] */
+} lam_eval_segment;
+
+/* Looks at a segment that counts; what it returns other than LAM_OK ends the pass. */
+typedef lam_status lam_eval_visit(void *user, const lam_eval_segment *segment);
+
 typedef struct lam_eval_options {
     int batch, tgt_len, mem_len;
-    int64_t max_steps; /* segments; 0: the whole text */
+    int64_t max_steps;     /* segments that count; 0: the whole text */
+    int64_t skip;          /* segments before them, which only fill the memory */
+    int full;              /* as in lam_stack_options */
+    lam_eval_visit *visit; /* may be NULL */
+    void *visitor;
 } lam_eval_options;
 
 /* Sums over blocks; a block is one segment of one column.  Results of several texts or parts of one

@@ -40,7 +40,8 @@ START_TEST(one_stream_equals_the_text_streamed_by_hand)
     const char *memory = memories[_i / 2];
     toyrun r = open_run(devices[_i % 2], memory);
     const int M = strcmp(memory, "none") == 0 ? 0 : 6, N = 7;
-    const lam_eval_result got = evaluate(&r, &(lam_eval_options){1, N, M, 0});
+    const lam_eval_result got =
+        evaluate(&r, &(lam_eval_options){.batch = 1, .tgt_len = N, .mem_len = M});
 
     lam_stack *stack;
     must(lam_stack_create(&stack, r.model, &(lam_stack_options){.B = 1, .N = N, .M = M}));
@@ -75,10 +76,12 @@ START_TEST(columns_predict_all_but_their_first_token)
 {
     toyrun r = open_run("ref", "lamemo");
     /* 300 tokens in 7 columns: 42 rows, 41 predicted each, 6 tokens left out */
-    const lam_eval_result all = evaluate(&r, &(lam_eval_options){7, 5, 8, 0});
+    const lam_eval_result all =
+        evaluate(&r, &(lam_eval_options){.batch = 7, .tgt_len = 5, .mem_len = 8});
     ck_assert_int_eq(all.tokens, 7 * 41);
     ck_assert_int_eq(all.blocks, 7 * 9);
-    const lam_eval_result some = evaluate(&r, &(lam_eval_options){7, 5, 8, 3});
+    const lam_eval_result some =
+        evaluate(&r, &(lam_eval_options){.batch = 7, .tgt_len = 5, .mem_len = 8, .max_steps = 3});
     ck_assert_int_eq(some.tokens, 7 * 15);
     ck_assert_int_eq(some.blocks, 7 * 3);
     toyrun_close(&r);
@@ -121,7 +124,8 @@ START_TEST(a_pass_can_be_watched_and_stopped)
     lam_evaluator *e;
     lam_eval_result result;
     int64_t seen[2] = {0};
-    must(lam_evaluator_create(&e, r.model, &(lam_eval_options){2, 5, 4, 0}));
+    must(lam_evaluator_create(&e, r.model,
+                              &(lam_eval_options){.batch = 2, .tgt_len = 5, .mem_len = 4}));
     ck_assert_int_eq(lam_evaluator_run(e, &result, r.text, stop_at_once, seen),
                      LAM_ERR_INTERRUPTED);
     ck_assert_int_eq(seen[0], 10);
@@ -136,7 +140,8 @@ START_TEST(a_text_that_does_not_fit_is_refused)
     toyrun r = open_run("ref", "xl");
     lam_evaluator *e;
     lam_eval_result result;
-    must(lam_evaluator_create(&e, r.model, &(lam_eval_options){200, 5, 4, 0}));
+    must(lam_evaluator_create(&e, r.model,
+                              &(lam_eval_options){.batch = 200, .tgt_len = 5, .mem_len = 4}));
     ck_assert_int_eq(lam_evaluator_run(e, &result, r.text, NULL, NULL), LAM_ERR_ARG);
     r.text->vocab_size = 99;
     ck_assert_int_eq(lam_evaluator_run(e, &result, r.text, NULL, NULL), LAM_ERR_ARG);

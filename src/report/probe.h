@@ -1,0 +1,54 @@
+/* probe.h -- looking at a model while it reads: where its attention goes, what its memory keeps, where it errs.
+ *
+ * One evaluation (train/evaluate.h) with full memory; after every segment the numbers below are added up, so the
+ * memory taken does not depend on how much is read.  Averages are over streams, tokens and segments:
+ *
+ *   alpha    Eq. 11, per layer, head and memory slot, 0 the oldest             (Figure 6)
+ *   peak     the largest attention weight among `interval` neighbouring tokens on the left, per layer, head and
+ *            interval; interval 0 begins with the token before the predicted one (Figure 1)
+ *   entropy  of the attention weights, in nats, per layer and head
+ *   share    of the attention weight that falls on compressed rows, and on all remembered rows
+ *   loss     by the position of a token in its segment, in nats
+ *
+ * Attention is looked at for the first `tokens` tokens only, the rest throughout.  What a mechanism does not have
+ * is NULL (alpha) or zero (share). */
+#ifndef LAM_REPORT_PROBE_H
+#define LAM_REPORT_PROBE_H
+
+#include "train/evaluate.h"
+
+typedef struct lam_probe_options {
+    int batch, tgt_len, mem_len;
+    int64_t segments; /* of one column each, at least; rounded up to whole rows of columns */
+    int64_t tokens;   /* whose attention is looked at */
+    int interval;
+    int64_t passage_from; /* tokens of the first column whose losses are kept, */
+    int passage;          /* this many */
+} lam_probe_options;
+
+typedef struct lam_probe {
+    int L, H, N, M, bins, interval;
+    int front;               /* of the M remembered rows that are compressed ones */
+    int64_t segments;        /* of one column */
+    int64_t tokens;          /* whose attention was looked at */
+    double *alpha;           /* [L][H][M]; NULL: there is no such thing */
+    double *peak;            /* [L][H][bins]; NaN where no token sees so far */
+    double *entropy;         /* [L][H] */
+    double *share[LAM_CUTS]; /* [L][H] */
+    double *loss;            /* [N] */
+    int passage;             /* tokens of the passage that were reached */
+    int32_t *passage_tokens; /* [passage]: the predicted ones */
+    double *passage_nll;     /* [passage], NaN where none was measured */
+    lam_eval_result result;
+} lam_probe;
+
+/* Segments that fill the memory of a model before anything counts. */
+int64_t lam_probe_warm(const lam_model *model, int tgt_len, int mem_len);
+
+/* Reads `text`.  A text too short for the memory is LAM_ERR_ARG; one with fewer segments than asked for is read
+ * to its end.  watch may be NULL.  On failure *out is empty. */
+lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *text,
+                         const lam_probe_options *options, lam_eval_watch *watch, void *user);
+void lam_probe_free(lam_probe *p); /* fine on a zeroed one */
+
+#endif
