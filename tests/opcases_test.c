@@ -204,6 +204,28 @@ static void sticky_at_the_left_edge_only(lam_dev *dev, const lam_sticky_samples 
     lam_naive_sticky(dev, &b);
 }
 
+static void ortho_begin_without_nesterov(lam_dev *dev, const lam_ortho_begin *a)
+{
+    float none = 0.0f;
+    lam_naive_ortho_begin(dev, a);
+    for (int k = 0; k < a->count && isfinite(*(const float *)a->norm); k++) {
+        float *x = (float *)a->x + (size_t)k * a->size;
+        const float *m = (const float *)a->m + a->offset[k];
+        double sum = 0.0;
+        for (size_t i = 0; i < a->size; i++)
+            sum += (double)m[i] * (double)m[i];
+        for (size_t i = 0; i < a->size; i++)
+            x[i] = sum > 0.0 ? m[i] / (float)sqrt(sum) : none;
+    }
+}
+
+static void ortho_mix_with_another_diagonal(lam_dev *dev, const lam_ortho_mix *a)
+{
+    lam_ortho_mix b = *a;
+    b.a += 0.001;
+    lam_naive_ortho_mix(dev, &b);
+}
+
 static void update_despite_infinity(lam_dev *dev, const lam_update *a)
 {
     float one = 1.0f;
@@ -259,6 +281,8 @@ static const struct broken {
     BREAK(density_fwd, density_fwd_without_a_minimum),
     BREAK(density_bwd, density_bwd_without_divergence),
     BREAK(sticky, sticky_at_the_left_edge_only),
+    BREAK(ortho_begin, ortho_begin_without_nesterov),
+    BREAK(ortho_mix, ortho_mix_with_another_diagonal),
 };
 enum { BROKEN = sizeof broken / sizeof *broken };
 
@@ -291,6 +315,8 @@ START_TEST(a_broken_operation_is_found)
     TAKE(interp_bwd);
     TAKE(xent);
     TAKE(update);
+    TAKE(ortho_begin);
+    TAKE(ortho_mix);
     TAKE(pool);
     TAKE(distance);
     TAKE(gate_bwd);

@@ -19,6 +19,7 @@
 #include "ops/gemm.h"
 #include "ops/memory.h"
 #include "ops/optim.h"
+#include "ops/ortho.h"
 #include "ops/profile.h"
 #include "ops/rowwise.h"
 #include "ops/types.h"
@@ -80,6 +81,8 @@ typedef struct lam_ops {
     void (*scatter)(lam_dev *dev, const lam_pick *a);
     void (*gnorm)(lam_dev *dev, const lam_gnorm *a);
     void (*update)(lam_dev *dev, const lam_update *a);
+    void (*ortho_begin)(lam_dev *dev, const lam_ortho_begin *a);
+    void (*ortho_mix)(lam_dev *dev, const lam_ortho_mix *a);
 } lam_ops;
 
 /* What every back-end's lam_dev begins with. */

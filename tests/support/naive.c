@@ -237,4 +237,6 @@ const lam_ops lam_ops_naive = {
     .scatter = scatter,
     .gnorm = gnorm,
     .update = update,
+    .ortho_begin = lam_naive_ortho_begin,
+    .ortho_mix = lam_naive_ortho_mix,
 };

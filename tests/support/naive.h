@@ -34,5 +34,7 @@ void lam_naive_gate_bwd(lam_dev *dev, const lam_gate *a);
 void lam_naive_density_fwd(lam_dev *dev, const lam_density *a);
 void lam_naive_density_bwd(lam_dev *dev, const lam_density *a);
 void lam_naive_sticky(lam_dev *dev, const lam_sticky_samples *a);
+void lam_naive_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
+void lam_naive_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
 
 #endif

@@ -390,6 +390,24 @@ static void half_update(lam_dev *dev, const lam_update *a)
     finish(dev);
 }
 
+static void half_ortho_begin(lam_dev *dev, const lam_ortho_begin *a)
+{
+    lam_ortho_begin b = *a;
+    b.x = wide(dev, a->x);
+    lam_naive_ortho_begin(dev, &b);
+    finish(dev);
+}
+
+static void half_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
+{
+    lam_ortho_mix b = *a;
+    b.A = wide(dev, a->A);
+    b.P = wide(dev, a->P);
+    b.q = wide(dev, a->q);
+    lam_naive_ortho_mix(dev, &b);
+    finish(dev);
+}
+
 static lam_status half_reserve(lam_dev *dev, const lam_work *largest)
 {
     return lam_ops_naive.reserve(dev, largest);
@@ -459,4 +477,6 @@ const lam_ops lam_ops_naive16 = {
     .scatter = half_scatter,
     .gnorm = half_gnorm,
     .update = half_update,
+    .ortho_begin = half_ortho_begin,
+    .ortho_mix = half_ortho_mix,
 };

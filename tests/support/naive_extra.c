@@ -1,4 +1,4 @@
-/* naive_extra.c -- what compressed and continuous memories need, as naive float32 loops. */
+/* naive_extra.c -- what compressed and continuous memories and Muon need, as naive float32 loops. */
 #include "support/naive.h"
 
 #include <math.h>
@@ -163,5 +163,37 @@ void lam_naive_sticky(lam_dev *dev, const lam_sticky_samples *a)
                 psi[j] = bump(place - ((const float *)a->centre)[j], width * width);
             }
         }
+    }
+}
+
+void lam_naive_ortho_begin(lam_dev *dev, const lam_ortho_begin *a)
+{
+    (void)dev;
+    const float norm = *(const float *)a->norm, beta = (float)a->beta;
+    const float clip = a->clip == 0.0 ? INFINITY : (float)a->clip / (norm + 1e-6f);
+    for (int k = 0; k < a->count; k++) {
+        float *x = (float *)a->x + (size_t)k * a->size, *m = (float *)a->m + a->offset[k];
+        double sum = 0.0; /* in double on every back-end */
+        for (size_t i = 0; i < a->size; i++) {
+            const float g =
+                ((const float *)a->grad)[a->offset[k] + i] * (clip < 1.0f ? clip : 1.0f);
+            if (isfinite(norm))
+                m[i] = beta * m[i] + g;
+            x[i] = isfinite(norm) ? g + beta * m[i] : 0.0f;
+            sum += (double)x[i] * (double)x[i];
+        }
+        for (size_t i = 0; i < a->size && sum > 0.0; i++)
+            x[i] /= (float)sqrt(sum);
+    }
+}
+
+void lam_naive_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
+{
+    (void)dev;
+    for (int i = 0; i < a->count * a->n * a->n; i++) {
+        const int row = i / a->n % a->n, col = i % a->n;
+        const float mixed =
+            (float)a->b * ((const float *)a->A)[i] + (float)a->c * ((const float *)a->P)[i];
+        ((float *)a->q)[i] = row == col ? (float)a->a + mixed : mixed;
     }
 }

@@ -160,5 +160,7 @@ void lam_cases_density_fwd(lam_case_run *run);
 void lam_cases_density_bwd(lam_case_run *run);
 void lam_cases_sticky(lam_case_run *run);
 void lam_cases_profile(lam_case_run *run);
+void lam_cases_ortho_begin(lam_case_run *run);
+void lam_cases_ortho_mix(lam_case_run *run);
 
 #endif

@@ -42,6 +42,8 @@ static const family families[] = {
     {"density_bwd", lam_cases_density_bwd},
     {"sticky", lam_cases_sticky},
     {"profile", lam_cases_profile},
+    {"ortho_begin", lam_cases_ortho_begin},
+    {"ortho_mix", lam_cases_ortho_mix},
 };
 
 static int run_family(lam_case_run *run, const family *f)

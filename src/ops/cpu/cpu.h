@@ -75,5 +75,7 @@ void lam_cpu_gather(lam_dev *dev, const lam_pick *a);
 void lam_cpu_scatter(lam_dev *dev, const lam_pick *a);
 void lam_cpu_gnorm(lam_dev *dev, const lam_gnorm *a);
 void lam_cpu_update(lam_dev *dev, const lam_update *a);
+void lam_cpu_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
+void lam_cpu_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
 
 #endif

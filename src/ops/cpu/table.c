@@ -177,4 +177,6 @@ const lam_ops lam_ops_cpu = {
     .scatter = lam_cpu_scatter,
     .gnorm = lam_cpu_gnorm,
     .update = lam_cpu_update,
+    .ortho_begin = lam_cpu_ortho_begin,
+    .ortho_mix = lam_cpu_ortho_mix,
 };

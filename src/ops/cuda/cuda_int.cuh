@@ -147,6 +147,8 @@ void lam_cuda_gather(lam_dev *dev, const lam_pick *a);
 void lam_cuda_scatter(lam_dev *dev, const lam_pick *a);
 void lam_cuda_gnorm(lam_dev *dev, const lam_gnorm *a);
 void lam_cuda_update(lam_dev *dev, const lam_update *a);
+void lam_cuda_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
+void lam_cuda_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */

@@ -295,4 +295,6 @@ extern "C" const lam_ops lam_ops_cuda = {
     lam_cuda_scatter,
     lam_cuda_gnorm,
     lam_cuda_update,
+    lam_cuda_ortho_begin,
+    lam_cuda_ortho_mix,
 };

@@ -133,4 +133,6 @@ const lam_ops lam_ops_ref = {
     .scatter = lam_ref_scatter,
     .gnorm = lam_ref_gnorm,
     .update = lam_ref_update,
+    .ortho_begin = lam_ref_ortho_begin,
+    .ortho_mix = lam_ref_ortho_mix,
 };

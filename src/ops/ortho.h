@@ -1,0 +1,37 @@
+/* ortho.h -- what Muon needs besides matrix products: momentum, scaling, and a polynomial.
+ *
+ * Muon steps along the orthogonal factor of a matrix's momentum.  Newton-Schulz finds it by matrix
+ * products: X <- (a I + b A + c A A) X with A = X X^T, begun with |X| = 1 (train/muon.c).  Matrices
+ * of one shape are treated together; X is a buffer of its own, so they may lie anywhere in the flat
+ * vectors.  Padding is zero and stays zero. */
+#ifndef LAM_OPS_ORTHO_H
+#define LAM_OPS_ORTHO_H
+
+#include "ops/types.h"
+
+/* For matrix i, `size` elements from offset[i] of the flat vectors on:
+ *   g = grad * min(1, clip / (norm + 1e-6))   (clip 0: unclipped), as in lam_update
+ *   m = beta m + g
+ *   u = g + beta m                            (Nesterov: the momentum after one more such step)
+ *   x_i = u / |u|, the norm over the whole matrix, in double; 0 where u is 0
+ * If norm is not finite m stays and x is 0. */
+typedef struct lam_ortho_begin {
+    const size_t *offset; /* [count], host memory, borrowed for the call */
+    int count;
+    size_t size;
+    double beta, clip;
+    const void *norm; /* WIDE [1]: of all gradients, from gnorm */
+    const void *grad; /* WIDE, flat */
+    void *m;          /* WIDE, flat */
+    void *x;          /* ACT [count][size] */
+} lam_ortho_begin;
+
+/* q = a I + b A + c P for `count` square matrices of n rows, one after the other.  q may be P. */
+typedef struct lam_ortho_mix {
+    int count, n;
+    double a, b, c;
+    const void *A, *P; /* ACT [count][n][n] */
+    void *q;           /* ACT [count][n][n] */
+} lam_ortho_mix;
+
+#endif

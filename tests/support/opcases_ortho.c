@@ -1,0 +1,106 @@
+/* opcases_ortho.c -- Muon's momentum over matrices with gaps between them, and its polynomial. */
+#include "support/opcase.h"
+
+#include <math.h>
+
+enum { MAX_MATRICES = 300 };
+
+static void call_begin(const lam_ops *ops, lam_dev *dev, const void *op)
+{
+    ops->ortho_begin(dev, op);
+}
+
+static void call_mix(const lam_ops *ops, lam_dev *dev, const void *op)
+{
+    ops->ortho_mix(dev, op);
+}
+
+/* A flat vector: random within the matrices, guards elsewhere. */
+static void flat(lam_case *c, void *slot, const char *name, int flags, const lam_ortho_begin *a,
+                 size_t length)
+{
+    double *p = lam_case_buf(c, slot, name, LAM_WIDE, flags, length);
+    for (size_t i = 0; i < length; i++)
+        p[i] = LAM_GUARD;
+    for (int k = 0; k < a->count; k++)
+        for (size_t i = 0; i < a->size; i++)
+            p[a->offset[k] + i] = 0.1 * lam_case_normal(c);
+}
+
+static void begin_one(lam_case_run *run, int count, int size, double beta, double norm)
+{
+    size_t offset[MAX_MATRICES], length = 0;
+    lam_ortho_begin a = {.offset = offset, .count = count, .size = (size_t)size, .beta = beta};
+    lam_case c = lam_case_start(run, call_begin, &a, 2.0);
+    const int flags = LAM_WRITTEN | (isfinite(norm) ? 0 : LAM_EXACT);
+    for (int k = 0; k < count; k++) {
+        offset[k] = length + (size_t)lam_case_pick(&c, 5);
+        length = offset[k] + a.size;
+    }
+    a.clip = lam_case_pick(&c, 3) * 0.25; /* none, strong, weak */
+    lam_case_buf(&c, &a.norm, "norm", LAM_WIDE, LAM_READ, 1)[0] = norm;
+    flat(&c, &a.grad, "grad", LAM_READ, &a, length);
+    flat(&c, &a.m, "m", flags, &a, length);
+    const lam_layout out = {1, (size_t)count, a.size, a.size, (size_t)count * a.size};
+    lam_case_rows(&c, &a.x, "x", LAM_ACT, flags, &out, LAM_NAN);
+    lam_case_name(&c, "ortho_begin count=%d size=%d beta=%g clip=%g norm=%g", count, size, beta,
+                  a.clip, norm);
+    lam_case_check(&c);
+}
+
+/* Nothing moves where there is neither momentum nor gradient, and that is no division by zero. */
+static void begin_nothing(lam_case_run *run)
+{
+    const size_t offset[] = {0, 40};
+    lam_ortho_begin a = {.offset = offset, .count = 2, .size = 35, .beta = 0.95};
+    lam_case c = lam_case_start(run, call_begin, &a, 2.0);
+    lam_case_buf(&c, &a.norm, "norm", LAM_WIDE, LAM_READ, 1)[0] = 0.0;
+    lam_case_buf(&c, &a.grad, "grad", LAM_WIDE, LAM_READ, 75);
+    lam_case_buf(&c, &a.m, "m", LAM_WIDE, LAM_WRITTEN | LAM_EXACT, 75);
+    const lam_layout out = {1, 2, 35, 35, 70};
+    lam_case_rows(&c, &a.x, "x", LAM_ACT, LAM_WRITTEN | LAM_EXACT, &out, LAM_NAN);
+    lam_case_name(&c, "ortho_begin of nothing");
+    lam_case_check(&c);
+}
+
+void lam_cases_ortho_begin(lam_case_run *run)
+{
+    static const int size[] = {1, 15, 64, 1000, 8191, 8192, 8193, 30001};
+    for (size_t s = 0; s < sizeof size / sizeof *size; s++)
+        for (int count = 1; count <= 5; count += 2) {
+            begin_one(run, count, size[s], 0.95, 0.01);
+            begin_one(run, count, size[s], 0.9, 7.0);
+        }
+    begin_one(run, MAX_MATRICES, 33, 0.95, 7.0);
+    begin_one(run, 3, 100, 0.0, 7.0);
+    begin_one(run, 3, 100, 0.95, 0.0);
+    begin_one(run, 3, 100, 0.95, (double)INFINITY);
+    begin_one(run, 3, 100, 0.95, (double)NAN);
+    begin_nothing(run);
+}
+
+static void mix_one(lam_case_run *run, int count, int n, int in_place)
+{
+    const size_t rows = (size_t)count * (size_t)n;
+    const lam_layout at = {1, rows, (size_t)n, (size_t)n, rows * (size_t)n};
+    lam_ortho_mix a = {.count = count, .n = n, .a = 3.4445, .b = -4.775, .c = 2.0315};
+    lam_case c = lam_case_start(run, call_mix, &a, 2.0);
+    lam_case_rows(&c, &a.A, "A", LAM_ACT, LAM_READ, &at, LAM_RANDOM);
+    lam_case_rows(&c, &a.P, "P", LAM_ACT, in_place ? LAM_WRITTEN : LAM_READ, &at, LAM_RANDOM);
+    if (in_place)
+        lam_case_share(&c, &a.q, 0);
+    else
+        lam_case_rows(&c, &a.q, "q", LAM_ACT, LAM_WRITTEN, &at, LAM_NAN);
+    lam_case_name(&c, "ortho_mix count=%d n=%d%s", count, n, in_place ? " in place" : "");
+    lam_case_check(&c);
+}
+
+void lam_cases_ortho_mix(lam_case_run *run)
+{
+    for (int e = 0; e < lam_case_n_edges; e++)
+        for (int count = 1; count <= 3; count += 2) {
+            mix_one(run, count, lam_case_edges[e], 0);
+            mix_one(run, count, lam_case_edges[e], 1);
+        }
+    mix_one(run, 300, 5, 1);
+}
