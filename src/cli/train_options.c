@@ -12,6 +12,7 @@ const char *const lam_pooling_names[] = {"conv", "mean", "max", NULL};
 const char *const lam_remainder_names[] = {"drop", "pad", "carry", NULL};
 const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
 const char *const lam_init_names[] = {"normal", "uniform", NULL};
+const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
 
 /* clang-format off */
 const lam_option lam_train_table[] = {

@@ -24,10 +24,13 @@ typedef struct lam_train_options {
 extern const lam_option lam_train_table[];
 
 /* Words of the rows that tables share (cli/train_rows.inc). */
-extern const char *const lam_alpha_names[],
-    *const lam_window_names[], *const lam_pooling_names[], *const lam_remainder_names[],
-                                                               *const lam_sticky_names[],
-                                                                   *const lam_init_names[];
+extern const char *const lam_alpha_names[];
+extern const char *const lam_window_names[];
+extern const char *const lam_pooling_names[];
+extern const char *const lam_remainder_names[];
+extern const char *const lam_sticky_names[];
+extern const char *const lam_init_names[];
+extern const char *const lam_init_out_names[];
 #define LAM_PRESETS "the preset's"
 #define LAM_MANY    1e15 /* steps: a limit that nobody meets */
 

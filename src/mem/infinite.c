@@ -70,6 +70,9 @@ static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_de
                                     "layers.%d.ltm.value.weight", layer);
         ids[OUT] = lam_params_add(p, &(lam_spec){2, {D, heads}, linear, std, 0},
                                   "layers.%d.ltm.out.weight", layer);
+        lam_params_set_maps(p, ids[KEY], 1);
+        lam_params_set_maps(p, ids[VALUE], 1);
+        lam_params_set_maps(p, ids[OUT], 1);
     }
     ids[CONV] = lam_params_add(p, &(lam_spec){3, {D, D, taps}, uniform, range, 0},
                                "layers.%d.ltm.conv.weight", layer);

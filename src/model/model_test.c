@@ -135,6 +135,29 @@ START_TEST(initialisation_follows_the_specification)
 }
 END_TEST
 
+START_TEST(what_writes_into_the_residual_stream_may_begin_smaller)
+{
+    static const double want[] = {0.02, 0.02 / 2.8284271247461903, 0.0}; /* of 4 layers */
+    const char *const out[] = {"layers.3.dec_attn.o_net.weight",
+                               "layers.0.pos_ff.CoreNet.3.weight"};
+    lam_config cfg = toy_config("lamemo", 3, 8, 8);
+    cfg.n_layer = 4;
+    cfg.n_head = 4;
+    cfg.d_head = 40;
+    cfg.d_model = 160;
+    cfg.d_inner = 200;
+    cfg.init_out = (lam_init_out)_i;
+    toy t = toy_open("ref", &cfg, &(lam_stack_options){.B = 1, .N = 8, .M = 8}, 1);
+    const lam_params *p = &t.model->params;
+    ck_assert(lam_model_init(t.model, 1111) == LAM_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq_tol(moments_of(p, out[i]).std, want[_i], 0.05 * want[_i] + 1e-12);
+    ck_assert_double_eq_tol(moments_of(p, "layers.0.pos_ff.CoreNet.0.weight").std, 0.02, 1e-3);
+    ck_assert_double_eq_tol(moments_of(p, "layers.3.dec_attn.r_net.weight").std, 0.02, 1e-3);
+    toy_close(&t);
+}
+END_TEST
+
 START_TEST(one_seed_gives_the_same_start_on_every_device)
 {
     const lam_config cfg = toy_config("lamemo", 3, 4, 4);
@@ -160,6 +183,7 @@ int main(void)
     tcase_add_test(tests, published_models_have_their_number_of_parameters);
     tcase_add_test(tests, shared_projections_leave_gate_and_weights);
     tcase_add_test(tests, initialisation_follows_the_specification);
+    tcase_add_loop_test(tests, what_writes_into_the_residual_stream_may_begin_smaller, 0, 3);
     tcase_add_test(tests, one_seed_gives_the_same_start_on_every_device);
     return test_run("model/model", tests);
 }

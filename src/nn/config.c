@@ -180,6 +180,8 @@ lam_status lam_config_finish(lam_config *cfg)
     if (cfg->d_model % 2)
         return lam_fail(LAM_ERR_ARG, "config: d_model is %d, must be even (sine and cosine halves)",
                         cfg->d_model);
+    if (cfg->init_uniform && cfg->init_out != LAM_INIT_OUT_SAME)
+        return lam_fail(LAM_ERR_ARG, "config: init_out needs normal, not uniform, initial weights");
     LAM_TRY(not_negative("interp_eps", cfg->interp_eps));
     LAM_TRY(settle_memory(cfg));
     LAM_TRY(check_compressive(cfg));

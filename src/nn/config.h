@@ -64,6 +64,13 @@ typedef enum lam_sticky {
     LAM_STICKY_UNIFORM /* where attention was, anywhere in the bins */
 } lam_sticky;
 
+/* How W_o and the second feed-forward map, which write into the residual stream, begin. */
+typedef enum lam_init_out {
+    LAM_INIT_OUT_SAME, /* the paper's: like every other map */
+    LAM_INIT_OUT_DEPTH, /* smaller by sqrt(2 n_layer): the stream's variance does not grow with depth */
+    LAM_INIT_OUT_ZERO
+} lam_init_out;
+
 typedef struct lam_config {
     char memory[16]; /* "none", "xl", "compressive", "infinite", "lamemo": mem/mem.h */
     int attn_type;   /* lam_attn_type */
@@ -110,6 +117,7 @@ typedef struct lam_config {
     int ltm_reset; /* forget it after so many tokens; 0: never */
 
     double init_std, init_range, proj_init_std;
+    lam_init_out init_out;
 } lam_config;
 
 /* Sensible values for everything that is not a size; sizes are 0. */

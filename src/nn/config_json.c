@@ -15,6 +15,7 @@ static const char *const alphas[] = {"learned", "zero", "one", NULL};
 static const char *const windows[] = {"previous", "current", NULL};
 static const char *const poolings[] = {"conv", "mean", "max", NULL};
 static const char *const stickies[] = {"off", "left", "uniform", NULL};
+static const char *const init_outs[] = {"same", "depth", "zero", NULL};
 static const char *const remainders[] = {"drop", "pad", "carry", NULL};
 
 typedef struct key {
@@ -70,6 +71,7 @@ static const key keys[] = {
     KEY(init_std, KEY_REAL, NULL, NULL),
     KEY(init_range, KEY_REAL, NULL, NULL),
     KEY(proj_init_std, KEY_REAL, NULL, NULL),
+    KEY(init_out, KEY_WORD, init_outs, NULL),
 };
 /* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };

@@ -105,6 +105,9 @@ START_TEST(wrong_configurations_are_named)
          "ltm_widths"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"infinite\", \"ltm_sticky\": true",
          "ltm_sticky"},
+        {"\"n_token\": 4, \"d_model\": 4, \"init_uniform\": true, \"init_out\": \"zero\"",
+         "init_out"},
+        {"\"n_token\": 4, \"d_model\": 4, \"init_out\": \"one\"", "init_out"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char json[512];

@@ -3,6 +3,7 @@
 
 #include "core/arena.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
     q->init = spec->init;
     q->scale = spec->scale;
     q->joined = spec->joined;
+    q->role = spec->rank > 1 ? LAM_ROLE_TABLE : LAM_ROLE_VECTOR;
     q->stored = 1;
     for (int d = 0; d < spec->rank; d++) {
         q->dim[d] = spec->dim[d];
@@ -53,6 +55,21 @@ void lam_params_set_apart(lam_params *p, int i)
 {
     if (!p->failed)
         p->list[i].apart = 1;
+}
+
+void lam_params_set_maps(lam_params *p, int i, int maps)
+{
+    if (p->failed)
+        return;
+    assert(p->list[i].rank == 2 && p->list[i].dim[0].groups % maps == 0);
+    p->list[i].role = LAM_ROLE_MATRIX;
+    p->list[i].maps = maps;
+}
+
+void lam_params_set_vector(lam_params *p, int i)
+{
+    if (!p->failed)
+        p->list[i].role = LAM_ROLE_VECTOR;
 }
 
 size_t lam_param_count(const lam_param *q)

@@ -27,15 +27,24 @@ typedef enum lam_init {
     LAM_INIT_UNIFORM /* U(+-scale) */
 } lam_init;
 
+/* What a parameter is to the optimiser: what decays, what Muon treats, whose rate has which factor. */
+typedef enum lam_role {
+    LAM_ROLE_VECTOR, /* gains, biases, u and v: never decays.  Everything of rank 1 */
+    LAM_ROLE_TABLE, /* embeddings, output weights, tables of positions, convolutions.  The others */
+    LAM_ROLE_MATRIX /* a hidden linear map [out][in], or several of equal shape, one below the other */
+} lam_role;
+
 typedef struct lam_param {
     char name[LAM_NAME_MAX];
     int rank;
     lam_dim dim[LAM_PARAM_DIMS];
     lam_init init;
     double scale;
-    int joined;            /* begins right where the previous one ends */
-    int turned;            /* the last two dimensions are stored the other way round */
-    int apart;             /* learns from a loss of its own alone */
+    int joined; /* begins right where the previous one ends */
+    int turned; /* the last two dimensions are stored the other way round */
+    int apart;  /* learns from a loss of its own alone */
+    lam_role role;
+    int maps;              /* LAM_ROLE_MATRIX: how many linear maps; their sizes are equal */
     size_t offset, stored; /* place in the flat vectors, padding included */
     int used;              /* received a gradient in this step */
     long steps;            /* updates so far: Adam's own counter for this tensor */
@@ -70,6 +79,11 @@ void lam_params_turn(lam_params *p, int i);
 /* Says that parameter i learns from a loss that reaches no other: its gradient may be clipped by a norm of
  * its own. */
 void lam_params_set_apart(lam_params *p, int i);
+
+/* Says that parameter i, of rank 2, is `maps` linear maps one below the other, or a vector in spite of
+ * its rank. */
+void lam_params_set_maps(lam_params *p, int i, int maps);
+void lam_params_set_vector(lam_params *p, int i);
 
 /* Gives the declared parameters memory on the device, zeroed; gradients only on request. */
 lam_status lam_params_place(lam_params *p, lam_dev *dev);

@@ -34,6 +34,8 @@ void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, 
             lam_params_add(p, &(lam_spec){3, {layers, heads, width}, normal, std, 0}, "r_w_bias");
         ids->r_bias =
             lam_params_add(p, &(lam_spec){3, {layers, rows, heads}, LAM_INIT_ZERO, 0, 0}, "r_bias");
+        lam_params_set_vector(p, ids->u);
+        lam_params_set_vector(p, ids->r_bias);
         return;
     }
     if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
@@ -49,6 +51,10 @@ void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, 
         ids->v_ahead = lam_params_add(p, &future, "r_r_bias_future");
     if (type == LAM_ATTN_LAMEMO_BOTH)
         ids->u_ahead = lam_params_add(p, &future, "r_w_bias_future");
+    const int all[] = {ids->u, ids->v, ids->v_ahead, ids->u_ahead};
+    for (int i = 0; i < 4; i++)
+        if (all[i] >= 0)
+            lam_params_set_vector(p, all[i]);
 }
 
 void lam_pos_layout(lam_positions *pos, lam_arena *arena, int train)

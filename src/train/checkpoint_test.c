@@ -34,12 +34,13 @@ static kind kind_of(int i)
     k.settings.batch_chunk = variant == 1 ? 2 : 1;
     k.settings.roll = variant == 1;
     k.settings.varlen = variant == 2;
-    k.settings.optim = variant == 2 ? LAM_SGD : variant == 3 ? LAM_ADAGRAD : LAM_ADAM;
+    static const int rules[] = {LAM_ADAM, LAM_ADAM, LAM_SGD, LAM_ADAGRAD, LAM_OPTIM_MUON};
+    k.settings.optim = rules[variant];
     k.settings.mom = 0.5;
     k.settings.warmup_step = variant == 3 ? 10 : 0;
     return k;
 }
-enum { KINDS = 40 };
+enum { KINDS = 50 };
 
 static toyrun open_kind(const kind *k)
 {

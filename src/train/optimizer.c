@@ -6,7 +6,15 @@
 
 lam_optimizer_options lam_optimizer_defaults(void)
 {
-    return (lam_optimizer_options){LAM_ADAM, 0.9, 0.999, 1e-8, 0.25, 0.0, 0};
+    return (lam_optimizer_options){.kind = LAM_ADAM,
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.999,
+                                   .eps = 1e-8,
+                                   .clip = 0.25,
+                                   .matrix_lr = 1.0,
+                                   .table_lr = 1.0,
+                                   .vector_lr = 1.0,
+                                   .muon_momentum = 0.95};
 }
 
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
@@ -30,6 +38,8 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
         status = dev->ops->alloc(dev, &o->m, bytes);
     if (status == LAM_OK && options->kind != LAM_SGD)
         status = dev->ops->alloc(dev, &o->v, bytes);
+    if (status == LAM_OK && options->muon)
+        status = lam_muon_create(&o->muon, model);
     if (status != LAM_OK) {
         lam_optimizer_free(o);
         return status;
@@ -46,6 +56,7 @@ void lam_optimizer_free(lam_optimizer *o)
     dev->ops->release(dev, o->m);
     dev->ops->release(dev, o->v);
     dev->ops->release(dev, o->norm);
+    lam_muon_free(o->muon);
     free(o->parts);
     free(o);
 }
@@ -58,36 +69,48 @@ void lam_optimizer_zero(lam_optimizer *o)
         p->list[i].used = 0;
 }
 
-/* The parameters of a group that received a gradient, with their own step counts. */
-static int gather_parts(lam_optimizer *o, double lr, int apart)
+/* Does Muon update it? */
+static int is_muons(const lam_optimizer *o, const lam_param *q)
+{
+    return o->muon && q->role == LAM_ROLE_MATRIX && !q->apart;
+}
+
+static lam_part part_of(const lam_optimizer *o, const lam_param *q, double lr)
+{
+    const double factor = q->role == LAM_ROLE_MATRIX  ? o->opt.matrix_lr
+                          : q->role == LAM_ROLE_TABLE ? o->opt.table_lr
+                                                      : o->opt.vector_lr;
+    return (lam_part){.offset = q->offset,
+                      .count = q->stored,
+                      .lr = lr * factor,
+                      .decay = q->role != LAM_ROLE_VECTOR ? o->opt.decay : 0.0,
+                      .fix1 = 1.0 - pow(o->opt.beta1, (double)q->steps),
+                      .fix2 = 1.0 - pow(o->opt.beta2, (double)q->steps)};
+}
+
+/* The parameters of a group that received a gradient, with their own step counts; Muon's stand behind
+ * the others, whose number is *rest. */
+static int gather_parts(lam_optimizer *o, double lr, int apart, int *rest)
 {
     lam_params *p = &o->model->params;
     int n = 0;
-    for (int i = 0; i < p->n; i++) {
-        lam_param *q = &p->list[i];
-        if (!q->used || apart != (q->apart && !o->opt.clip_together))
-            continue;
-        q->steps++;
-        o->parts[n++] = (lam_part){.offset = q->offset,
-                                   .count = q->stored,
-                                   .lr = lr,
-                                   .decay = q->rank > 1 ? o->opt.decay : 0.0,
-                                   .fix1 = 1.0 - pow(o->opt.beta1, (double)q->steps),
-                                   .fix2 = 1.0 - pow(o->opt.beta2, (double)q->steps)};
+    for (int muons = 0; muons < 2; muons++) {
+        for (int i = 0; i < p->n; i++) {
+            lam_param *q = &p->list[i];
+            if (!q->used || apart != (q->apart && !o->opt.clip_together) || muons != is_muons(o, q))
+                continue;
+            q->steps++;
+            o->parts[n++] = part_of(o, q, lr);
+        }
+        if (!muons)
+            *rest = n;
     }
     return n;
 }
 
-static void update_group(lam_optimizer *o, double lr, int apart)
+static void update_parts(lam_optimizer *o, int n, const void *norm)
 {
-    lam_params *p = &o->model->params;
-    const int n = gather_parts(o, lr, apart);
-    void *norm = lam_at(p->dev, LAM_WIDE, o->norm, (size_t)apart);
-    if (n == 0) {
-        p->dev->ops->zero(p->dev, norm, lam_class_size(p->dev, LAM_WIDE));
-        return;
-    }
-    p->dev->ops->gnorm(p->dev, &(lam_gnorm){o->parts, n, p->grad, norm});
+    const lam_params *p = &o->model->params;
     p->dev->ops->update(p->dev, &(lam_update){.kind = o->opt.kind,
                                               .parts = o->parts,
                                               .n_parts = n,
@@ -101,6 +124,28 @@ static void update_group(lam_optimizer *o, double lr, int apart)
                                               .m = o->m,
                                               .v = o->v,
                                               .weight = p->weight != p->master ? p->weight : NULL});
+}
+
+static void update_group(lam_optimizer *o, double lr, int apart)
+{
+    lam_params *p = &o->model->params;
+    int rest;
+    const int n = gather_parts(o, lr, apart, &rest);
+    void *norm = lam_at(p->dev, LAM_WIDE, o->norm, (size_t)apart);
+    if (n == 0) {
+        p->dev->ops->zero(p->dev, norm, lam_class_size(p->dev, LAM_WIDE));
+        return;
+    }
+    p->dev->ops->gnorm(p->dev, &(lam_gnorm){o->parts, n, p->grad, norm});
+    if (rest > 0)
+        update_parts(o, rest, norm);
+    if (n > rest)
+        lam_muon_update(o->muon, &(lam_muon_step){.lr = lr * o->opt.matrix_lr,
+                                                  .decay = o->opt.decay,
+                                                  .momentum = o->opt.muon_momentum,
+                                                  .clip = o->opt.clip,
+                                                  .norm = norm,
+                                                  .m = o->m});
 }
 
 void lam_optimizer_step(lam_optimizer *o, double lr)

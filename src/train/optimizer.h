@@ -1,24 +1,29 @@
-/* optimizer.h -- one update of all parameters: global-norm clip, then Adam, SGD or Adagrad.
+/* optimizer.h -- one update of all parameters: global-norm clip, then Adam, SGD, Adagrad or Muon.
  *
  * Parameters that learn from a loss of their own (a memory's compression) are clipped by a norm of their own:
  * that loss shall not shrink the language model's steps.  Each norm guards its own parameters against
  * numbers that are not finite.
  *
+ * Muon (train/muon.h) takes the hidden matrices; `kind`, which is then Adam, the rest.
+ *
  * Nothing is read back from the device: norm and clip factor stay there; lam_optimizer_norm waits. */
 #ifndef LAM_TRAIN_OPTIMIZER_H
 #define LAM_TRAIN_OPTIMIZER_H
 
-#include "model/model.h"
+#include "train/muon.h"
 
 typedef struct lam_optimizer_options {
     lam_update_kind kind;
     double beta1, beta2, eps; /* SGD: beta1 is the momentum */
     double clip;              /* 0: none */
-    double decay;             /* decoupled weight decay of matrices, 0: none */
-    int clip_together;        /* one norm for all, also for parameters that are set apart */
+    double decay;             /* decoupled weight decay of matrices and tables, 0: none */
+    double matrix_lr, table_lr, vector_lr; /* factors of the learning rate, by lam_role */
+    int muon;                              /* hidden matrices are Muon's */
+    double muon_momentum;
+    int clip_together; /* one norm for all, also for parameters that are set apart */
 } lam_optimizer_options;
 
-/* Adam 0.9/0.999, eps 1e-8, clip 0.25, no decay: the paper's. */
+/* Adam 0.9/0.999, eps 1e-8, clip 0.25, no decay, one rate for all: the paper's. */
 lam_optimizer_options lam_optimizer_defaults(void);
 
 typedef struct lam_optimizer {
@@ -28,6 +33,7 @@ typedef struct lam_optimizer {
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
     lam_part *parts; /* [n params] */
+    lam_muon *muon;  /* NULL without */
 } lam_optimizer;
 
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,

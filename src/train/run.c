@@ -264,6 +264,8 @@ static lam_status step(run *r)
     lam_step_report report = {0};
     const int read = must_read(r, s->step + 1);
     const double started = now();
+    if (settings(r)->scheduler_time > 0.0)
+        r->t->part = (r->before + started - r->began) / settings(r)->scheduler_time;
     LAM_TRY(lam_trainer_step(r->t, read ? &report : NULL));
     const double took = now() - started;
     r->dirty = 1;

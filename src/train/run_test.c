@@ -276,6 +276,36 @@ START_TEST(the_clock_ends_a_run_with_everything_saved)
 }
 END_TEST
 
+/* The learning rate of the last logged step of a run. */
+static double last_rate(const char *metrics)
+{
+    char *text, *at = NULL;
+    size_t size;
+    must(lam_file_load(&text, &size, metrics, 1 << 20));
+    for (char *next = text; (next = strstr(next, "\"lr\":")) != NULL; next += 5)
+        at = next;
+    ck_assert_ptr_nonnull(at);
+    const double rate = strtod(at + 5, NULL);
+    free(text);
+    return rate;
+}
+
+START_TEST(a_schedule_may_follow_the_clock)
+{
+    lam_settings s = run_settings();
+    lam_run_result result;
+    s.scheduler = LAM_SCHEDULE_LINEAR;
+    must(call(test_temp_path("by-steps"), &s, -1, &result));
+    ck_assert_double_eq_tol(last_rate(test_temp_path("by-steps/metrics.jsonl")), s.lr / 12, 1e-8);
+    s.scheduler_time = 1e6; /* hardly begun */
+    must(call(test_temp_path("slow"), &s, -1, &result));
+    ck_assert_double_eq_tol(last_rate(test_temp_path("slow/metrics.jsonl")), s.lr, 1e-5);
+    s.scheduler_time = 1e-6; /* long over */
+    must(call(test_temp_path("quick"), &s, -1, &result));
+    ck_assert_double_eq(last_rate(test_temp_path("quick/metrics.jsonl")), 0.0);
+}
+END_TEST
+
 int main(void)
 {
     if (access("/dev/shm", W_OK) == 0) /* thousands of fsyncs; none of the claims is about them */
@@ -288,6 +318,7 @@ int main(void)
     tcase_add_test(tests, a_run_killed_at_random_times_ends_as_the_undisturbed_run);
     tcase_add_test(tests, a_full_disk_ends_the_run_with_a_whole_checkpoint);
     tcase_add_test(tests, a_bad_number_leaves_the_last_good_checkpoint_and_names_it);
+    tcase_add_test(tests, a_schedule_may_follow_the_clock);
     tcase_add_test(tests, the_clock_ends_a_run_with_everything_saved);
     return test_run("train/run", tests);
 }

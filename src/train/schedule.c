@@ -4,10 +4,15 @@
 #include <math.h>
 #include <string.h>
 
-const char *const lam_schedule_names[] = {"cosine",   "linear",   "inv_sqrt",
-                                          "constant", "dev_perf", NULL};
+const char *const lam_schedule_names[] = {"cosine",   "linear", "inv_sqrt", "constant",
+                                          "dev_perf", "wsd",    NULL};
 
 double lam_schedule_lr(const lam_schedule *s, long t)
+{
+    return lam_schedule_lr_at(s, t, s->steps > 0 ? (double)t / (double)s->steps : 1.0);
+}
+
+double lam_schedule_lr_at(const lam_schedule *s, long t, double part)
 {
     const double pi = 3.14159265358979323846;
     if (s->kind == LAM_SCHEDULE_INV_SQRT) {
@@ -16,12 +21,14 @@ double lam_schedule_lr(const lam_schedule *s, long t)
     }
     if (t < s->warmup)
         return s->lr * ((double)t + 1.0) / (double)s->warmup;
-    const double part = s->steps > 0 && t < s->steps ? (double)t / (double)s->steps : 1.0;
+    const double left = fmax(1.0 - part, 0.0), range = s->lr - s->lr_min;
     switch (s->kind) {
     case LAM_SCHEDULE_COSINE:
-        return s->lr_min + (s->lr - s->lr_min) * (1.0 + cos(pi * part)) / 2.0;
+        return s->lr_min + range * (1.0 + cos(pi * fmin(part, 1.0))) / 2.0;
     case LAM_SCHEDULE_LINEAR:
-        return s->lr_min + (s->lr - s->lr_min) * (1.0 - part);
+        return s->lr_min + range * left;
+    case LAM_SCHEDULE_WSD:
+        return left >= s->cooldown ? s->lr : s->lr_min + range * left / s->cooldown;
     default:
         return s->lr;
     }
@@ -40,7 +47,8 @@ lam_status lam_schedule_find(lam_schedule_kind *out, const char *name)
             return LAM_OK;
         }
     return lam_fail(LAM_ERR_ARG,
-                    "schedule %s: there are cosine, linear, inv_sqrt, constant and dev_perf", name);
+                    "schedule %s: there are cosine, linear, inv_sqrt, constant, dev_perf and wsd",
+                    name);
 }
 
 int lam_plateau_note(lam_plateau *p, const lam_schedule *s, double decay, int patience, double loss)

@@ -9,21 +9,25 @@ typedef enum lam_schedule_kind {
     LAM_SCHEDULE_LINEAR,
     LAM_SCHEDULE_INV_SQRT,
     LAM_SCHEDULE_CONSTANT,
-    LAM_SCHEDULE_DEV_PERF /* constant, lowered by lam_plateau */
+    LAM_SCHEDULE_DEV_PERF, /* constant, lowered by lam_plateau */
+    LAM_SCHEDULE_WSD       /* warm-up, stable, decay: constant, then a line down */
 } lam_schedule_kind;
 
 typedef struct lam_schedule {
     lam_schedule_kind kind;
-    double lr;     /* the highest */
-    double lr_min; /* where cosine and linear end (eta_min) */
-    long warmup;   /* steps of linear rise from lr / warmup to lr */
-    long steps;    /* length of cosine and linear */
+    double lr;       /* the highest */
+    double lr_min;   /* where cosine, linear and wsd end (eta_min) */
+    long warmup;     /* steps of linear rise from lr / warmup to lr */
+    long steps;      /* length of cosine, linear and wsd */
+    double cooldown; /* wsd: the last part of it, 0 to 1, in which the rate falls */
 } lam_schedule;
 
 /* The rate of update t = 0, 1, ...  Cosine is the closed form of the specification at the global step; after
- * `steps` cosine and linear stay at lr_min.  The warm-up begins small from the first update on; the
+ * `steps` cosine, linear and wsd stay at lr_min.  The warm-up begins small from the first update on; the
  * authors' scripts make that one update at the full rate. */
 double lam_schedule_lr(const lam_schedule *s, long t);
+/* The same when `part` of the schedule, 0 to 1, is over, whatever t says: schedules by the clock. */
+double lam_schedule_lr_at(const lam_schedule *s, long t, double part);
 
 extern const char *const lam_schedule_names[];         /* by kind; ends with NULL */
 const char *lam_schedule_name(lam_schedule_kind kind); /* "cosine", "linear", "inv_sqrt", ... */

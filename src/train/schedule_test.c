@@ -7,7 +7,7 @@
 
 START_TEST(cosine_starts_high_and_ends_low)
 {
-    const lam_schedule s = {LAM_SCHEDULE_COSINE, 1.0, 0.1, 0, 100};
+    const lam_schedule s = {LAM_SCHEDULE_COSINE, 1.0, 0.1, 0, 100, 0};
     ck_assert_double_eq_tol(lam_schedule_lr(&s, 0), 1.0, 1e-15);
     ck_assert_double_eq_tol(lam_schedule_lr(&s, 50), 0.55, 1e-15);
     ck_assert_double_eq_tol(lam_schedule_lr(&s, 100), 0.1, 1e-15);
@@ -19,16 +19,41 @@ END_TEST
 
 START_TEST(linear_is_a_line)
 {
-    const lam_schedule s = {LAM_SCHEDULE_LINEAR, 2.0, 1.0, 0, 10};
+    const lam_schedule s = {LAM_SCHEDULE_LINEAR, 2.0, 1.0, 0, 10, 0};
     for (long t = 0; t <= 10; t++)
         ck_assert_double_eq_tol(lam_schedule_lr(&s, t), 2.0 - (double)t / 10.0, 1e-15);
 }
 END_TEST
 
+START_TEST(wsd_stays_and_then_falls_in_a_line)
+{
+    const lam_schedule s = {LAM_SCHEDULE_WSD, 2.0, 1.0, 0, 100, 0.2};
+    for (long t = 0; t <= 80; t++)
+        ck_assert_double_eq_tol(lam_schedule_lr(&s, t), 2.0, 1e-14);
+    for (long t = 80; t <= 100; t++)
+        ck_assert_double_eq_tol(lam_schedule_lr(&s, t), 2.0 - (double)(t - 80) / 20.0, 1e-14);
+    ck_assert_double_eq(lam_schedule_lr(&s, 1000), 1.0);
+    const lam_schedule constant = {LAM_SCHEDULE_WSD, 2.0, 1.0, 0, 100, 0.0};
+    ck_assert_double_eq(lam_schedule_lr(&constant, 100), 2.0);
+}
+END_TEST
+
+START_TEST(a_clock_may_say_how_far_a_schedule_is)
+{
+    const lam_schedule s = {LAM_SCHEDULE_LINEAR, 2.0, 0.0, 10, 100, 0.0};
+    ck_assert_double_eq_tol(lam_schedule_lr_at(&s, 0, 0.5), 0.2, 1e-15); /* warm-up counts steps */
+    ck_assert_double_eq_tol(lam_schedule_lr_at(&s, 10, 0.5), 1.0, 1e-15);
+    ck_assert_double_eq_tol(lam_schedule_lr_at(&s, 10, 1.5), 0.0, 1e-15);
+    const lam_schedule cosine = {LAM_SCHEDULE_COSINE, 2.0, 0.0, 0, 0, 0.0};
+    ck_assert_double_eq_tol(lam_schedule_lr_at(&cosine, 5, 0.5), 1.0, 1e-15);
+    ck_assert_double_eq_tol(lam_schedule_lr_at(&cosine, 5, 2.0), 0.0, 1e-15);
+}
+END_TEST
+
 START_TEST(warm_up_rises_from_the_first_step)
 {
-    for (int kind = 0; kind < 4; kind++) {
-        const lam_schedule s = {(lam_schedule_kind)kind, 1.0, 0.0, 10, 100};
+    for (int kind = 0; kind < 6; kind++) {
+        const lam_schedule s = {(lam_schedule_kind)kind, 1.0, 0.0, 10, 100, 0.2};
         const double peak = kind == LAM_SCHEDULE_INV_SQRT ? 1.0 / sqrt(10.0) : 1.0;
         for (long t = 0; t < 10; t++)
             ck_assert_double_eq_tol(lam_schedule_lr(&s, t), peak * ((double)t + 1.0) / 10.0, 1e-12);
@@ -38,7 +63,7 @@ END_TEST
 
 START_TEST(inverse_square_root_falls_after_the_warm_up)
 {
-    const lam_schedule s = {LAM_SCHEDULE_INV_SQRT, 3.0, 0.0, 4, 0};
+    const lam_schedule s = {LAM_SCHEDULE_INV_SQRT, 3.0, 0.0, 4, 0, 0};
     ck_assert_double_eq_tol(lam_schedule_lr(&s, 3), 1.5, 1e-15);
     ck_assert_double_eq_tol(lam_schedule_lr(&s, 15), 0.75, 1e-15);
 }
@@ -47,7 +72,7 @@ END_TEST
 START_TEST(names_go_both_ways)
 {
     lam_schedule_kind kind;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         ck_assert(lam_schedule_find(&kind, lam_schedule_name((lam_schedule_kind)k)) == LAM_OK);
         ck_assert_int_eq((int)kind, k);
     }
@@ -60,6 +85,8 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, cosine_starts_high_and_ends_low);
     tcase_add_test(tests, linear_is_a_line);
+    tcase_add_test(tests, wsd_stays_and_then_falls_in_a_line);
+    tcase_add_test(tests, a_clock_may_say_how_far_a_schedule_is);
     tcase_add_test(tests, warm_up_rises_from_the_first_step);
     tcase_add_test(tests, inverse_square_root_falls_after_the_warm_up);
     tcase_add_test(tests, names_go_both_ways);

@@ -17,7 +17,8 @@ typedef struct field {
     const char *const *words;
 } field;
 
-const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", NULL};
+const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", "muon", NULL};
+const char *const lam_recipe_names[] = {"paper", "fast", NULL};
 
 static const double MANY = 1e15; /* steps, seconds: a limit that nobody meets */
 
@@ -35,9 +36,17 @@ static const field fields[] = {
     FIELD(roll, FIELD_BOOL, FIELD_FIXED, 0, 1),
     FIELD(varlen, FIELD_BOOL, FIELD_FIXED, 0, 1),
     FIELD(seed, FIELD_LONG, FIELD_FIXED, -9e18, 9e18),
+    WORD(recipe, FIELD_FIXED, lam_recipe_names),
     WORD(optim, FIELD_FIXED, lam_optim_names),
     FIELD(lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(mom, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(beta1, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(beta2, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(adam_eps, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(muon_mom, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(matrix_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
+    FIELD(embed_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
+    FIELD(vector_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(clip, FIELD_REAL, FIELD_FREE, 0, 1e30),
     FIELD(clip_together, FIELD_BOOL, FIELD_FREE, 0, 1),
     FIELD(weight_decay, FIELD_REAL, FIELD_FREE, 0, 1e6),
@@ -45,6 +54,8 @@ static const field fields[] = {
     WORD(scheduler, FIELD_FREE, lam_schedule_names),
     FIELD(warmup_step, FIELD_LONG, FIELD_FREE, 0, MANY),
     FIELD(max_step_scheduler, FIELD_LONG, FIELD_FREE, 0, MANY),
+    FIELD(cooldown, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(scheduler_time, FIELD_REAL, FIELD_FREE, 0, MANY),
     FIELD(eta_min, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(decay_rate, FIELD_REAL, FIELD_FREE, 0, 1),
     FIELD(patience, FIELD_INT, FIELD_FREE, 0, 1 << 30),
@@ -68,6 +79,14 @@ void lam_settings_defaults(lam_settings *s)
         .optim = (int)o.kind,
         .lr = 2.5e-4,
         .clip = o.clip,
+        .beta1 = o.beta1,
+        .beta2 = o.beta2,
+        .adam_eps = o.eps,
+        .muon_mom = o.muon_momentum,
+        .matrix_lr = o.matrix_lr,
+        .embed_lr = o.table_lr,
+        .vector_lr = o.vector_lr,
+        .cooldown = 0.3,
         .loss_scale = 1.0,
         .scheduler = LAM_SCHEDULE_COSINE,
         .decay_rate = 0.5,
@@ -103,6 +122,11 @@ static double value_of(const lam_settings *s, const field *f)
                                    : (double)*(const int *)at;
 }
 
+static lam_status below_one(const char *name, double x)
+{
+    return x < 1.0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %g, must be below 1", name, x);
+}
+
 lam_status lam_settings_check(const lam_settings *s)
 {
     for (const field *f = fields; f < fields + FIELDS; f++) {
@@ -116,15 +140,26 @@ lam_status lam_settings_check(const lam_settings *s)
                         s->batch_size, s->batch_chunk);
     if (s->eta_min > s->lr)
         return lam_fail(LAM_ERR_ARG, "eta_min %g is above lr %g", s->eta_min, s->lr);
-    if (s->optim == LAM_SGD && s->mom >= 1.0)
-        return lam_fail(LAM_ERR_ARG, "mom is %g, must be below 1", s->mom);
-    return LAM_OK;
+    if (s->optim == LAM_SGD)
+        return below_one("mom", s->mom);
+    if (s->optim == LAM_OPTIM_MUON)
+        LAM_TRY(below_one("muon_mom", s->muon_mom));
+    LAM_TRY(below_one("beta1", s->beta1));
+    return below_one("beta2", s->beta2);
 }
 
 lam_optimizer_options lam_settings_optimizer(const lam_settings *s)
 {
     lam_optimizer_options o = lam_optimizer_defaults();
-    o.kind = (lam_update_kind)s->optim;
+    o.muon = s->optim == LAM_OPTIM_MUON;
+    o.kind = o.muon ? LAM_ADAM : (lam_update_kind)s->optim;
+    o.beta1 = s->beta1;
+    o.beta2 = s->beta2;
+    o.eps = s->adam_eps;
+    o.muon_momentum = s->muon_mom;
+    o.matrix_lr = s->matrix_lr;
+    o.table_lr = s->embed_lr;
+    o.vector_lr = s->vector_lr;
     o.clip = s->clip;
     o.clip_together = s->clip_together;
     o.decay = s->weight_decay;
@@ -141,6 +176,7 @@ lam_schedule lam_settings_schedule(const lam_settings *s)
         .kind = (lam_schedule_kind)s->scheduler,
         .lr = s->lr,
         .lr_min = s->eta_min,
+        .cooldown = s->cooldown,
         .warmup = (long)s->warmup_step,
         .steps = (long)(s->max_step_scheduler > 0 ? s->max_step_scheduler : s->max_step)};
 }

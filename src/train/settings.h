@@ -19,16 +19,22 @@ typedef struct lam_settings {
     int roll, varlen;
     int64_t seed;
 
-    int optim; /* lam_update_kind */
+    int recipe; /* lam_recipe_names: where the values came from; has no effect of its own */
+    int optim;  /* lam_optim_kind */
     double lr, mom, clip, weight_decay;
-    int clip_together; /* also what learns from a memory's own loss alone */
+    double beta1, beta2, adam_eps;         /* of Adam */
+    double muon_mom;                       /* momentum of Muon */
+    double matrix_lr, embed_lr, vector_lr; /* factors of lr, by lam_role */
+    int clip_together;                     /* also what learns from a memory's own loss alone */
     double loss_scale; /* 0.5 mimics the published halving of the loss before clipping */
 
     int scheduler;                           /* lam_schedule_kind */
     int64_t warmup_step, max_step_scheduler; /* the latter 0: max_step */
-    double eta_min;                          /* lowest rate, of dev_perf too */
-    double decay_rate;                       /* dev_perf: factor ... */
-    int patience;                            /* ... after more than so many evaluations in vain */
+    double cooldown;                         /* wsd: the part of the run in which the rate falls */
+    double scheduler_time; /* seconds of all calls that the schedule lasts; 0: it counts steps */
+    double eta_min;        /* lowest rate, of dev_perf too */
+    double decay_rate;     /* dev_perf: factor ... */
+    int patience;          /* ... after more than so many evaluations in vain */
 
     int64_t max_step;
     double max_time;                                    /* seconds of this call; 0: no limit */
@@ -37,7 +43,13 @@ typedef struct lam_settings {
     int eval_batch_size, eval_tgt_len;                  /* the latter 0: tgt_len */
 } lam_settings;
 
-extern const char *const lam_optim_names[]; /* by lam_update_kind; ends with NULL */
+/* The rules a user can choose: lam_update_kind, and what is made of several. */
+typedef enum lam_optim_kind {
+    LAM_OPTIM_MUON = LAM_ADAGRAD + 1 /* hidden matrices by Muon, the rest by Adam */
+} lam_optim_kind;
+
+extern const char *const lam_optim_names[];  /* by lam_optim_kind; ends with NULL */
+extern const char *const lam_recipe_names[]; /* "paper", "fast"; ends with NULL */
 
 /* The paper's: Adam 2.5e-4, cosine to 0, clip 0.25, loss scale 1.  batch_size and max_step are 0. */
 void lam_settings_defaults(lam_settings *s);

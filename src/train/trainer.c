@@ -44,6 +44,7 @@ lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tok
     if (!t)
         return lam_fail(LAM_ERR_MEMORY, "trainer: no memory");
     t->model = model;
+    t->part = -1.0;
     t->schedule = lam_settings_schedule(settings);
     lam_train_state_init(&t->state, settings);
     strcpy(t->state.device, model->dev->ops->name);
@@ -76,7 +77,9 @@ void lam_trainer_free(lam_trainer *t)
 double lam_trainer_lr(const lam_trainer *t)
 {
     const double factor = t->schedule.kind == LAM_SCHEDULE_DEV_PERF ? t->state.plateau.factor : 1.0;
-    return factor * lam_schedule_lr(&t->schedule, (long)t->state.step);
+    const long step = (long)t->state.step;
+    return factor * (t->part < 0.0 ? lam_schedule_lr(&t->schedule, step)
+                                   : lam_schedule_lr_at(&t->schedule, step, t->part));
 }
 
 /* The next batch; at the end of an epoch the past is forgotten and the text begins again. */

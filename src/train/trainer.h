@@ -19,6 +19,8 @@ typedef struct lam_trainer {
     int32_t *inputs, *targets; /* [batch_size][longest] */
     double *nll;
     int64_t tokens; /* of the last step's batch */
+    double
+        part; /* of the schedule that is over, where the clock says so (train/run.c); below 0: steps say it */
 } lam_trainer;
 
 /* A fresh run on `text` (kept): the model's parameters are what they are, its mem_len and tgt_len

@@ -344,7 +344,7 @@ static lam_status check_segments(trace *t)
 static lam_status check_training(trace *t)
 {
     const size_t now = (size_t)t->B * (size_t)t->cfg.tgt_len, steps = (size_t)t->train_steps;
-    const lam_schedule schedule = {LAM_SCHEDULE_COSINE, t->lr, 0.0, 0, t->train_steps};
+    const lam_schedule schedule = {LAM_SCHEDULE_COSINE, t->lr, 0.0, 0, t->train_steps, 0.0};
     lam_params *p = &t->model->params;
     double *loss = calloc(2 * steps + 1, sizeof *loss), *norm = loss ? loss + steps : NULL;
     lam_status status = loss ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);

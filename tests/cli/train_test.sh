@@ -106,6 +106,12 @@ run 2 train --data "$work/corpus" --out "$work/new" --d_model 15
 says "$err" "d_model is 15, must be even"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 4 --batch_chunk 3
 says "$err" "batch_chunk 3"
+run 2 train --data "$work/corpus" --out "$work/new" --optim muon --muon_mom 1
+says "$err" "muon_mom is 1, must be below 1"
+run 2 train --data "$work/corpus" --out "$work/new" --init uniform --init_out depth
+says "$err" "init_out needs normal"
+run 2 train --out "$work/whole" --resume --optim muon
+says "$err" "optim muon: the run was begun with adam"
 [ ! -e "$work/new" ] || fail "a refused run left a folder"
 seq 1 2000 > "$work/numbers"
 run 0 prepare --corpus chars --out "$work/other" "$work/numbers"
@@ -131,7 +137,9 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     "--attn_type 33 --window current" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
     "--pre_lnorm --not_tied --same_length --clamp_len 5" "--optim sgd --mom 0.9 --varlen" \
     "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
-    "--roll --scheduler dev_perf --init uniform --device ref"; do
+    "--roll --scheduler dev_perf --init uniform --device ref" \
+    "--optim muon --weight_decay 0.1 --muon_mom 0.9 --scheduler wsd --cooldown 0.5 --init_out zero" \
+    "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5"; do
     # shellcheck disable=SC2086
     train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
 done

@@ -1,0 +1,330 @@
+/* muon.c -- see muon.h.
+ *
+ * Maps of one shape are orthogonalised together, as batches of matrix products: a GPU would be idle
+ * on one of them.  X is never transposed: with A = X X^T for a wide map, or X^T X for a tall one,
+ *   X <- (a I + b A + c A A) X,   or   X <- X (a I + b A + c A A),
+ * the smaller of the two squares.  The last round writes its result over the gradients, from where the
+ * update takes it as plain SGD would. */
+#include "train/muon.h"
+
+#include "core/arena.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    ROUNDS = 5,
+    TOGETHER = 1 << 24 /* elements of a batch, at most, unless one map alone has more */
+};
+
+/* Jordan's quintic: 0 stays 0, what is above 0.01 comes near 1 within five rounds. */
+static const double QUINTIC[3] = {3.4445, -4.7750, 2.0315};
+static const double ADAM_STEP = 0.2; /* root mean square of Adam's steps, in learning rates */
+
+typedef struct map {
+    int param;
+    int rows, cols; /* as stored */
+    int side;       /* the longer one, without padding */
+    size_t offset;
+} map;
+
+struct lam_muon {
+    lam_model *model;
+    map *maps; /* [n]: by shape, then by place */
+    int n;
+    size_t *offset; /* [n] */
+    lam_part *parts;
+    void *block;     /* device memory of the buffers: */
+    void *x[2];      /* ACT [batch][rows][cols]: before and after a round */
+    void *A, *mixed; /* ACT [batch][k][k], k the shorter side: A; A A, then the polynomial */
+};
+
+static size_t map_size(const map *a)
+{
+    return (size_t)a->rows * (size_t)a->cols;
+}
+
+static int shorter(const map *a)
+{
+    return a->rows < a->cols ? a->rows : a->cols;
+}
+
+static int same_shape(const map *a, const map *b)
+{
+    return a->rows == b->rows && a->cols == b->cols && a->side == b->side;
+}
+
+static int compare(const void *x, const void *y)
+{
+    const map *a = x, *b = y;
+    if (!same_shape(a, b))
+        return a->rows != b->rows   ? (a->rows > b->rows) - (a->rows < b->rows)
+               : a->cols != b->cols ? (a->cols > b->cols) - (a->cols < b->cols)
+                                    : (a->side > b->side) - (a->side < b->side);
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Lists the maps of a parameter; returns their number.  to NULL: only counts. */
+static int list_param(map *to, const lam_params *p, int i)
+{
+    const lam_param *q = &p->list[i];
+    if (q->role != LAM_ROLE_MATRIX || q->apart)
+        return 0;
+    const int true_rows = q->dim[0].groups * q->dim[0].size / q->maps;
+    const int true_cols = q->dim[1].groups * q->dim[1].size;
+    map one = {.param = i,
+               .rows = q->dim[0].groups * q->dim[0].ld / q->maps,
+               .cols = q->dim[1].groups * q->dim[1].ld,
+               .side = true_rows > true_cols ? true_rows : true_cols,
+               .offset = q->offset};
+    for (int k = 0; to && k < q->maps; k++, one.offset += map_size(&one))
+        to[k] = one;
+    return q->maps;
+}
+
+static int list_all(map *to, const lam_params *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n; i++)
+        n += list_param(to ? to + n : NULL, p, i);
+    if (to)
+        qsort(to, (size_t)n, sizeof *to, compare);
+    return n;
+}
+
+/* How many maps, at most, of the shape of maps[from] are treated together. */
+static int batch_of(const map *maps, int n, int from)
+{
+    const size_t size = map_size(&maps[from]), most = size < TOGETHER ? TOGETHER / size : 1;
+    int count = 1;
+    while (from + count < n && (size_t)count < most && same_shape(&maps[from], &maps[from + count]))
+        count++;
+    return count;
+}
+
+static void layout(lam_muon *m, lam_arena *arena)
+{
+    size_t x = 0, square = 0;
+    for (int from = 0, count; from < m->n; from += count) {
+        count = batch_of(m->maps, m->n, from);
+        const size_t k = (size_t)shorter(&m->maps[from]), all = (size_t)count;
+        x = all * map_size(&m->maps[from]) > x ? all * map_size(&m->maps[from]) : x;
+        square = all * k * k > square ? all * k * k : square;
+    }
+    const size_t size = lam_class_size(m->model->dev, LAM_ACT);
+    m->x[0] = lam_arena_take(arena, x * size);
+    m->x[1] = lam_arena_take(arena, x * size);
+    m->A = lam_arena_take(arena, square * size);
+    m->mixed = lam_arena_take(arena, square * size);
+}
+
+static lam_status list_maps(lam_muon *m)
+{
+    m->n = list_all(NULL, &m->model->params);
+    const size_t room = (size_t)m->n + 1;
+    m->maps = calloc(room, sizeof *m->maps);
+    m->offset = calloc(room, sizeof *m->offset);
+    m->parts = calloc(room, sizeof *m->parts);
+    if (!m->maps || !m->offset || !m->parts)
+        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d maps", m->n);
+    list_all(m->maps, &m->model->params);
+    return LAM_OK;
+}
+
+lam_status lam_muon_create(lam_muon **out, lam_model *model)
+{
+    *out = NULL;
+    lam_muon *m = calloc(1, sizeof *m);
+    if (!m)
+        return lam_fail(LAM_ERR_MEMORY, "muon: no memory");
+    m->model = model;
+    lam_arena arena = {0};
+    lam_status status = list_maps(m);
+    if (status == LAM_OK) {
+        layout(m, &arena);
+        status = model->dev->ops->alloc(model->dev, &m->block, arena.used);
+    }
+    if (status != LAM_OK) {
+        lam_muon_free(m);
+        return status;
+    }
+    arena = (lam_arena){.base = m->block, .size = arena.used};
+    layout(m, &arena);
+    *out = m;
+    return LAM_OK;
+}
+
+void lam_muon_free(lam_muon *m)
+{
+    if (!m)
+        return;
+    m->model->dev->ops->release(m->model->dev, m->block);
+    free(m->maps);
+    free(m->offset);
+    free(m->parts);
+    free(m);
+}
+
+/* ---- one batch ---- */
+
+/* Maps of one shape that are treated together, at m->offset. */
+typedef struct batch {
+    lam_dev *dev;
+    int rows, cols, count;
+    int wide;            /* rows <= cols */
+    int k;               /* the shorter side */
+    size_t size, square; /* elements of a map, and k * k */
+} batch;
+
+/* Where the products of a round go. */
+typedef struct target {
+    void *to;
+    lam_class type;
+    size_t step;
+} target;
+
+/* mixed = a I + b A + c A A. */
+static void polynomial(const lam_muon *m, const batch *b, const void *x)
+{
+    const size_t ld = (size_t)b->cols, k = (size_t)b->k;
+    b->dev->ops->gemm(b->dev, &(lam_gemm){.m = b->k,
+                                          .n = b->k,
+                                          .k = b->wide ? b->cols : b->rows,
+                                          .batch = b->count,
+                                          .ta = b->wide ? LAM_KEEP : LAM_FLIP,
+                                          .tb = b->wide ? LAM_FLIP : LAM_KEEP,
+                                          .a = x,
+                                          .b = x,
+                                          .c = m->A,
+                                          .lda = ld,
+                                          .ldb = ld,
+                                          .ldc = k,
+                                          .step_a = b->size,
+                                          .step_b = b->size,
+                                          .step_c = b->square});
+    b->dev->ops->gemm(b->dev, &(lam_gemm){.m = b->k,
+                                          .n = b->k,
+                                          .k = b->k,
+                                          .batch = b->count,
+                                          .a = m->A,
+                                          .b = m->A,
+                                          .c = m->mixed,
+                                          .lda = k,
+                                          .ldb = k,
+                                          .ldc = k,
+                                          .step_a = b->square,
+                                          .step_b = b->square,
+                                          .step_c = b->square});
+    b->dev->ops->ortho_mix(b->dev, &(lam_ortho_mix){.count = b->count,
+                                                    .n = b->k,
+                                                    .a = QUINTIC[0],
+                                                    .b = QUINTIC[1],
+                                                    .c = QUINTIC[2],
+                                                    .A = m->A,
+                                                    .P = m->mixed,
+                                                    .q = m->mixed});
+}
+
+/* The target = polynomial X, or X polynomial, for `count` maps from number `first` on. */
+static void apply(const lam_muon *m, const batch *b, const void *x, int first, int count,
+                  target out)
+{
+    const size_t ld = (size_t)b->cols, k = (size_t)b->k;
+    const void *in = lam_at(b->dev, LAM_ACT, x, (size_t)first * b->size);
+    const void *mixed = lam_at(b->dev, LAM_ACT, m->mixed, (size_t)first * b->square);
+    b->dev->ops->gemm(b->dev, &(lam_gemm){.m = b->rows,
+                                          .n = b->cols,
+                                          .k = b->k,
+                                          .batch = count,
+                                          .a = b->wide ? mixed : in,
+                                          .b = b->wide ? in : mixed,
+                                          .c = out.to,
+                                          .c_class = out.type,
+                                          .lda = b->wide ? k : ld,
+                                          .ldb = b->wide ? ld : k,
+                                          .ldc = ld,
+                                          .step_a = b->wide ? b->square : b->size,
+                                          .step_b = b->wide ? b->size : b->square,
+                                          .step_c = out.step});
+}
+
+/* The last round's products go where the gradients are: as many at a time as lie evenly apart. */
+static void apply_to_gradients(const lam_muon *m, const batch *b, const void *x)
+{
+    const size_t *at = m->offset;
+    for (int first = 0, n; first < b->count; first += n) {
+        void *to = lam_at(b->dev, LAM_WIDE, m->model->params.grad, at[first]);
+        const size_t step = first + 1 < b->count ? at[first + 1] - at[first] : b->size;
+        for (n = 1; first + n < b->count && at[first + n] - at[first + n - 1] == step; n++)
+            ;
+        apply(m, b, x, first, n, (target){to, LAM_WIDE, step});
+    }
+}
+
+/* The gradients of the maps at m->offset become their orthogonal steps. */
+static void orthogonalise(const lam_muon *m, const map *shape, int count, const lam_muon_step *s)
+{
+    const size_t k = (size_t)shorter(shape);
+    const batch b = {.dev = m->model->dev,
+                     .rows = shape->rows,
+                     .cols = shape->cols,
+                     .count = count,
+                     .wide = shape->rows <= shape->cols,
+                     .k = shorter(shape),
+                     .size = map_size(shape),
+                     .square = k * k};
+    b.dev->ops->ortho_begin(b.dev, &(lam_ortho_begin){.offset = m->offset,
+                                                      .count = count,
+                                                      .size = b.size,
+                                                      .beta = s->momentum,
+                                                      .clip = s->clip,
+                                                      .norm = s->norm,
+                                                      .grad = m->model->params.grad,
+                                                      .m = s->m,
+                                                      .x = m->x[0]});
+    for (int round = 0; round < ROUNDS; round++) {
+        const void *x = m->x[round % 2];
+        polynomial(m, &b, x);
+        if (round + 1 < ROUNDS)
+            apply(m, &b, x, 0, count, (target){m->x[(round + 1) % 2], LAM_ACT, b.size});
+        else
+            apply_to_gradients(m, &b, x);
+    }
+}
+
+void lam_muon_update(lam_muon *m, const lam_muon_step *s)
+{
+    lam_params *p = &m->model->params;
+    int n_parts = 0;
+    for (int from = 0, count; from < m->n; from += count) {
+        const map *shape = &m->maps[from];
+        const double factor = ADAM_STEP * sqrt((double)shape->side);
+        int used = 0;
+        count = batch_of(m->maps, m->n, from);
+        for (int i = from; i < from + count; i++) {
+            if (!p->list[m->maps[i].param].used)
+                continue;
+            m->offset[used++] = m->maps[i].offset;
+            m->parts[n_parts++] =
+                (lam_part){.offset = m->maps[i].offset,
+                           .count = map_size(shape),
+                           .lr = s->lr * factor,
+                           .decay = s->decay / factor, /* times lr it is as asked */
+                           .fix1 = 1.0,
+                           .fix2 = 1.0};
+        }
+        if (used > 0)
+            orthogonalise(m, shape, used, s);
+    }
+    if (n_parts == 0)
+        return;
+    /* SGD without momentum: its m is its g. */
+    p->dev->ops->update(p->dev, &(lam_update){.kind = LAM_SGD,
+                                              .parts = m->parts,
+                                              .n_parts = n_parts,
+                                              .norm = s->norm,
+                                              .grad = p->grad,
+                                              .master = p->master,
+                                              .m = p->grad,
+                                              .weight = p->weight != p->master ? p->weight : NULL});
+}

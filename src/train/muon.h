@@ -1,0 +1,31 @@
+/* muon.h -- Muon: hidden matrices step along the orthogonal factor of their momentum.
+ *
+ * For a linear map W with Nesterov momentum u = Q S R^T (singular values S) the step is Q R^T: every
+ * direction moves equally far.  Five Newton-Schulz rounds bring the singular values to about 1
+ * (between 0.7 and 1.2), which serves as well.  The step is scaled by 0.2 sqrt(the longer side), the
+ * size of Adam's usual steps, so that Adam's learning rate and weight decay carry over (Moonlight).
+ * q, k and v are maps of their own although they are stored as one.
+ *
+ * Everything else (embeddings, output, gains, biases, u, v, convolutions) is Adam's: optimizer.h. */
+#ifndef LAM_TRAIN_MUON_H
+#define LAM_TRAIN_MUON_H
+
+#include "model/model.h"
+
+typedef struct lam_muon lam_muon;
+
+/* Buffers for the model's hidden maps; the model is kept. */
+lam_status lam_muon_create(lam_muon **out, lam_model *model);
+void lam_muon_free(lam_muon *muon); /* NULL is fine */
+
+typedef struct lam_muon_step {
+    double lr, decay;      /* decoupled, as in lam_update */
+    double momentum, clip; /* clip as in lam_update */
+    const void *norm;      /* WIDE [1], from gnorm */
+    void *m;               /* WIDE, flat: the momentum */
+} lam_muon_step;
+
+/* Updates every hidden map that received a gradient.  Their gradients become the steps taken. */
+void lam_muon_update(lam_muon *muon, const lam_muon_step *step);
+
+#endif
