@@ -38,10 +38,13 @@ foreach(file IN LISTS tests top_tests)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()
 
-# A small model with random weights, by hand or for a script: make_model FOLDER
-add_executable(make_model ${PROJECT_SOURCE_DIR}/tests/make_model_main.c)
-set_target_properties(make_model PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-target_link_libraries(make_model PRIVATE lamemo_support)
+# By hand or for a script: a small model with random weights (make_model FOLDER), a page with every kind of
+# section (make_page FOLDER).
+foreach(name make_model make_page)
+    add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${name}_main.c)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(${name} PRIVATE lamemo_support)
+endforeach()
 
 file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*_test.sh)
 foreach(file IN LISTS scripts)

@@ -1,0 +1,44 @@
+# What a report page needs to stand alone, as C arrays in ${PROJECT_BINARY_DIR}/assets.c: our style sheet and
+# script, and uPlot from npm.  Without npm, or without a network, the page draws plain SVG.
+# Defines lamemo_assets (the C file) and LAMEMO_UPLOT_FOUND (words for the log).
+set(LAMEMO_UPLOT AUTO CACHE STRING "uPlot in report pages: AUTO (where npm can install it), ON or OFF")
+set_property(CACHE LAMEMO_UPLOT PROPERTY STRINGS AUTO ON OFF)
+set(web ${PROJECT_SOURCE_DIR}/src/report/web)
+set(npm ${PROJECT_BINARY_DIR}/npm)
+set(uplot_js "")
+set(uplot_css "")
+set(LAMEMO_UPLOT_FOUND "no uPlot")
+
+if(NOT LAMEMO_UPLOT STREQUAL "OFF")
+    # The lock file says which version, with its hash; npm ci installs that or nothing.
+    file(COPY ${web}/package.json ${web}/package-lock.json DESTINATION ${npm})
+    set(uplot ${npm}/node_modules/uplot)
+    if(NOT EXISTS ${uplot}/dist/uPlot.iife.min.js OR ${web}/package-lock.json IS_NEWER_THAN ${uplot}/package.json)
+        find_program(LAMEMO_NPM npm)
+        if(LAMEMO_NPM)
+            execute_process(COMMAND ${LAMEMO_NPM} ci --ignore-scripts --no-audit --no-fund --loglevel=error
+                    --fetch-retries=0 --fetch-timeout=20000
+                WORKING_DIRECTORY ${npm} TIMEOUT 120 OUTPUT_QUIET ERROR_VARIABLE npm_error RESULT_VARIABLE npm_failed)
+            if(NOT npm_failed)
+                file(TOUCH_NOCREATE ${uplot}/package.json)
+            endif()
+        endif()
+    endif()
+    if(EXISTS ${uplot}/dist/uPlot.iife.min.js)
+        set(uplot_js ${uplot}/dist/uPlot.iife.min.js)
+        set(uplot_css ${uplot}/dist/uPlot.min.css)
+        file(READ ${uplot}/package.json uplot_package)
+        string(JSON uplot_version GET "${uplot_package}" version)
+        set(LAMEMO_UPLOT_FOUND "uPlot ${uplot_version}")
+    elseif(LAMEMO_UPLOT STREQUAL "ON")
+        message(FATAL_ERROR "LAMEMO_UPLOT=ON: npm could not install uplot: ${npm_error}")
+    endif()
+endif()
+
+set(lamemo_assets ${PROJECT_BINARY_DIR}/assets.c)
+add_custom_command(OUTPUT ${lamemo_assets}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${lamemo_assets}
+            "-DFILES=page_css=${web}/page.css;page_js=${web}/page.js;uplot_css=${uplot_css};uplot_js=${uplot_js}"
+            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${web}/page.css ${web}/page.js ${uplot_css} ${uplot_js} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    COMMENT "Embedding the report page" VERBATIM)

@@ -1,0 +1,235 @@
+/* figure_test.c -- files say what the figure holds, and drawings are well-formed whatever it holds. */
+#include "report/figure.h"
+
+#include "core/file.h"
+#include "io/json.h"
+#include "report/png.h"
+#include "report/svg.h"
+#include "support/alloc.h"
+#include "support/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double steps[] = {100, 200, 300, 400}, loss[] = {3, 2.5, NAN, 2.125};
+static const double low[] = {2.9, 2.4, 0, 2}, high[] = {3.1, 2.6, 0, 2.25};
+static const double few[] = {150, 400}, dev[] = {2.75, 2.25}, z[] = {0.5, 1, NAN, -0.25, 0, 1e-3};
+static const char *const names[] = {"a <b>", "c & \"d\"", "e"};
+
+static const lam_series series[] = {
+    {.name = "LaMemo, train", .n = 4, .x = steps, .y = loss, .low = low, .high = high},
+    {.name = "</svg><script>", .n = 2, .x = few, .y = dev, .dashed = true, .colour = 5}};
+static const lam_figure lines = {.id = "loss",
+                                 .title = "Loss",
+                                 .caption = "Of <both>.",
+                                 .x = {.label = "step"},
+                                 .y = {.label = "nats", .scale = LAM_SCALE_LOG},
+                                 .n_series = 2,
+                                 .series = series};
+static const lam_series counts[] = {{.name = "one", .n = 3, .y = loss, .low = low, .high = high},
+                                    {.name = "two", .n = 2, .y = dev}};
+static const lam_figure bars = {.id = "bars",
+                                .title = "Bars",
+                                .kind = LAM_FIGURE_BARS,
+                                .x = {.names = names},
+                                .n_series = 2,
+                                .series = counts};
+static const lam_figure heat = {.id = "heat",
+                                .title = "Heat",
+                                .kind = LAM_FIGURE_HEAT,
+                                .x = {.label = "slot", .min = -3, .max = -1},
+                                .y = {.label = "layer"},
+                                .rows = 2,
+                                .cols = 3,
+                                .z = z,
+                                .z_label = "alpha",
+                                .ramp = LAM_RAMP_DIVERGING};
+static const lam_figure *const all[] = {&lines, &bars, &heat};
+
+/* Every tag is closed in order, and nothing but our own elements appears. */
+static void check_xml(const char *svg)
+{
+    static const char *const known[] = {"svg", "style", "rect", "path", "text", NULL};
+    const char *open[16];
+    int depth = 0;
+    for (const char *at = strchr(svg, '<'); at; at = strchr(at, '<')) {
+        const char *end = strchr(at, '>');
+        ck_assert_ptr_nonnull(end);
+        const int closing = at[1] == '/', i0 = 1 + closing;
+        int k = 0;
+        const size_t length = strcspn(at + i0, " />");
+        while (known[k] && (strlen(known[k]) != length || strncmp(at + i0, known[k], length) != 0))
+            k++;
+        ck_assert_msg(known[k] != NULL, "%.20s", at);
+        if (closing)
+            ck_assert_msg(depth > 0 && open[--depth] == known[k], "%.20s", at);
+        else if (end[-1] != '/')
+            open[depth++] = known[k];
+        ck_assert_int_lt(depth, 16);
+        at = end;
+    }
+    ck_assert_int_eq(depth, 0);
+    ck_assert_ptr_null(strstr(svg, "nan"));
+    ck_assert_ptr_null(strstr(svg, "inf\""));
+}
+
+START_TEST(csv_joins_series_over_their_x)
+{
+    lam_text t = {0};
+    lam_figure_csv(&t, &lines);
+    ck_assert_str_eq(t.data, "step,\"LaMemo, train\",\"LaMemo, train low\",\"LaMemo, train "
+                             "high\",</svg><script>\n"
+                             "100,3,2.9,3.1,\n150,,,,2.75\n200,2.5,2.4,2.6,\n300,,0,0,\n"
+                             "400,2.125,2,2.25,2.25\n");
+    lam_text_free(&t);
+    lam_figure_csv(&t, &bars);
+    ck_assert_str_eq(t.data, "x,one,one low,one high,two\na <b>,3,2.9,3.1,2.75\n"
+                             "\"c & \"\"d\"\"\",2.5,2.4,2.6,2.25\ne,,0,0,\n");
+    lam_text_free(&t);
+    lam_figure_csv(&t, &heat);
+    ck_assert_str_eq(t.data,
+                     "layer,slot,alpha\n0,-3,0.5\n0,-2,1\n0,-1,\n1,-3,-0.25\n1,-2,0\n1,-1,0.001\n");
+    lam_text_free(&t);
+}
+END_TEST
+
+START_TEST(json_holds_everything)
+{
+    json_t *root;
+    lam_text t = {0};
+    lam_figure_json(&t, &lines, LAM_FOR_FILE);
+    ck_assert_int_eq(lam_json_parse(&root, "lines", t.data, t.size), LAM_OK);
+    json_t *first = json_array_get(json_object_get(root, "series"), 0);
+    json_t *second = json_array_get(json_object_get(root, "series"), 1);
+    ck_assert_str_eq(json_string_value(json_object_get(second, "name")), "</svg><script>");
+    ck_assert_int_eq(json_integer_value(json_object_get(second, "colour")), 4);
+    ck_assert(json_is_null(json_array_get(json_object_get(first, "y"), 2)));
+    ck_assert_double_eq(json_number_value(json_array_get(json_object_get(first, "high"), 3)), 2.25);
+    ck_assert_str_eq(json_string_value(json_object_get(json_object_get(root, "y"), "scale")),
+                     "log");
+    json_decref(root);
+    lam_text_free(&t);
+    for (int k = 1; k < 3; k++) {
+        lam_figure_json(&t, all[k], LAM_FOR_PAGE);
+        ck_assert_int_eq(lam_json_parse(&root, "figure", t.data, t.size), LAM_OK);
+        json_decref(root);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(drawings_are_well_formed)
+{
+    for (int k = 0; k < 6; k++) {
+        lam_text t = {0};
+        lam_figure_svg(&t, all[k / 2], k % 2 ? LAM_FOR_FILE : LAM_FOR_PAGE);
+        ck_assert_int_eq(lam_text_status(&t, "svg"), LAM_OK);
+        check_xml(t.data);
+        ck_assert_int_eq(strstr(t.data, "<style>") != NULL, k % 2);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(curves_pass_through_their_points)
+{
+    const double x[] = {0, 1, 2}, y[] = {1, 0, 1};
+    const lam_series s = {.name = "v", .n = 3, .x = x, .y = y};
+    const lam_figure f = {
+        .id = "v", .title = "V", .y = {.min = 0, .max = 1}, .n_series = 1, .series = &s};
+    lam_text t = {0};
+    double p[6];
+    lam_figure_svg(&t, &f, LAM_FOR_PAGE);
+    const char *line = strstr(t.data, "<path class=\"line s0\" d=\"M");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_int_eq(sscanf(line, "<path class=\"line s0\" d=\"M%lf %lfL%lf %lfL%lf %lf", &p[0],
+                            &p[1], &p[2], &p[3], &p[4], &p[5]),
+                     6);
+    ck_assert_double_eq_tol(p[2], (p[0] + p[4]) / 2, 0.11); /* the middle, at the bottom */
+    ck_assert_double_eq_tol(p[1], p[5], 1e-9);
+    ck_assert_double_gt(p[3], p[1] + 200);
+    lam_text_free(&t);
+}
+END_TEST
+
+START_TEST(nothing_to_show_is_no_crime)
+{
+    const double nan[] = {NAN, INFINITY, -1};
+    const lam_series s[] = {{.name = "", .n = 0}, {.name = "x", .n = 3, .x = nan, .y = nan}};
+    for (int k = 0; k < 9; k++) {
+        const lam_figure f = {.id = "e",
+                              .title = "",
+                              .kind = (lam_figure_kind)(k / 3),
+                              .x = {.scale = k % 2 ? LAM_SCALE_LOG : LAM_SCALE_LINEAR},
+                              .y = {.scale = LAM_SCALE_LOG},
+                              .n_series = k % 3,
+                              .series = s,
+                              .rows = k % 3,
+                              .cols = k % 3 ? 1 : 0,
+                              .z = nan};
+        lam_text t = {0};
+        lam_figure_svg(&t, &f, LAM_FOR_FILE);
+        check_xml(t.data);
+        lam_figure_csv(&t, &f);
+        lam_figure_json(&t, &f, LAM_FOR_FILE);
+        ck_assert_int_eq(lam_text_status(&t, "empty"), LAM_OK);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
+static void check_file(const char *dir, const char *name, const char *begins)
+{
+    char path[512], *text;
+    size_t size;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    ck_assert_msg(lam_file_load(&text, &size, path, 1 << 24) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(strncmp(text, begins, strlen(begins)) == 0, "%s", name);
+    free(text);
+}
+
+START_TEST(four_files_or_three_and_a_word)
+{
+    const char *dir = test_temp_path("figures");
+    for (int k = 0; k < 3; k++)
+        ck_assert_msg(lam_figure_save(all[k], dir, LAM_FILES_ALL) == LAM_OK, "%s", lam_error());
+    check_file(dir, "heat.svg", "<svg ");
+    check_file(dir, "loss.csv", "step,");
+    check_file(dir, "bars.json", "{\"id\":\"bars\"");
+    if (lam_png_missing())
+        fprintf(stderr, "%s\n", lam_png_missing());
+    else
+        check_file(dir, "loss.png", "\x89PNG\r\n\x1a\n");
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_half_written)
+{
+    const char *dir = test_temp_path("starved");
+    long failures = 0;
+    for (long n = 1; test_alloc_fail(n); n++) {
+        const lam_status status =
+            lam_figure_save(&lines, dir, LAM_FILE_SVG | LAM_FILE_CSV | LAM_FILE_JSON);
+        const int failed = test_alloc_stop();
+        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        failures += failed;
+    }
+    ck_assert_int_ge(failures, 5);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_test(tests, csv_joins_series_over_their_x);
+    tcase_add_test(tests, json_holds_everything);
+    tcase_add_test(tests, drawings_are_well_formed);
+    tcase_add_test(tests, curves_pass_through_their_points);
+    tcase_add_test(tests, nothing_to_show_is_no_crime);
+    tcase_add_test(tests, four_files_or_three_and_a_word);
+    tcase_add_test(tests, without_memory_nothing_is_half_written);
+    return test_run("report/figure", tests);
+}

@@ -1,0 +1,199 @@
+/* page.c -- see page.h: headings, text, figures, tables, and the file. */
+#include "report/page_int.h"
+
+#include "core/file.h"
+#include "report/assets.h"
+#include "report/output.h"
+#include "report/palette.h"
+#include "report/svg.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *copy_of(const char *s, bool *failed)
+{
+    char *const copy = s ? strdup(s) : NULL;
+    *failed |= s && !copy;
+    return copy;
+}
+
+lam_status lam_page_create(lam_page **out, const lam_page_options *options)
+{
+    bool failed = false;
+    *out = NULL;
+    lam_page *const page = calloc(1, sizeof *page);
+    if (!page)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a page");
+    page->title = copy_of(options->title, &failed);
+    page->subtitle = copy_of(options->subtitle, &failed);
+    page->files = copy_of(options->files, &failed);
+    page->refresh = options->refresh;
+    if (failed) {
+        lam_page_free(page);
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a page");
+    }
+    *out = page;
+    return LAM_OK;
+}
+
+void lam_page_free(lam_page *page)
+{
+    if (!page)
+        return;
+    free(page->title);
+    free(page->subtitle);
+    free(page->files);
+    lam_text_free(&page->contents);
+    lam_text_free(&page->body);
+    free(page);
+}
+
+/* ---- sections ---- */
+
+void lam_page_heading(lam_page *page, const char *id, const char *title)
+{
+    assert(lam_id_valid(id));
+    lam_text_format(&page->contents, "<li><a href=\"#%s\">", id);
+    lam_text_html(&page->contents, title);
+    lam_text_add(&page->contents, "</a></li>");
+    lam_text_format(&page->body, "<h2 id=\"%s\">", id);
+    lam_text_html(&page->body, title);
+    lam_text_add(&page->body, "</h2>\n");
+    page->headings++;
+}
+
+void lam_page_text(lam_page *page, const char *text)
+{
+    while (*text) {
+        const char *const end = strstr(text, "\n\n");
+        const size_t size = end ? (size_t)(end - text) : strlen(text);
+        if (size > 0) {
+            lam_text_add(&page->body, "<p>");
+            lam_text_html_bytes(&page->body, text, size);
+            lam_text_add(&page->body, "</p>\n");
+        }
+        text += size;
+        text += strspn(text, "\n");
+    }
+}
+
+void lam_page_open(lam_page *page, const char *class, const char *id, const char *title,
+                   const char *caption)
+{
+    lam_text *const out = &page->body;
+    const int level = page->headings > 0 ? 3 : 2; /* no level is left out */
+    assert(lam_id_valid(id));
+    lam_text_format(out, "<figure id=\"%s\" class=\"%s\"><figcaption><h%d>", id, class, level);
+    lam_text_html(out, title);
+    lam_text_format(out, "</h%d>", level);
+    if (caption) {
+        lam_text_add(out, "<p>");
+        lam_text_html(out, caption);
+        lam_text_add(out, "</p>");
+    }
+    lam_text_add(out, "</figcaption>");
+}
+
+void lam_page_data(lam_page *page, const char *id, const lam_text *json)
+{
+    lam_text_format(&page->body, "<script type=\"application/json\" id=\"%s-data\">", id);
+    lam_text_bytes(&page->body, json->data, json->size);
+    lam_text_add(&page->body, "</script>\n");
+    page->body.failed |= json->failed;
+}
+
+lam_status lam_page_figure(lam_page *page, const lam_figure *figure)
+{
+    lam_text json = {0};
+    lam_page_open(page, "chart", figure->id, figure->title, figure->caption);
+    lam_text_add(&page->body, "<div class=\"plot\">");
+    lam_figure_svg(&page->body, figure, LAM_FOR_PAGE);
+    lam_text_add(&page->body, "</div></figure>\n");
+    lam_figure_json(&json, figure, LAM_FOR_PAGE);
+    lam_page_data(page, figure->id, &json);
+    lam_text_free(&json);
+    return page->files ? lam_figure_save(figure, page->files, LAM_FILES_ALL) : LAM_OK;
+}
+
+lam_status lam_page_table(lam_page *page, const lam_table *table)
+{
+    lam_page_open(page, "table", table->id, table->title, table->caption);
+    lam_text_add(&page->body, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"");
+    lam_text_html(&page->body, table->title);
+    lam_text_add(&page->body, "\">");
+    lam_table_html(&page->body, table);
+    lam_text_add(&page->body, "</div></figure>\n");
+    return page->files ? lam_table_save(table, page->files) : LAM_OK;
+}
+
+/* ---- the file ---- */
+
+static void asset(lam_text *out, const char *tag, const lam_asset *a)
+{
+    if (a->size == 0)
+        return;
+    lam_text_format(out, "<%s>", tag);
+    lam_text_bytes(out, a->data, a->size);
+    lam_text_format(out, "</%s>\n", tag);
+}
+
+/* Nothing may be loaded: the policy makes the browser see to it. */
+static void head(lam_text *out, const lam_page *page)
+{
+    lam_text_add(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+                      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+                      "<meta name=\"generator\" content=\"lamemo " LAM_VERSION "\">\n"
+                      "<link rel=\"icon\" href=\"data:,\">\n<title>");
+    lam_text_html(out, page->title);
+    lam_text_add(out, "</title>\n<style>:root{");
+    lam_palette_css(out, LAM_THEME_LIGHT);
+    lam_text_add(out, "}\n@media screen{:root.dark{");
+    lam_palette_css(out, LAM_THEME_DARK);
+    lam_text_add(out, "}}</style>\n");
+    asset(out, "style", &lam_asset_uplot_css);
+    asset(out, "style", &lam_asset_page_css);
+    lam_text_add(out, "</head>\n");
+}
+
+static void whole(lam_text *out, const lam_page *page)
+{
+    head(out, page);
+    lam_text_format(
+        out, "<body data-refresh=\"%d\"><a class=\"skip\" href=\"#main\">To the content</a>\n",
+        page->refresh);
+    lam_text_add(out, "<header><h1>");
+    lam_text_html(out, page->title);
+    lam_text_add(out, "</h1>");
+    if (page->subtitle) {
+        lam_text_add(out, "<p class=\"subtitle\">");
+        lam_text_html(out, page->subtitle);
+        lam_text_add(out, "</p>");
+    }
+    lam_text_add(out, "<button id=\"theme\" hidden>Dark</button>\n");
+    if (page->headings > 1) {
+        lam_text_add(out, "<nav aria-label=\"Contents\"><ul>");
+        lam_text_bytes(out, page->contents.data, page->contents.size);
+        lam_text_add(out, "</ul></nav>");
+    }
+    lam_text_add(out, "</header>\n<main id=\"main\">\n");
+    lam_text_bytes(out, page->body.data, page->body.size);
+    lam_text_add(out, "</main>\n<footer>Made by lamemo " LAM_VERSION ".</footer>\n");
+    asset(out, "script", &lam_asset_uplot_js);
+    asset(out, "script", &lam_asset_page_js);
+    lam_text_add(out, "</body></html>\n");
+    out->failed |= page->body.failed | page->contents.failed;
+}
+
+lam_status lam_page_save(const lam_page *page, const char *path)
+{
+    lam_text out = {0};
+    whole(&out, page);
+    lam_status status = lam_text_status(&out, path);
+    if (status == LAM_OK)
+        status = lam_file_save(path, out.data, out.size);
+    lam_text_free(&out);
+    return status;
+}

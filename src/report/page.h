@@ -1,0 +1,72 @@
+/* page.h -- one HTML file that shows everything and needs nothing: no server, no network.
+ *
+ * A page is written from top to bottom: each call appends a section from data lent for the call.  Figures and
+ * tables are also written to a folder, if one is given.  Whatever text is passed in, names of files
+ * and tokens of any bytes included, is shown and never interpreted. */
+#ifndef LAM_REPORT_PAGE_H
+#define LAM_REPORT_PAGE_H
+
+#include "core/status.h"
+#include "report/figure.h"
+#include "report/table.h"
+
+typedef struct lam_page lam_page;
+
+typedef struct lam_page_options {
+    const char *title;
+    const char *subtitle; /* what was measured, when, with which build; or NULL */
+    const char *files;    /* folder for the files of figures and tables; NULL: the page alone */
+    int refresh;          /* seconds after which the page loads itself again; 0: never */
+} lam_page_options;
+
+lam_status lam_page_create(lam_page **out, const lam_page_options *options); /* texts are copied */
+void lam_page_free(lam_page *page);                                          /* NULL is fine */
+
+/* A heading, listed in the contents; `id` as in a figure. */
+void lam_page_heading(lam_page *page, const char *id, const char *title);
+/* Paragraphs, divided by empty lines. */
+void lam_page_text(lam_page *page, const char *text);
+lam_status lam_page_figure(lam_page *page, const lam_figure *figure);
+lam_status lam_page_table(lam_page *page, const lam_table *table);
+
+/* A text in which every token is coloured by a number: its loss, or the difference of two losses.  The reader
+ * chooses among several measures.  Tokens that are parts of one UTF-8 character are shown together, with the
+ * sum of their numbers. */
+typedef struct lam_token {
+    const char *text; /* any bytes */
+    size_t size;
+} lam_token;
+
+typedef struct lam_measure {
+    const char *name;     /* "LaMemo: loss (bits)", "gain over Transformer-XL (bits)" */
+    const double *values; /* [n]; not finite: not coloured */
+    lam_ramp ramp;        /* diverging: around 0 */
+    double limit;         /* value of the strongest colour; 0: the 98th percentile of |value| */
+} lam_measure;
+
+typedef struct lam_tokens {
+    const char *id, *title, *caption;
+    int n;
+    const lam_token *tokens;
+    int n_measures; /* 1 to 8 */
+    const lam_measure *measures;
+} lam_tokens;
+
+lam_status lam_page_tokens(lam_page *page, const lam_tokens *tokens);
+
+/* Texts side by side: continuations of one prompt by several models. */
+typedef struct lam_texts {
+    const char *id, *title, *caption;
+    const char *prompt; /* shown before each, dimmed; or NULL */
+    int n;
+    const char *const *names;
+    const char *const *texts;
+    const char *const *notes; /* a line under each ("distinct-2 0.61"), or NULL */
+} lam_texts;
+
+lam_status lam_page_texts(lam_page *page, const lam_texts *texts);
+
+/* Writes the page atomically; it may be continued and saved again. */
+lam_status lam_page_save(const lam_page *page, const char *path);
+
+#endif

@@ -1,0 +1,20 @@
+/* page_int.h -- what the parts of a page share. */
+#ifndef LAM_REPORT_PAGE_INT_H
+#define LAM_REPORT_PAGE_INT_H
+
+#include "report/page.h"
+
+struct lam_page {
+    char *title, *subtitle, *files; /* the last two may be NULL */
+    int refresh;
+    int headings;
+    lam_text contents, body;
+};
+
+/* <figure id=ID class=CLASS> with its title and caption; </figure> is the caller's. */
+void lam_page_open(lam_page *page, const char *class, const char *id, const char *title,
+                   const char *caption);
+/* Data for the script of the page, under the name ID-data; adds nothing that could end it. */
+void lam_page_data(lam_page *page, const char *id, const lam_text *json);
+
+#endif

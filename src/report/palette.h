@@ -1,0 +1,41 @@
+/* palette.h -- the few colours of every figure and page.
+ *
+ * Curves have eight colours that stay apart for colour-blind eyes, in a dark tint for white paper and a
+ * light one for dark screens; each is readable as text on its ground (contrast 4.5, tested).  Heat maps
+ * run through one ramp whose lightness rises evenly; differences run through two colours. */
+#ifndef LAM_REPORT_PALETTE_H
+#define LAM_REPORT_PALETTE_H
+
+#include "report/figure.h"
+
+enum { LAM_COLOURS = 8, LAM_RAMP_STEPS = 32, LAM_TOKEN_STEPS = 8 };
+
+typedef enum lam_theme { LAM_THEME_LIGHT, LAM_THEME_DARK, LAM_THEMES } lam_theme;
+
+typedef struct lam_rgb {
+    unsigned char r, g, b;
+} lam_rgb;
+
+typedef enum lam_role {
+    LAM_ROLE_GROUND, /* behind everything */
+    LAM_ROLE_INK,    /* text */
+    LAM_ROLE_SOFT,   /* captions, numbers of axes */
+    LAM_ROLE_LINE,   /* axes, borders */
+    LAM_ROLE_GRID,
+    LAM_ROLES
+} lam_role;
+
+lam_rgb lam_colour_role(lam_theme theme, lam_role role);
+lam_rgb lam_colour_series(lam_theme theme, int i); /* 0 to 7, then again */
+/* 0 <= at <= 1; the same on both grounds. */
+lam_rgb lam_colour_ramp(lam_ramp ramp, double at);
+/* Behind a token, step 0 (nothing) to 8 (strongest), negative for the other side; the ink stays
+ * readable on it. */
+lam_rgb lam_colour_token(lam_theme theme, int step);
+
+double lam_colour_contrast(lam_rgb a, lam_rgb b); /* as WCAG 2 defines it: 1 to 21 */
+
+/* The same as custom properties (--ground, --s0 ... --t8, --u8) for a style sheet. */
+void lam_palette_css(lam_text *out, lam_theme theme);
+
+#endif

@@ -1,0 +1,158 @@
+/* svg.c -- title, axes and style; the kinds are in svg_lines.c, svg_bars.c and svg_heat.c. */
+#include "report/svg_int.h"
+
+#include "report/palette.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { HEIGHT = 380, TITLE = 30, TOP = 30, FOOT = 46, EDGE = 14 };
+
+double lam_frame_x(const lam_frame *f, double v)
+{
+    return f->left + lam_ruler_at(&f->x, v) * (f->right - f->left);
+}
+
+double lam_frame_y(const lam_frame *f, double v)
+{
+    return f->bottom - lam_ruler_at(&f->y, v) * (f->bottom - f->top);
+}
+
+static size_t characters(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+double lam_svg_width(const char *s)
+{
+    return 0.57 * LAM_SVG_FONT * (double)characters(s);
+}
+
+void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const char *class,
+                  const char *s, double room)
+{
+    static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
+    size_t bytes = strlen(s);
+    const int cut = lam_svg_width(s) > room;
+    if (cut) {
+        size_t keep = room > 0 ? (size_t)(room / (0.57 * LAM_SVG_FONT)) : 0;
+        keep = keep > 1 ? keep - 1 : 0;
+        for (bytes = 0; s[bytes] && (keep > 0 || ((unsigned char)s[bytes] & 0xc0) == 0x80); bytes++)
+            keep -= ((unsigned char)s[bytes] & 0xc0) != 0x80;
+    }
+    lam_text_format(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"%s>", x, y, class,
+                    anchors[anchor]);
+    lam_text_html_bytes(out, s, bytes);
+    lam_text_add(out, cut ? "\xe2\x80\xa6</text>" : "</text>");
+}
+
+double lam_svg_margin(const lam_ticks *y)
+{
+    double widest = 0;
+    for (int i = 0; i < y->n; i++)
+        widest = fmax(widest, lam_svg_width(y->text[i]));
+    return EDGE + widest + 8;
+}
+
+void lam_svg_y_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,
+                    const lam_ticks *ticks)
+{
+    for (int i = 0; i < ticks->n; i++) {
+        const double y = lam_frame_y(frame, ticks->at[i]);
+        lam_text_format(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", frame->left, y,
+                        frame->right);
+        lam_svg_text(out, frame->left - 8, y + 4.5, LAM_ANCHOR_END, "tick", ticks->text[i], 999);
+    }
+    if (f->y.label) /* level, above the axis: a turned label is hard to read */
+        lam_svg_text(out, EDGE, frame->top - 14, LAM_ANCHOR_START, "label", f->y.label,
+                     frame->right - EDGE);
+}
+
+void lam_svg_x_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,
+                    const lam_ticks *ticks)
+{
+    lam_text_format(out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f", frame->left, frame->bottom,
+                    frame->right);
+    for (int i = 0; i < ticks->n; i++)
+        lam_text_format(out, "M%.1f %.1fv5", lam_frame_x(frame, ticks->at[i]), frame->bottom);
+    lam_text_add(out, "\"/>");
+    for (int i = 0; i < ticks->n; i++)
+        lam_svg_text(out, lam_frame_x(frame, ticks->at[i]), frame->bottom + 19, LAM_ANCHOR_MIDDLE,
+                     "tick", ticks->text[i], 999);
+    if (f->x.label)
+        lam_svg_text(out, (frame->left + frame->right) / 2, frame->bottom + 39, LAM_ANCHOR_MIDDLE,
+                     "label", f->x.label, frame->right - frame->left);
+}
+
+static void hex(lam_text *out, const char *before, lam_rgb c, const char *after)
+{
+    lam_text_format(out, "%s#%02x%02x%02x%s", before, c.r, c.g, c.b, after);
+}
+
+/* What the page says in its style sheet with custom properties, which a file cannot rely on. */
+static void style(lam_text *out)
+{
+    const lam_theme theme = LAM_THEME_LIGHT;
+    lam_text_format(out,
+                    "<style>text{font:%dpx system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica "
+                    "Neue\",Arial,\"DejaVu Sans\",sans-serif}",
+                    LAM_SVG_FONT);
+    hex(out, "text{fill:", lam_colour_role(theme, LAM_ROLE_INK), "}");
+    lam_text_add(out, ".title{font-size:16px;font-weight:600}.name{font-weight:600}");
+    hex(out, ".tick,.label{fill:", lam_colour_role(theme, LAM_ROLE_SOFT), "}");
+    hex(out, ".grid{fill:none;stroke:", lam_colour_role(theme, LAM_ROLE_GRID), "}");
+    hex(out, ".axis{fill:none;stroke:", lam_colour_role(theme, LAM_ROLE_LINE), "}");
+    lam_text_add(
+        out, ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
+             ".dots{fill:none;stroke-width:5.5;stroke-linecap:round}"
+             ".thin{stroke-width:1.1}.dash{stroke-dasharray:6 4}.band{stroke:none;fill-opacity:.16}"
+             ".bar{stroke:none}");
+    for (int i = 0; i < LAM_COLOURS; i++) {
+        const lam_rgb c = lam_colour_series(theme, i);
+        lam_text_format(out, ".s%d", i);
+        hex(out, "{stroke:", c, "}");
+        lam_text_format(out, ".f%d", i);
+        hex(out, "{fill:", c, "}");
+    }
+    lam_text_add(out, "</style>");
+}
+
+double lam_figure_height(const lam_figure *f, lam_use use)
+{
+    const double title = use == LAM_FOR_FILE ? TITLE : 0;
+    if (f->kind != LAM_FIGURE_HEAT)
+        return HEIGHT + title;
+    const double row = fmin(fmax(260.0 / (f->rows > 0 ? f->rows : 1), 14), 40);
+    return TOP + title + fmin(row * f->rows, 900) + FOOT;
+}
+
+void lam_figure_svg(lam_text *out, const lam_figure *f, lam_use use)
+{
+    const double height = lam_figure_height(f, use), title = use == LAM_FOR_FILE ? TITLE : 0;
+    lam_text_format(
+        out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\"",
+        LAM_SVG_WIDTH, height);
+    if (use == LAM_FOR_FILE)
+        lam_text_format(out, " width=\"%d\" height=\"%.0f\"", LAM_SVG_WIDTH, height);
+    lam_text_add(out, " aria-label=\"");
+    lam_text_html(out, f->title);
+    lam_text_add(out, "\">");
+    if (use == LAM_FOR_FILE) {
+        style(out);
+        hex(out, "<rect width=\"100%\" height=\"100%\" fill=\"",
+            lam_colour_role(LAM_THEME_LIGHT, LAM_ROLE_GROUND), "\"/>");
+        lam_svg_text(out, EDGE, 26, LAM_ANCHOR_START, "title", f->title, 0.8 * LAM_SVG_WIDTH);
+    }
+    lam_frame frame = {
+        .left = EDGE, .right = LAM_SVG_WIDTH - EDGE, .top = TOP + title, .bottom = height - FOOT};
+    if (f->kind == LAM_FIGURE_LINES)
+        lam_svg_lines(out, f, frame);
+    else if (f->kind == LAM_FIGURE_BARS)
+        lam_svg_bars(out, f, frame);
+    else
+        lam_svg_heat(out, f, frame);
+    lam_text_add(out, "</svg>");
+}

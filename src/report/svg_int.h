@@ -1,0 +1,38 @@
+/* svg_int.h -- what the three kinds of figures share when drawn. */
+#ifndef LAM_REPORT_SVG_INT_H
+#define LAM_REPORT_SVG_INT_H
+
+#include "report/ruler.h"
+#include "report/svg.h"
+
+enum { LAM_SVG_FONT = 13, LAM_SVG_LINE = 16 }; /* size of letters, distance of lines */
+
+/* The box inside the axes, and its two rulers. */
+typedef struct lam_frame {
+    double left, right, top, bottom;
+    lam_ruler x, y;
+} lam_frame;
+
+double lam_frame_x(const lam_frame *f, double v);
+double lam_frame_y(const lam_frame *f, double v);
+
+/* About how wide `s` is when drawn. */
+double lam_svg_width(const char *s);
+/* Where a text stands with respect to its point. */
+typedef enum lam_anchor { LAM_ANCHOR_START, LAM_ANCHOR_MIDDLE, LAM_ANCHOR_END } lam_anchor;
+/* A text, cut with an ellipsis where it is wider than `room`; `class` gives colour and weight. */
+void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const char *class,
+                  const char *s, double room);
+
+/* Room at the left for the numbers of the y axis, which lam_svg_axes() writes. */
+double lam_svg_margin(const lam_ticks *y);
+void lam_svg_y_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,
+                    const lam_ticks *ticks);
+void lam_svg_x_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,
+                    const lam_ticks *ticks);
+
+void lam_svg_lines(lam_text *out, const lam_figure *f, lam_frame frame);
+void lam_svg_bars(lam_text *out, const lam_figure *f, lam_frame frame);
+void lam_svg_heat(lam_text *out, const lam_figure *f, lam_frame frame);
+
+#endif

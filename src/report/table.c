@@ -1,0 +1,166 @@
+/* table.c -- see table.h. */
+#include "report/table.h"
+
+#include "report/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const lam_cell *cell_of(const lam_table *t, int row, int col)
+{
+    return &t->cells[(size_t)row * (size_t)t->cols + (size_t)col];
+}
+
+/* "1234567.5" -> "1,234,567.5", in place. */
+static void group_thousands(char *text, size_t size)
+{
+    const size_t start = text[0] == '-', digits = strspn(text + start, "0123456789");
+    for (size_t left = digits; left > 3; left -= 3) {
+        char *const at = text + start + left - 3;
+        if (strlen(text) + 2 > size)
+            return;
+        memmove(at + 1, at, strlen(at) + 1);
+        *at = ',';
+    }
+}
+
+char *lam_cell_shown(char *out, size_t size, const lam_table *t, int row, int col)
+{
+    const lam_cell *c = cell_of(t, row, col);
+    if (c->text) {
+        snprintf(out, size, "%s", c->text);
+    } else if (!isfinite(c->number)) {
+        out[0] = '\0';
+    } else {
+        snprintf(out, size, "%.*f", t->columns[col].decimals, c->number);
+        group_thousands(out, size);
+    }
+    return out;
+}
+
+/* ---- for a terminal ---- */
+
+static int shown_width(const char *s)
+{
+    int n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+static void padded(lam_text *out, const char *s, int width, bool right)
+{
+    const int pad = width - shown_width(s);
+    lam_text_format(out, "%*s", right && pad > 0 ? pad : 0, "");
+    lam_text_add(out, s);
+    lam_text_format(out, "%*s", !right && pad > 0 ? pad : 0, "");
+}
+
+void lam_table_text(lam_text *out, const lam_table *t)
+{
+    char shown[256];
+    for (int row = -1; row < t->rows; row++) {
+        for (int col = 0; col < t->cols; col++) {
+            int width = shown_width(t->columns[col].name);
+            bool right = col > 0;
+            for (int r = 0; r < t->rows; r++) {
+                const int w = shown_width(lam_cell_shown(shown, sizeof shown, t, r, col));
+                width = w > width ? w : width;
+                right &= !cell_of(t, r, col)->text;
+            }
+            lam_text_add(out, col > 0 ? "  " : "");
+            padded(out,
+                   row < 0 ? t->columns[col].name
+                           : lam_cell_shown(shown, sizeof shown, t, row, col),
+                   width, right);
+        }
+        while (out->size > 0 && out->data[out->size - 1] == ' ')
+            out->data[--out->size] = '\0';
+        lam_text_add(out, "\n");
+    }
+}
+
+/* ---- for a page ---- */
+
+static void header_html(lam_text *out, const lam_table *t)
+{
+    lam_text_add(out, "<thead><tr>");
+    for (int c = 0; c < t->cols; c++) {
+        lam_text_add(out, "<th scope=\"col\">");
+        lam_text_html(out, t->columns[c].name);
+        if (t->columns[c].note) {
+            lam_text_add(out, "<small>");
+            lam_text_html(out, t->columns[c].note);
+            lam_text_add(out, "</small>");
+        }
+        lam_text_add(out, "</th>");
+    }
+    lam_text_add(out, "</tr></thead>");
+}
+
+void lam_table_html(lam_text *out, const lam_table *t)
+{
+    char shown[4096];
+    lam_text_add(out, "<table>");
+    header_html(out, t);
+    lam_text_add(out, "<tbody>");
+    for (int r = 0; r < t->rows; r++) {
+        lam_text_add(out, "<tr>");
+        for (int c = 0; c < t->cols; c++) {
+            const char *tag = c == 0 ? "th" : "td";
+            lam_text_format(out, "<%s%s%s>", tag, c == 0 ? " scope=\"row\"" : "",
+                            cell_of(t, r, c)->text ? "" : " class=\"number\"");
+            lam_text_html(out, lam_cell_shown(shown, sizeof shown, t, r, c));
+            lam_text_format(out, "</%s>", tag);
+        }
+        lam_text_add(out, "</tr>");
+    }
+    lam_text_add(out, "</tbody></table>");
+}
+
+/* ---- for other programs ---- */
+
+void lam_table_csv(lam_text *out, const lam_table *t)
+{
+    for (int r = -1; r < t->rows; r++) {
+        for (int c = 0; c < t->cols; c++) {
+            const lam_cell *cell = r < 0 ? NULL : cell_of(t, r, c);
+            lam_text_add(out, c > 0 ? "," : "");
+            if (!cell || cell->text)
+                lam_text_csv(out, cell ? cell->text : t->columns[c].name);
+            else
+                lam_text_number(out, cell->number, 0, "");
+        }
+        lam_text_add(out, "\n");
+    }
+}
+
+void lam_table_json(lam_text *out, const lam_table *t)
+{
+    lam_text_add(out, "[");
+    for (int r = 0; r < t->rows; r++) {
+        lam_text_add(out, r > 0 ? ",{" : "{");
+        for (int c = 0; c < t->cols; c++) {
+            const lam_cell *cell = cell_of(t, r, c);
+            lam_text_add(out, c > 0 ? "," : "");
+            lam_text_json(out, t->columns[c].name);
+            lam_text_add(out, ":");
+            if (cell->text)
+                lam_text_json(out, cell->text);
+            else
+                lam_text_number(out, cell->number, 0, "null");
+        }
+        lam_text_add(out, "}");
+    }
+    lam_text_add(out, "]");
+}
+
+lam_status lam_table_save(const lam_table *t, const char *dir)
+{
+    lam_text csv = {0}, json = {0};
+    lam_table_csv(&csv, t);
+    LAM_TRY(lam_output_save(dir, t->id, "csv", &csv));
+    lam_table_json(&json, t);
+    return lam_output_save(dir, t->id, "json", &json);
+}

@@ -1,0 +1,62 @@
+/* table_test.c -- one table, four ways to read it. */
+#include "report/table.h"
+
+#include "io/json.h"
+#include "support/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+static const lam_column columns[] = {{"run", 0, NULL}, {"parameters", 0, NULL}, {"bpc", 4, "dev"}};
+static const lam_cell cells[] = {{"a, <b>", 0}, {NULL, 88982818}, {NULL, 1.37665},
+                                 {"x", 0},      {NULL, -1234},    {NULL, NAN}};
+static const lam_table table = {
+    .id = "t", .title = "T", .rows = 2, .cols = 3, .columns = columns, .cells = cells};
+
+START_TEST(text_is_aligned)
+{
+    lam_text t = {0};
+    lam_table_text(&t, &table);
+    ck_assert_str_eq(t.data, "run     parameters     bpc\n"
+                             "a, <b>  88,982,818  1.3766\n"
+                             "x           -1,234\n");
+    lam_text_free(&t);
+}
+END_TEST
+
+START_TEST(files_have_full_numbers)
+{
+    lam_text t = {0};
+    lam_table_csv(&t, &table);
+    ck_assert_str_eq(t.data, "run,parameters,bpc\n\"a, <b>\",88982818,1.37665\nx,-1234,\n");
+    lam_text_free(&t);
+    lam_table_json(&t, &table);
+    json_t *root;
+    ck_assert_int_eq(lam_json_parse(&root, "table", t.data, t.size), LAM_OK);
+    ck_assert_double_eq(json_number_value(json_object_get(json_array_get(root, 0), "bpc")),
+                        1.37665);
+    ck_assert(json_is_null(json_object_get(json_array_get(root, 1), "bpc")));
+    json_decref(root);
+    lam_text_free(&t);
+}
+END_TEST
+
+START_TEST(html_names_rows_and_columns)
+{
+    lam_text t = {0};
+    lam_table_html(&t, &table);
+    ck_assert_ptr_nonnull(strstr(t.data, "<th scope=\"col\">bpc<small>dev</small></th>"));
+    ck_assert_ptr_nonnull(
+        strstr(t.data, "<th scope=\"row\">a, &lt;b&gt;</th><td class=\"number\">88,982,818</td>"));
+    lam_text_free(&t);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, text_is_aligned);
+    tcase_add_test(tests, files_have_full_numbers);
+    tcase_add_test(tests, html_names_rows_and_columns);
+    return test_run("report/table", tests);
+}

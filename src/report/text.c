@@ -1,0 +1,168 @@
+/* text.c -- see text.h. */
+#include "report/text.h"
+
+#include "data/utf8.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void lam_text_free(lam_text *t)
+{
+    free(t->data);
+    *t = (lam_text){0};
+}
+
+lam_status lam_text_status(const lam_text *t, const char *label)
+{
+    if (!t->failed)
+        return LAM_OK;
+    if (t->room >= LAM_TEXT_MOST)
+        return lam_fail(LAM_ERR_ARG, "%s: longer than %d MiB", label, LAM_TEXT_MOST >> 20);
+    return lam_fail(LAM_ERR_MEMORY, "%s: no memory after %zu bytes", label, t->size);
+}
+
+/* Room for `size` more bytes and a NUL. */
+static bool grow(lam_text *t, size_t size)
+{
+    if (t->failed)
+        return false;
+    size_t room = t->room ? t->room : 1024;
+    while (room < LAM_TEXT_MOST && room - t->size <= size)
+        room *= 2;
+    char *const grown = room == t->room ? t->data : realloc(t->data, room);
+    if (grown) {
+        t->data = grown;
+        t->room = room;
+    }
+    t->failed = !grown || room - t->size <= size;
+    return !t->failed;
+}
+
+void lam_text_bytes(lam_text *t, const void *data, size_t size)
+{
+    if (!grow(t, size))
+        return;
+    if (size > 0)
+        memcpy(t->data + t->size, data, size);
+    t->size += size;
+    t->data[t->size] = '\0';
+}
+
+void lam_text_add(lam_text *t, const char *plain)
+{
+    lam_text_bytes(t, plain, strlen(plain));
+}
+
+void lam_text_format(lam_text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || !grow(t, (size_t)length))
+        return;
+    va_start(args, format);
+    vsnprintf(t->data + t->size, t->room - t->size, format, args);
+    va_end(args);
+    t->size += (size_t)length;
+}
+
+/* Walks over any bytes: the length of the character at s, and in *codepoint its number, or -1 for a byte
+ * that belongs to no character. */
+static size_t next_character(const char *s, size_t size, int32_t *codepoint)
+{
+    const int length = lam_utf8_decode((const unsigned char *)s, size, codepoint);
+    if (length > 0)
+        return (size_t)length;
+    *codepoint = -1;
+    return 1;
+}
+
+/* Controls are not to be seen, and the C1 ones not allowed in HTML. */
+static bool is_control(int32_t c)
+{
+    return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0);
+}
+
+void lam_text_html_bytes(lam_text *t, const char *s, size_t size)
+{
+    int32_t c;
+    for (size_t i = 0, step; i < size; i += step) {
+        step = next_character(s + i, size - i, &c);
+        if (c == '&')
+            lam_text_add(t, "&amp;");
+        else if (c == '<')
+            lam_text_add(t, "&lt;");
+        else if (c == '>')
+            lam_text_add(t, "&gt;");
+        else if (c == '"')
+            lam_text_add(t, "&quot;");
+        else if (c < 0 || is_control(c) || c == 0xfffe || c == 0xffff)
+            for (size_t k = 0; k < step; k++)
+                lam_text_format(t, "\\x%02x", (unsigned char)s[i + k]);
+        else
+            lam_text_bytes(t, s + i, step);
+    }
+}
+
+void lam_text_html(lam_text *t, const char *s)
+{
+    lam_text_html_bytes(t, s, strlen(s));
+}
+
+void lam_text_json_bytes(lam_text *t, const char *s, size_t size)
+{
+    int32_t c;
+    lam_text_add(t, "\"");
+    for (size_t i = 0, step; i < size; i += step) {
+        step = next_character(s + i, size - i, &c);
+        if (c < 0)
+            lam_text_format(t, "\\\\x%02x", (unsigned char)s[i]);
+        else if (c == '"' || c == '\\')
+            lam_text_format(t, "\\%c", (char)c);
+        else if (c == '\n')
+            lam_text_add(t, "\\n");
+        else if (c < 0x20 || is_control(c) || c == '<' || c == '>' || c == '&' || c == 0x2028 ||
+                 c == 0x2029)
+            lam_text_format(t, "\\u%04x", (unsigned)c);
+        else
+            lam_text_bytes(t, s + i, step);
+    }
+    lam_text_add(t, "\"");
+}
+
+void lam_text_json(lam_text *t, const char *s)
+{
+    lam_text_json_bytes(t, s, strlen(s));
+}
+
+void lam_text_csv(lam_text *t, const char *s)
+{
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        lam_text_add(t, s);
+        return;
+    }
+    lam_text_add(t, "\"");
+    for (; *s; s++) {
+        if (*s == '"') /* doubled */
+            lam_text_bytes(t, s, 1);
+        lam_text_bytes(t, s, 1);
+    }
+    lam_text_add(t, "\"");
+}
+
+void lam_text_number(lam_text *t, double v, int digits, const char *none)
+{
+    if (!isfinite(v)) {
+        lam_text_add(t, none);
+        return;
+    }
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits > 0 ? digits : 15, v == 0 ? 0.0 : v); /* no "-0" */
+    if (digits == 0 && strtod(text, NULL) != v)
+        snprintf(text, sizeof text, "%.17g", v);
+    lam_text_add(t, text);
+}

@@ -1,0 +1,44 @@
+/* thin.c -- see thin.h. */
+#include "report/thin.h"
+
+#include <math.h>
+
+lam_thin lam_thin_begin(const lam_series *s, int most)
+{
+    const int stretch = s->n > most ? (int)((2LL * s->n + most - 1) / most) : 1;
+    return (lam_thin){.series = s, .stretch = stretch, .pending = -1};
+}
+
+int lam_thin_next(lam_thin *t)
+{
+    const lam_series *s = t->series;
+    if (t->pending >= 0) {
+        const int i = t->pending;
+        t->pending = -1;
+        return i;
+    }
+    if (t->at >= s->n)
+        return -1;
+    const int first = t->at, end = s->n - first > t->stretch ? first + t->stretch : s->n;
+    if (t->stretch == 1 || first == 0 || first == s->n - 1) {
+        t->at = first + 1;
+        return first;
+    }
+    int least = first, greatest = first;
+    t->at = end == s->n ? end - 1 : end; /* the last point stands for itself */
+    for (int i = first; i < t->at; i++) {
+        if (!isfinite(s->y[i])) { /* a gap: the stretch ends with it */
+            t->at = i + 1;
+            if (i == first)
+                return i;
+            t->at = i;
+            break;
+        }
+        least = s->y[i] < s->y[least] ? i : least;
+        greatest = s->y[i] > s->y[greatest] ? i : greatest;
+    }
+    if (least == greatest)
+        return least;
+    t->pending = least < greatest ? greatest : least;
+    return least < greatest ? least : greatest;
+}

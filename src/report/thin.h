@@ -1,0 +1,20 @@
+/* thin.h -- fewer points that look the same: the least and the greatest of every stretch.
+ *
+ * A log of 100,000 steps has more points than a screen has columns.  Averaging would hide the spikes that
+ * matter; keeping both extremes of each stretch draws the same picture. */
+#ifndef LAM_REPORT_THIN_H
+#define LAM_REPORT_THIN_H
+
+#include "report/figure.h"
+
+/* for (lam_thin t = lam_thin_begin(s, 1000); (i = lam_thin_next(&t)) >= 0;) ...  rising indices, at most
+ * about `most`; first and last always, gaps as gaps. */
+typedef struct lam_thin {
+    const lam_series *series;
+    int stretch, at, pending;
+} lam_thin;
+
+lam_thin lam_thin_begin(const lam_series *s, int most);
+int lam_thin_next(lam_thin *t); /* -1 at the end */
+
+#endif
