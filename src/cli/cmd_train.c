@@ -157,6 +157,11 @@ static lam_status introduce(session *s)
     LAM_TRY(lam_runlog_line(s->log, "run: %lld steps of %d x %d tokens on %s (%s), seed %lld",
                             (long long)s->settings.max_step, s->settings.batch_size, cfg->tgt_len,
                             s->dev->ops->name, s->dev->ops->summary, (long long)s->settings.seed));
+    LAM_TRY(lam_runlog_line(
+        s->log, "recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, clip %g",
+        lam_recipe_names[s->settings.recipe], lam_optim_names[s->settings.optim], s->settings.lr,
+        lam_schedule_names[s->settings.scheduler], (long long)s->settings.warmup_step,
+        s->settings.weight_decay, s->settings.clip));
     if (!s->resumed)
         return s->o->resume ? lam_runlog_line(s->log, "nothing to resume: a new run") : LAM_OK;
     if (strcmp(s->then.device, s->dev->ops->name) != 0)

@@ -1,6 +1,8 @@
 /* train_options.c -- see train_options.h. */
 #include "cli/train_options.h"
 
+#include "cli/recipes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,30 +125,50 @@ static lam_status apply_settings(lam_settings *s, const lam_args *args, which w)
     return lam_settings_check(s);
 }
 
+/* The options with what the recipe adds to them. */
+typedef struct recipe_view {
+    lam_train_options options;
+    lam_args args;
+} recipe_view;
+
+static void view_recipe(recipe_view *v, const lam_args *args, int recipe)
+{
+    v->args = *args;
+    v->options = *(const lam_train_options *)args->options;
+    v->args.options = &v->options;
+    lam_recipe_apply(&v->args, &v->options, recipe);
+}
+
 lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token)
 {
+    recipe_view v;
     const lam_train_options *o = args->options;
+    view_recipe(&v, args, o->settings.recipe);
     LAM_TRY(lam_config_preset(cfg, o->preset, o->memory));
     cfg->n_token = n_token;
-    LAM_TRY(apply_model(cfg, args, WRITTEN_OR_DEFAULT));
+    LAM_TRY(apply_model(cfg, &v.args, WRITTEN_OR_DEFAULT));
     lam_settings_defaults(s);
     lam_settings_preset(s, o->preset);
-    return apply_settings(s, args, WRITTEN_OR_DEFAULT);
+    return apply_settings(s, &v.args, WRITTEN_OR_DEFAULT);
 }
 
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args)
 {
     const lam_train_options *o = args->options;
     lam_config wanted = *cfg;
+    recipe_view v;
+    view_recipe(&v, args, s->recipe); /* the run's */
     if (lam_option_given(args, "preset")) {
         LAM_TRY(lam_config_preset(&wanted, o->preset,
                                   lam_option_given(args, "memory") ? o->memory : cfg->memory));
         wanted.n_token = cfg->n_token;
-    } else if (lam_option_given(args, "memory") && strcmp(o->memory, cfg->memory) != 0)
-        return lam_fail(LAM_ERR_ARG, "--memory %s: the run was begun with %s", o->memory,
-                        cfg->memory);
-    LAM_TRY(apply_model(&wanted, args,
-                        lam_option_given(args, "preset") ? WRITTEN_OR_DEFAULT : WRITTEN));
+        LAM_TRY(apply_model(&wanted, &v.args, WRITTEN_OR_DEFAULT));
+    } else {
+        if (lam_option_given(args, "memory") && strcmp(o->memory, cfg->memory) != 0)
+            return lam_fail(LAM_ERR_ARG, "--memory %s: the run was begun with %s", o->memory,
+                            cfg->memory);
+        LAM_TRY(apply_model(&wanted, args, WRITTEN));
+    }
     LAM_TRY(lam_config_same(cfg, &wanted, "the run to resume"));
     return apply_settings(s, args, WRITTEN);
 }

@@ -82,6 +82,30 @@ START_TEST(what_the_user_wrote_overrides_the_preset)
 }
 END_TEST
 
+START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
+{
+    static parsed p;
+    lam_config cfg, before;
+    lam_settings s, paper;
+    fresh("", &cfg, &paper);
+    fresh("--preset small --recipe fast --lr 0.5 --dropout 0.3", &cfg, &s);
+    ck_assert_str_eq(lam_recipe_names[s.recipe], "fast");
+    ck_assert_str_eq(lam_optim_names[s.optim], "muon");
+    ck_assert(s.lr == 0.5 && cfg.dropout == 0.3);
+    ck_assert(s.weight_decay != paper.weight_decay);
+    ck_assert_int_eq(cfg.n_layer, 6); /* the preset's */
+    /* On resuming, the run's recipe counts, also where the preset is written again. */
+    before = cfg;
+    parse(&p, "--resume --preset small --dropout 0.3");
+    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_config_same(&cfg, &before, "resumed"));
+    ck_assert(s.lr == 0.5 && s.optim == LAM_OPTIM_MUON);
+    parse(&p, "--resume --recipe fast");
+    must(lam_train_resumed(&cfg, &s, &p.args));
+    ck_assert(s.lr == 0.5);
+}
+END_TEST
+
 START_TEST(attn_type_and_memory_settle_each_other)
 {
     lam_config cfg;
@@ -153,6 +177,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, defaults_of_the_table_are_the_librarys);
     tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
+    tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
     tcase_add_test(tests, attn_type_and_memory_settle_each_other);
     tcase_add_test(tests, adaptive_cuts_by_the_size_of_the_vocabulary);
     tcase_add_test(tests, a_resumed_run_keeps_what_the_user_did_not_write);

@@ -110,6 +110,8 @@ run 2 train --data "$work/corpus" --out "$work/new" --optim muon --muon_mom 1
 says "$err" "muon_mom is 1, must be below 1"
 run 2 train --data "$work/corpus" --out "$work/new" --init uniform --init_out depth
 says "$err" "init_out needs normal"
+run 2 train --out "$work/whole" --resume --recipe fast
+says "$err" "recipe fast: the run was begun with paper"
 run 2 train --out "$work/whole" --resume --optim muon
 says "$err" "optim muon: the run was begun with adam"
 [ ! -e "$work/new" ] || fail "a refused run left a folder"
@@ -139,7 +141,8 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
     "--roll --scheduler dev_perf --init uniform --device ref" \
     "--optim muon --weight_decay 0.1 --muon_mom 0.9 --scheduler wsd --cooldown 0.5 --init_out zero" \
-    "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5"; do
+    "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5" \
+    "--recipe fast --memory xl --warmup_step 3"; do
     # shellcheck disable=SC2086
     train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
 done

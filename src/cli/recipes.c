@@ -1,0 +1,35 @@
+/* recipes.c -- see recipes.h. */
+#include "cli/recipes.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef struct pair {
+    const char *name, *value;
+} pair;
+
+#define PAIR(name, value) {name, value},
+static const pair paper[] = {{0}}, fast[] = {LAM_RECIPE_FAST(PAIR){0}};
+static const pair *const recipes[] = {paper, fast}; /* in the order of lam_recipe_names */
+
+static int row_of(const lam_option *table, const char *name)
+{
+    int i = 0;
+    while (table[i].help && (!table[i].name || strcmp(table[i].name, name) != 0))
+        i++;
+    assert(table[i].help && "a recipe names an option that does not exist");
+    return i;
+}
+
+void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe)
+{
+    const lam_option *table = args->command->options;
+    for (const pair *p = recipes[recipe]; p->name; p++) {
+        const int i = row_of(table, p->name);
+        if (args->given[i])
+            continue;
+        if (lam_option_set(&table[i], options, p->value) != LAM_OK)
+            assert(0 && "a recipe has a value that is not legal");
+        args->given[i] = true;
+    }
+}
