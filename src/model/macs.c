@@ -39,6 +39,11 @@ static external external_of(const lam_config *cfg)
     return e;
 }
 
+int lam_macs_external_rows(const lam_config *cfg)
+{
+    return has(cfg, "compressive") ? cfg->cmem_len : has(cfg, "infinite") ? cfg->ltm_basis : 0;
+}
+
 static double width_of(const lam_config *cfg)
 {
     return (double)cfg->n_head * cfg->d_head;

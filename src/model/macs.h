@@ -25,6 +25,9 @@ typedef struct lam_macs {
  * for all five, whether or not the mechanism is built. */
 lam_macs lam_macs_token(const lam_config *cfg, const char *memory);
 
+/* Rows of external memory as Table 1 counts them: compressed rows, or basis functions; 0: the memory has none. */
+int lam_macs_external_rows(const lam_config *cfg);
+
 /* MACs of the matrix products and attentions of one training step, forward and backward, of B streams with
  * full memory.  Adaptive softmax: tails are left out. */
 double lam_macs_step(const lam_config *cfg, int B);

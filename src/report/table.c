@@ -81,6 +81,24 @@ void lam_table_text(lam_text *out, const lam_table *t)
     }
 }
 
+void lam_table_markdown(lam_text *out, const lam_table *t)
+{
+    char shown[256];
+    for (int row = -1; row < t->rows; row++) {
+        for (int col = 0; col < t->cols; col++) {
+            lam_text_add(out, col > 0 ? " | " : "| ");
+            for (const char *s = row < 0 ? t->columns[col].name
+                                         : lam_cell_shown(shown, sizeof shown, t, row, col);
+                 *s; s++)
+                lam_text_format(out, *s == '|' ? "\\%c" : "%c", *s);
+        }
+        lam_text_add(out, " |\n");
+        for (int col = 0; col < t->cols && row < 0; col++)
+            lam_text_add(out, col > 0 ? "---:|" : "|---|");
+        lam_text_add(out, row < 0 ? "\n" : "");
+    }
+}
+
 /* ---- for a page ---- */
 
 static void header_html(lam_text *out, const lam_table *t)

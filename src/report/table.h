@@ -30,6 +30,7 @@ char *lam_cell_shown(char *out, size_t size, const lam_table *t, int row, int co
 
 /* Plain text in columns, for a terminal. */
 void lam_table_text(lam_text *out, const lam_table *t);
+void lam_table_markdown(lam_text *out, const lam_table *t);
 void lam_table_html(lam_text *out, const lam_table *t);
 void lam_table_csv(lam_text *out, const lam_table *t);
 void lam_table_json(lam_text *out, const lam_table *t); /* a list of objects */

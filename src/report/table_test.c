@@ -24,6 +24,16 @@ START_TEST(text_is_aligned)
 }
 END_TEST
 
+START_TEST(markdown_is_a_table)
+{
+    lam_text t = {0};
+    lam_table_markdown(&t, &table);
+    ck_assert_str_eq(t.data, "| run | parameters | bpc |\n|---|---:|---:|\n"
+                             "| a, <b> | 88,982,818 | 1.3766 |\n| x | -1,234 |  |\n");
+    lam_text_free(&t);
+}
+END_TEST
+
 START_TEST(files_have_full_numbers)
 {
     lam_text t = {0};
@@ -56,6 +66,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, text_is_aligned);
+    tcase_add_test(tests, markdown_is_a_table);
     tcase_add_test(tests, files_have_full_numbers);
     tcase_add_test(tests, html_names_rows_and_columns);
     return test_run("report/table", tests);

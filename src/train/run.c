@@ -102,6 +102,17 @@ static lam_status explain(const run *r, lam_status status)
                     (long long)r->saved);
 }
 
+/* For whoever reads the records: nothing follows because a number was not finite. */
+static void note_divergence(run *r)
+{
+    const lam_scalar row[] = {{"diverged", 1.0, NULL},
+                              {"elapsed", r->before + now() - r->began, NULL}};
+    char text[1024];
+    snprintf(text, sizeof text, "%s", lam_error());
+    if (lam_runlog_record(r->log, r->t->state.step, row, sizeof row / sizeof *row) != LAM_OK)
+        (void)lam_fail(LAM_ERR_NUMERIC, "%s", text); /* this is what went wrong first */
+}
+
 /* ---- evaluation ---- */
 
 static void show(const run *r, double evaluated)
@@ -284,15 +295,20 @@ static lam_status step(run *r)
     return is_multiple(s->step, settings(r)->log_interval) ? log_step(r) : LAM_OK;
 }
 
+/* After a signal: all that is not on disk yet, and the message. */
+static lam_status leave(run *r)
+{
+    LAM_TRY(save_last(r));
+    return lam_fail(LAM_ERR_INTERRUPTED, "stopped at step %lld, saved in %s",
+                    (long long)r->t->state.step, r->last);
+}
+
 /* What is due at this step, in this order: evaluation, best/, last/.  *end: nothing follows. */
 static lam_status between_steps(run *r, int *end)
 {
     *end = finished(r);
-    if (stopping(r) && (r->checked || r->t->state.step == 0)) {
-        LAM_TRY(save_last(r));
-        return lam_fail(LAM_ERR_INTERRUPTED, "stopped at step %lld, saved in %s",
-                        (long long)r->t->state.step, r->last);
-    }
+    if (stopping(r) && (r->checked || r->t->state.step == 0))
+        return leave(r);
     if (!r->checked) { /* one more step, read back: what is saved must be good */
         *end = 0;
         return LAM_OK;
@@ -300,9 +316,8 @@ static lam_status between_steps(run *r, int *end)
     if (evaluation_due(r, *end)) {
         const lam_status status = evaluate(r);
         if (status == LAM_ERR_INTERRUPTED)
-            LAM_TRY(save_last(r)); /* without the evaluation: resuming begins with it */
-        if (status != LAM_OK)
-            return status;
+            return leave(r); /* without the evaluation: resuming begins with it */
+        LAM_TRY(status);
     }
     return saving_due(r, *end) ? save_last(r) : LAM_OK;
 }
@@ -350,8 +365,13 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
     LAM_TRY(lam_path_join(r.best, sizeof r.best, options->dir, "best"));
     lam_eval_result test = {0};
     lam_status status = loop(&r);
-    if (status == LAM_OK && options->test)
+    if (status == LAM_OK && options->test) {
         status = test_best(&r, &test);
+        if (status == LAM_ERR_INTERRUPTED)
+            status = leave(&r); /* last/ is there; resuming begins with the test */
+    }
+    if (status == LAM_ERR_NUMERIC)
+        note_divergence(&r);
     if (status != LAM_OK && status != LAM_ERR_INTERRUPTED)
         status = explain(&r, status);
     lam_evaluator_free(r.evaluator);

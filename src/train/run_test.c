@@ -254,6 +254,11 @@ START_TEST(a_bad_number_leaves_the_last_good_checkpoint_and_names_it)
                   "%s", lam_error());
     lam_runlog_close(log);
     toyrun_close(&r);
+    char *records;
+    size_t size;
+    must(lam_file_load(&records, &size, test_temp_path("bad/metrics.jsonl"), 1 << 20));
+    ck_assert_msg(strstr(records, "{\"step\":6,\"diverged\":1,") != NULL, "%s", records);
+    free(records);
     s.max_step = 8; /* it is good: the run goes on */
     must(call(dir, &s, -1, &result));
     ck_assert_int_eq(result.step, 8);

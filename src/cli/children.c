@@ -1,0 +1,69 @@
+/* children.c -- see children.h. */
+#include "cli/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static sigset_t child_ended(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+/* In the child: only calls that are safe between fork and exec. */
+static _Noreturn void become(char *const argv[], pid_t parent)
+{
+    const sigset_t ended = child_ended();
+    sigprocmask(SIG_UNBLOCK, &ended, NULL);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) /* it ended before the line above */
+        _exit(128 + SIGTERM);
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere >= 0)
+        dup2(nowhere, STDOUT_FILENO); /* standard output is for our result */
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+lam_status lam_child_start(pid_t *out, char *const argv[])
+{
+    const sigset_t ended = child_ended();
+    sigprocmask(SIG_BLOCK, &ended, NULL); /* it waits for lam_child_wait */
+    const pid_t parent = getpid(), pid = fork();
+    *out = 0;
+    if (pid == 0)
+        become(argv, parent);
+    if (pid < 0)
+        return lam_fail(LAM_ERR_IO, "cannot start a process: %s", strerror(errno));
+    setpgid(pid, pid); /* here too: whoever comes first, a signal finds the group */
+    *out = pid;
+    return LAM_OK;
+}
+
+lam_status lam_child_wait(pid_t *pid, int *code)
+{
+    const sigset_t ended = child_ended();
+    int status = 0;
+    *code = 0;
+    *pid = waitpid(-1, &status, WNOHANG);
+    if (*pid == 0) { /* any other signal cuts this short */
+        sigtimedwait(&ended, NULL, &(struct timespec){.tv_nsec = 100 * 1000 * 1000});
+        *pid = waitpid(-1, &status, WNOHANG);
+    }
+    if (*pid < 0) {
+        *pid = 0;
+        return lam_fail(LAM_ERR_IO, "cannot wait for a process: %s", strerror(errno));
+    }
+    if (*pid > 0)
+        *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return LAM_OK;
+}

@@ -1,0 +1,262 @@
+/* cmd_compare.c -- `lamemo compare`: several memories, trained alike, in one table. */
+#include "cli/commands.h"
+#include "cli/compare_runs.h"
+#include "cli/recipes.h"
+#include "cli/variants.h"
+#include "core/file.h"
+#include "core/log.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+typedef struct compare_options {
+    lam_train_options train; /* first: what lies in it is passed on */
+    const char *data, *out;
+    lam_int_list seeds;
+    int jobs;
+    bool json;
+} compare_options;
+
+#define OPT(field) offsetof(compare_options, train.field)
+#define OWN(field) offsetof(compare_options, field)
+
+/* clang-format off */
+static const lam_option options[] = {
+    {"data", 0, "DIR", LAM_OPT_PATH, OWN(data), .shown = "on going on, the comparison's own",
+     .help = "Corpus folder made by lamemo prepare."},
+    {"out", 'o', "DIR", LAM_OPT_PATH, OWN(out), .aliases = "work-dir",
+     .help = "Folder of the comparison: compare.json, .txt, .md, .csv and a run folder LABEL-sSEED "
+             "for each training."},
+    {"seeds", 's', "N,...", LAM_OPT_INTS, OWN(seeds), .max = 2147483647, .shown = "1111",
+     .help = "Train every model once with each of these; the table has mean and standard deviation."},
+    {"jobs", 'j', "N", LAM_OPT_INT, OWN(jobs), "1", .min = 1, .max = LAM_JOBS_MAX,
+     .help = "Trainings at a time; on a CPU they share its cores."},
+    {"json", 0, NULL, LAM_OPT_FLAG, OWN(json), .help = "Print compare.json instead of the table."},
+    {"preset", 'p', "NAME", LAM_OPT_STRING, OPT(preset), "tiny",
+     .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
+    LAM_DEVICE_OPTIONS(compare_options, train.device, "auto"),
+    {.type = LAM_OPT_REST, .help = "see lamemo train"},
+#include "cli/train_rows.inc"
+    {0},
+};
+/* clang-format on */
+
+typedef struct session {
+    const lam_args *args;
+    const compare_options *o;
+    lam_comparison *c;
+    lam_corpus *corpus;
+    int resumed;
+    int lock; /* file descriptor of the folder; -1: not yet */
+} session;
+
+/* ---- what is asked ---- */
+
+/* The same text, or the same number. */
+static int same_value(const char *a, const char *b)
+{
+    char *end_a, *end_b;
+    const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+    return strcmp(a, b) == 0 || (*a && *b && !*end_a && !*end_b && x == y);
+}
+
+/* One option of train's that the user wrote: is it what the comparison was begun with? */
+static lam_status keep_option(session *s, const lam_option *option, const char *text)
+{
+    const json_t *then = json_object_get(s->c->options, option->name);
+    const char *was = then ? json_string_value(then) : option->value;
+    if (!s->resumed)
+        return json_object_set_new(s->c->options, option->name,
+                                   text ? json_string(text) : json_true()) == 0
+                   ? LAM_OK
+                   : lam_fail(LAM_ERR_ARG, "--%s: '%s' is not UTF-8", option->name, text);
+    if (text ? was && same_value(text, was) : then != NULL)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "--%s%s%s: the comparison in %s was begun with%s%s", option->name,
+                    text ? " " : "", text ? text : "", s->o->out, was ? " " : "out it",
+                    was ? was : "");
+}
+
+static lam_status keep_options(session *s)
+{
+    for (int i = 0; options[i].help; i++)
+        if (s->args->given[i] && options[i].offset < sizeof(lam_train_options))
+            LAM_TRY(keep_option(s, &options[i], s->args->text[i]));
+    return LAM_OK;
+}
+
+static lam_status keep_models(session *s)
+{
+    const compare_options *o = s->o;
+    for (int i = 0; i < s->args->n_operands; i++)
+        LAM_TRY(lam_variant_add(s->c, s->args->operands[i]));
+    if (s->c->n_models == 0)
+        LAM_TRY(lam_variant_add_memories(s->c));
+    for (int i = 0; i < o->seeds.n; i++)
+        LAM_TRY(lam_comparison_add_seed(s->c, o->seeds.v[i]));
+    if (s->c->n_seeds == 0)
+        LAM_TRY(lam_comparison_add_seed(s->c, 1111));
+    for (int m = 0; m < s->c->n_models; m++)
+        LAM_TRY(lam_variant_settle(&s->c->models[m], s->c, s->corpus->info.vocab_size));
+    return LAM_OK;
+}
+
+/* ---- opening ---- */
+
+static lam_status open_corpus(session *s)
+{
+    lam_corpus_mark *mark = &s->c->corpus;
+    char path[PATH_MAX];
+    const char *dir = s->o->data ? s->o->data : mark->path;
+    if (*dir == '\0')
+        return lam_fail(LAM_ERR_ARG, "--data is missing: which corpus? (lamemo prepare makes one)");
+    LAM_TRY(lam_corpus_open(&s->corpus, dir, LAM_CORPUS_VERIFY));
+    const lam_tokens *train = &s->corpus->split[LAM_TRAIN];
+    if (s->resumed && (train->count != mark->tokens || train->crc != mark->crc))
+        return lam_fail(LAM_ERR_ARG,
+                        "--data %s: the comparison in %s was begun with another corpus", dir,
+                        s->o->out);
+    if (!realpath(dir, path) ||
+        (size_t)snprintf(mark->path, sizeof mark->path, "%s", path) >= sizeof mark->path)
+        return lam_fail(LAM_ERR_ARG, "--data %s: the path is longer than %zu bytes", dir,
+                        sizeof mark->path);
+    mark->tokens = train->count;
+    mark->crc = train->crc;
+    s->c->metric = s->corpus->info.metric;
+    snprintf(s->c->corpus_name, sizeof s->c->corpus_name, "%s", s->corpus->info.name);
+    return LAM_OK;
+}
+
+static lam_status lock_folder(session *s)
+{
+    s->lock = open(s->o->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->lock < 0)
+        return lam_fail(LAM_ERR_IO, "%s: not a folder", s->o->out);
+    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0)
+        return lam_fail(LAM_ERR_IO, "%s: another process is comparing here", s->o->out);
+    return LAM_OK;
+}
+
+/* Runs of somebody else must not be taken for ours. */
+static lam_status check_folders(const session *s)
+{
+    char name[LAM_LABEL_MAX + 16], path[PATH_MAX];
+    for (int m = 0; m < s->c->n_models; m++)
+        for (int k = 0; k < s->c->n_seeds; k++) {
+            lam_comparison_folder(name, s->c, m, k);
+            LAM_TRY(lam_path_join(path, sizeof path, s->o->out, name));
+            if (lam_path_exists(path))
+                return lam_fail(LAM_ERR_ARG, "%s is there already, but no compare.json", path);
+        }
+    return LAM_OK;
+}
+
+static lam_status open_comparison(session *s)
+{
+    char path[PATH_MAX];
+    if (!s->o->out)
+        return lam_fail(LAM_ERR_ARG, "--out is missing: where is the comparison to be kept?");
+    LAM_TRY(lam_comparison_create(&s->c));
+    LAM_TRY(lam_path_join(path, sizeof path, s->o->out, "compare.json"));
+    s->resumed = lam_path_exists(path);
+    if (s->resumed) {
+        LAM_TRY(lock_folder(s));
+        LAM_TRY(lam_comparison_load(s->c, s->o->out));
+    }
+    LAM_TRY(keep_options(s));
+    LAM_TRY(open_corpus(s));
+    LAM_TRY(keep_models(s));
+    if (!s->resumed) {
+        LAM_TRY(check_folders(s));
+        LAM_TRY(lam_dir_make(s->o->out));
+        LAM_TRY(lock_folder(s));
+    }
+    return lam_comparison_save(s->c, s->o->out);
+}
+
+static void close_session(session *s)
+{
+    lam_corpus_close(s->corpus);
+    lam_comparison_free(s->c);
+    if (s->lock >= 0)
+        close(s->lock);
+}
+
+/* ---- the end ---- */
+
+static lam_status print_result(const session *s)
+{
+    char *json;
+    lam_text table = {0};
+    if (s->o->json) {
+        LAM_TRY(lam_comparison_json(&json, s->c));
+        puts(json);
+        free(json);
+        return LAM_OK;
+    }
+    const lam_status status = lam_comparison_models(&table, s->c, lam_table_text);
+    if (status == LAM_OK)
+        fputs(table.data, stdout);
+    lam_text_free(&table);
+    return status;
+}
+
+static lam_status compare(session *s)
+{
+    int failed = 0;
+    const lam_status status = lam_compare_train(s->c, &failed, s->o->out, s->o->jobs, s->args);
+    if (status == LAM_ERR_INTERRUPTED)
+        lam_log(LAM_LOG_INFO, "%d of %d runs are done; lamemo compare --out %s goes on",
+                lam_comparison_settled(s->c), s->c->n_models * s->c->n_seeds, s->o->out);
+    LAM_TRY(status);
+    LAM_TRY(print_result(s));
+    if (failed > 0)
+        return lam_fail(LAM_ERR_IO, "%d of %d runs failed; lamemo compare --out %s tries again",
+                        failed, s->c->n_models * s->c->n_seeds, s->o->out);
+    return LAM_OK;
+}
+
+static lam_status run(const lam_args *args)
+{
+    session s = {.args = args, .o = args->options, .lock = -1};
+    lam_status status = open_comparison(&s);
+    if (status == LAM_OK)
+        status = compare(&s);
+    close_session(&s);
+    return status;
+}
+
+const lam_command lam_command_compare = {
+    .name = "compare",
+    .summary = "train several memories alike and compare them",
+    .operands = "[MODEL...]",
+    .operands_max = -1,
+    .description =
+        "Trains models that differ in their memory on one corpus, with the same data, seeds and "
+        "steps, and prints the table of the paper: parameters, memory, external memory, "
+        "multiply-accumulates a token, speed of training, dev and test. MODEL is none, xl, "
+        "compressive, infinite, lamemo, an ablation (no-interpolation, no-look-ahead, "
+        "xl-encoding), all of these (all), or LABEL=MODEL:OPTION=VALUE:... with options of train; "
+        "without any, the five memories. Every other option of lamemo train is accepted and "
+        "holds for all. Each training is a run folder of its own; the same command, or just "
+        "--out, goes on with a comparison that was stopped, and further models and seeds may be "
+        "added to one. Ctrl-C or SIGTERM finishes the step, saves and leaves. A model whose loss "
+        "is no "
+        "longer finite is listed as diverged.",
+    .options = options,
+    .options_size = sizeof(compare_options),
+    .examples = "lamemo compare --data corpus --preset tiny --max-step 2000 --out cmp\n"
+                "# the ablations beside the full model, three seeds each\n"
+                "lamemo compare --data corpus --out abl --seeds 1,2,3 lamemo no-interpolation "
+                "no-look-ahead xl-encoding\n"
+                "# a longer memory under a name of its own\n"
+                "lamemo compare --data corpus --out len lamemo long=lamemo:mem-len=256\n"
+                "# go on after an interruption\n"
+                "lamemo compare --out cmp",
+    .run = run,
+};

@@ -1,0 +1,193 @@
+/* variants.c -- see variants.h. */
+#include "cli/variants.h"
+
+#include "cli/commands.h"
+#include "model/model.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *definition;
+    int main; /* in the paper's Table 1; the others are of Table 3 */
+} named[] = {
+    {"none", "none", 1},
+    {"xl", "xl", 1},
+    {"compressive", "compressive", 1},
+    {"infinite", "infinite", 1},
+    {"lamemo", "lamemo", 1},
+    {"no-interpolation", "lamemo:alpha=zero", 0},
+    {"no-look-ahead", "lamemo:alpha=one", 0},
+    {"xl-encoding", "lamemo:attn-type=31", 0},
+};
+enum { NAMED = sizeof named / sizeof *named };
+
+lam_status lam_words_add(lam_words *w, const char *format, ...)
+{
+    va_list args;
+    if (w->n == LAM_WORDS_MAX)
+        return lam_fail(LAM_ERR_ARG, "more than %d words for a training", LAM_WORDS_MAX);
+    va_start(args, format);
+    const int length = vasprintf(&w->v[w->n], format, args);
+    va_end(args);
+    if (length < 0) {
+        w->v[w->n] = NULL;
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a command line");
+    }
+    w->n++;
+    return LAM_OK;
+}
+
+void lam_words_free(lam_words *w)
+{
+    for (int i = 0; i < w->n; i++)
+        free(w->v[i]);
+    *w = (lam_words){0};
+}
+
+/* ---- operands ---- */
+
+static lam_status add_all(lam_comparison *c, int ablations)
+{
+    for (int i = 0; i < NAMED; i++)
+        if (named[i].main || ablations)
+            LAM_TRY(lam_comparison_add_model(c, named[i].name, named[i].definition));
+    return LAM_OK;
+}
+
+lam_status lam_variant_add_memories(lam_comparison *c)
+{
+    return add_all(c, 0);
+}
+
+/* The definition with a name in front written out. */
+static lam_status expand(char out[LAM_DEFINITION_MAX], const char *definition)
+{
+    const size_t head = strcspn(definition, ":");
+    for (int i = 0; i < NAMED; i++)
+        if (strlen(named[i].name) == head && strncmp(named[i].name, definition, head) == 0) {
+            const int n =
+                snprintf(out, LAM_DEFINITION_MAX, "%s%s", named[i].definition, definition + head);
+            return n < LAM_DEFINITION_MAX
+                       ? LAM_OK
+                       : lam_fail(LAM_ERR_ARG, "%.40s...: more than %d characters", definition,
+                                  LAM_DEFINITION_MAX - 1);
+        }
+    return lam_fail(LAM_ERR_ARG,
+                    "there is no memory '%.*s': none, xl, compressive, infinite, lamemo, "
+                    "no-interpolation, no-look-ahead, xl-encoding",
+                    (int)head, definition);
+}
+
+lam_status lam_variant_add(lam_comparison *c, const char *operand)
+{
+    char label[LAM_LABEL_MAX], definition[LAM_DEFINITION_MAX];
+    const size_t n = strcspn(operand, "=:");
+    if (strcmp(operand, "all") == 0)
+        return add_all(c, 1);
+    if (operand[n] == ':')
+        return lam_fail(LAM_ERR_ARG, "'%s' needs a label: LABEL=%s", operand, operand);
+    LAM_TRY(expand(definition, operand[n] == '=' ? operand + n + 1 : operand));
+    snprintf(label, sizeof label, "%.*s", (int)n, operand);
+    if (n >= sizeof label)
+        return lam_fail(LAM_ERR_ARG, "'%s...' is too long for a label: at most %d characters",
+                        label, LAM_LABEL_MAX - 1);
+    return lam_comparison_add_model(c, label, definition);
+}
+
+/* ---- words ---- */
+
+/* "lamemo:alpha=zero" -> --memory=lamemo --alpha=zero */
+static lam_status add_definition(lam_words *w, const char *definition)
+{
+    const char *prefix = "memory=";
+    for (const char *at = definition;; prefix = "") {
+        const size_t n = strcspn(at, ":");
+        LAM_TRY(lam_words_add(w, "--%s%.*s", prefix, (int)n, at));
+        if (at[n] == '\0')
+            return LAM_OK;
+        at += n + 1;
+    }
+}
+
+lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_compared_model *m)
+{
+    const char *name;
+    json_t *value;
+    LAM_TRY(lam_words_add(w, "lamemo"));
+    LAM_TRY(lam_words_add(w, "train"));
+    json_object_foreach(c->options, name, value)
+    {
+        if (json_is_string(value))
+            LAM_TRY(lam_words_add(w, "--%s=%s", name, json_string_value(value)));
+        else
+            LAM_TRY(lam_words_add(w, "--%s", name));
+    }
+    return add_definition(w, m->definition);
+}
+
+/* Parses words[1..] as train's; what is wrong is said in compare's name.  argv is reordered, so w is used up. */
+static void parse(lam_args *args, lam_train_options *o, lam_words *w)
+{
+    static lam_command as_compare; /* args keeps it */
+    as_compare = lam_command_train;
+    as_compare.name = "compare";
+    *o = (lam_train_options){0};
+    char *argv[LAM_WORDS_MAX + 1];
+    memcpy(argv, w->v, sizeof argv);
+    lam_args_parse(args, o, &as_compare, w->n - 1, argv + 1);
+}
+
+/* Data, seeds and steps are equal for all. */
+static lam_status check_definition(const lam_compared_model *m)
+{
+    static const char *const shared[] = {"data",     "out",      "preset",    "seed",
+                                         "max-step", "max-time", "resume",    "overwrite",
+                                         "tgt-len",  "no-test",  "batch-size"};
+    static lam_train_options o;
+    lam_args args;
+    lam_words w = {0};
+    lam_status status = lam_words_add(&w, "lamemo");
+    if (status == LAM_OK)
+        status = lam_words_add(&w, "train");
+    if (status == LAM_OK)
+        status = add_definition(&w, m->definition);
+    if (status == LAM_OK)
+        parse(&args, &o, &w);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared && status == LAM_OK; i++)
+        if (lam_option_given(&args, shared[i]))
+            status = lam_fail(LAM_ERR_ARG, "%s=%s: --%s is the same for all models", m->label,
+                              m->definition, shared[i]);
+    lam_words_free(&w);
+    return status;
+}
+
+static lam_status count_parameters(lam_compared_model *m)
+{
+    lam_dev *dev = NULL;
+    lam_model model = {0};
+    LAM_TRY(lam_device_open(&dev, &(lam_device_options){.device = "ref"}));
+    const lam_status status = lam_model_declare(&model, &m->cfg, dev);
+    if (status == LAM_OK)
+        m->parameters = lam_model_count(&model);
+    lam_model_undeclare(&model);
+    dev->ops->close(dev);
+    return status;
+}
+
+lam_status lam_variant_settle(lam_compared_model *m, const lam_comparison *c, int n_token)
+{
+    static lam_train_options o;
+    lam_args args;
+    lam_settings settings;
+    lam_words w = {0};
+    LAM_TRY(check_definition(m));
+    lam_status status = lam_variant_words(&w, c, m);
+    if (status == LAM_OK) {
+        parse(&args, &o, &w);
+        status = lam_train_fresh(&m->cfg, &settings, &args, n_token);
+    }
+    lam_words_free(&w);
+    return status == LAM_OK ? count_parameters(m) : status;
+}
