@@ -44,15 +44,15 @@ typedef struct lam_measure {
     double limit;         /* value of the strongest colour; 0: the 98th percentile of |value| */
 } lam_measure;
 
-typedef struct lam_tokens {
+typedef struct lam_coloured {
     const char *id, *title, *caption;
     int n;
     const lam_token *tokens;
     int n_measures; /* 1 to 8 */
     const lam_measure *measures;
-} lam_tokens;
+} lam_coloured;
 
-lam_status lam_page_tokens(lam_page *page, const lam_tokens *tokens);
+lam_status lam_page_tokens(lam_page *page, const lam_coloured *tokens);
 
 /* Texts side by side: continuations of one prompt by several models. */
 typedef struct lam_texts {

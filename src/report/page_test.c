@@ -36,7 +36,7 @@ static const double bits[] = {1, 2, 4, NAN, 0, 8}, gain[] = {-1, -2, 4, 0, 0, NA
 static const lam_measure measures[] = {
     {.name = evil, .values = bits, .limit = 8},
     {.name = "gain", .values = gain, .ramp = LAM_RAMP_DIVERGING}};
-static const lam_tokens coloured = {
+static const lam_coloured coloured = {
     .id = "tokens", .title = evil, .n = 6, .tokens = tokens, .n_measures = 2, .measures = measures};
 static const char *const words[] = {evil, "b"};
 static const lam_texts texts = {.id = "texts",

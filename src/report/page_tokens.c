@@ -15,7 +15,7 @@
 enum { MOST_PARTS = 16 }; /* tokens shown together at most */
 
 /* Tokens i ... end-1 are shown as one: each but the last ends inside a character that the next continues. */
-static int unit_end(const lam_tokens *t, int i)
+static int unit_end(const lam_coloured *t, int i)
 {
     unsigned char bytes[LAM_UTF8_MAX];
     size_t held = 0;
@@ -84,7 +84,7 @@ static void show(lam_text *out, const lam_text *bytes)
     }
 }
 
-static void span(lam_text *out, const lam_tokens *t, int i, int end, double limit)
+static void span(lam_text *out, const lam_coloured *t, int i, int end, double limit)
 {
     const double v = unit_value(&t->measures[0], i, end);
     const double at = isfinite(v) ? v / limit : 0;
@@ -102,7 +102,7 @@ static void span(lam_text *out, const lam_tokens *t, int i, int end, double limi
     lam_text_add(out, "</span>");
 }
 
-static void measure_json(lam_text *out, const lam_tokens *t, const lam_measure *m, double limit)
+static void measure_json(lam_text *out, const lam_coloured *t, const lam_measure *m, double limit)
 {
     lam_text_add(out, "{\"name\":");
     lam_text_json(out, m->name);
@@ -116,7 +116,7 @@ static void measure_json(lam_text *out, const lam_tokens *t, const lam_measure *
     lam_text_add(out, "]}");
 }
 
-static lam_status tokens_json(lam_text *out, double *first_limit, const lam_tokens *t)
+static lam_status tokens_json(lam_text *out, double *first_limit, const lam_coloured *t)
 {
     lam_text_add(out, "{\"kind\":\"tokens\",\"measures\":[");
     for (int m = 0; m < t->n_measures; m++) {
@@ -131,7 +131,7 @@ static lam_status tokens_json(lam_text *out, double *first_limit, const lam_toke
     return LAM_OK;
 }
 
-lam_status lam_page_tokens(lam_page *page, const lam_tokens *tokens)
+lam_status lam_page_tokens(lam_page *page, const lam_coloured *tokens)
 {
     lam_text json = {0};
     double limit = 1;
