@@ -162,13 +162,14 @@ static lam_status text(lam_page *page)
                                  "light: and there was light, and the light was good.",
                                  "darkness of the darkness of the darkness."};
     LAM_TRY(lam_page_tokens(
-        page, &(lam_tokens){.id = "tokens",
-                            .title = "Where the bits go",
-                            .caption = "Each character of the test text, coloured by what it cost.",
-                            .n = TEXT,
-                            .tokens = tokens,
-                            .n_measures = 3,
-                            .measures = measures}));
+        page,
+        &(lam_coloured){.id = "tokens",
+                        .title = "Where the bits go",
+                        .caption = "Each character of the test text, coloured by what it cost.",
+                        .n = TEXT,
+                        .tokens = tokens,
+                        .n_measures = 3,
+                        .measures = measures}));
     return lam_page_texts(page, &(lam_texts){.id = "continuations",
                                              .title = "Continuations",
                                              .prompt = "Let there be ",
