@@ -62,6 +62,13 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
         ENVIRONMENT "OMP_WAIT_POLICY=passive;CC=${CMAKE_C_COMPILER}")
 endif()
 
+# Report pages in a browser.  Exit 77: node, npm or Chromium is not installed.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_test(NAME browser COMMAND ${PROJECT_SOURCE_DIR}/tests/browser/browser_test.sh
+        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(browser PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+endif()
+
 # Files that PyTorch wrote, where Debian's Python has it; exit 77: it has not.
 find_program(LAMEMO_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(LAMEMO_PYTHON)

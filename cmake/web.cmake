@@ -35,10 +35,13 @@ if(NOT LAMEMO_UPLOT STREQUAL "OFF")
     endif()
 endif()
 
+set(page_js base.js probe.js lines.js cells.js tokens.js data.js page.js)
+list(TRANSFORM page_js PREPEND ${web}/)
+list(JOIN page_js "|" page_js_joined)
 set(lamemo_assets ${PROJECT_BINARY_DIR}/assets.c)
 add_custom_command(OUTPUT ${lamemo_assets}
     COMMAND ${CMAKE_COMMAND} -DOUT=${lamemo_assets}
-            "-DFILES=page_css=${web}/page.css;page_js=${web}/page.js;uplot_css=${uplot_css};uplot_js=${uplot_js}"
+            "-DFILES=page_css=${web}/page.css;page_js=${page_js_joined};uplot_css=${uplot_css};uplot_js=${uplot_js}"
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${web}/page.css ${web}/page.js ${uplot_css} ${uplot_js} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${web}/page.css ${page_js} ${uplot_css} ${uplot_js} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding the report page" VERBATIM)

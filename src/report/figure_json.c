@@ -94,6 +94,8 @@ void lam_figure_json(lam_text *out, const lam_figure *f, lam_use use)
     lam_text_add(out, ",\"caption\":");
     lam_text_json(out, f->caption ? f->caption : "");
     lam_text_format(out, ",\"kind\":\"%s\"", kinds[f->kind]);
+    if (use == LAM_FOR_PAGE && n > PAGE_POINTS)
+        lam_text_add(out, ",\"thinned\":true");
     axis_json(out, "x", &f->x, f->kind == LAM_FIGURE_HEAT ? f->cols : n);
     axis_json(out, "y", &f->y, f->kind == LAM_FIGURE_HEAT ? f->rows : 0);
     if (f->kind == LAM_FIGURE_HEAT)

@@ -152,6 +152,8 @@ static void head(lam_text *out, const lam_page *page)
     lam_palette_css(out, LAM_THEME_LIGHT);
     lam_text_add(out, "}\n@media screen{:root.dark{");
     lam_palette_css(out, LAM_THEME_DARK);
+    lam_text_add(out, "}}\n@media screen and (prefers-color-scheme:dark){:root:not(.light){");
+    lam_palette_css(out, LAM_THEME_DARK); /* for readers without scripts */
     lam_text_add(out, "}}</style>\n");
     asset(out, "style", &lam_asset_uplot_css);
     asset(out, "style", &lam_asset_page_css);

@@ -49,6 +49,14 @@ void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const ch
     lam_text_add(out, cut ? "\xe2\x80\xa6</text>" : "</text>");
 }
 
+void lam_svg_frame(lam_text *out, const lam_frame *f)
+{
+    lam_text_format(out,
+                    "<rect class=\"frame\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+                    "fill=\"none\" data-x=\"%.9g %.9g\"/>",
+                    f->left, f->top, f->right - f->left, f->bottom - f->top, f->x.low, f->x.high);
+}
+
 double lam_svg_margin(const lam_ticks *y)
 {
     double widest = 0;

@@ -158,6 +158,7 @@ void lam_svg_heat(lam_text *out, const lam_figure *f, lam_frame frame)
     h.frame.left += names + 10;
     h.frame.right -= BAR_ROOM;
     ruler(&h);
+    lam_svg_frame(out, &h.frame);
     for (int step = 0; step < LAM_RAMP_STEPS; step++)
         cells(out, &h, step);
     row_names(out, &h);

@@ -24,6 +24,9 @@ typedef enum lam_anchor { LAM_ANCHOR_START, LAM_ANCHOR_MIDDLE, LAM_ANCHOR_END } 
 void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const char *class,
                   const char *s, double room);
 
+/* An unseen rectangle by which the script of a page finds the plot, and the ends of its x axis. */
+void lam_svg_frame(lam_text *out, const lam_frame *frame);
+
 /* Room at the left for the numbers of the y axis, which lam_svg_axes() writes. */
 double lam_svg_margin(const lam_ticks *y);
 void lam_svg_y_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,

@@ -147,6 +147,7 @@ void lam_svg_lines(lam_text *out, const lam_figure *f, lam_frame frame)
     frame.right -= names;
     lam_ticks_make(&x, &frame.x, 7);
 
+    lam_svg_frame(out, &frame);
     lam_svg_y_axis(out, f, &frame, &y);
     lam_svg_x_axis(out, f, &frame, &x);
     for (int k = 0; k < f->n_series; k++)

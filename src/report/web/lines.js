@@ -1,0 +1,250 @@
+/* lines.js -- curves: drawn by uPlot where it is in the page, with smoothing, log axes and zoom; else the
+ * SVG stays and can still be read. */
+(() => {
+  const usable = (axis, v) => v !== null && (axis.scale !== "log" || v > 0);
+
+  /* Each series as points that can be shown, and all x that occur. */
+  const points = (data) => {
+    for (const s of data.series) {
+      s.at = [];
+      s.x.forEach((x, i) => { if (usable(data.x, x) && usable(data.y, s.y[i])) s.at.push(i); });
+    }
+    const all = new Set();
+    for (const s of data.series) if (!s.hidden) for (const i of s.at) all.add(s.x[i]);
+    return [...all].sort((a, b) => a - b);
+  };
+
+  /* Index in a rising list of the value nearest to v. */
+  const nearest = (list, v) => {
+    let low = 0, high = list.length - 1;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (list[middle] < v) low = middle; else high = middle;
+    }
+    return high >= 0 && Math.abs(list[high] - v) < Math.abs(list[low] - v) ? high : low;
+  };
+
+  /* "step 4,000: LaMemo 1.23, Transformer-XL 1.25": of each series the value nearest to x, if it reaches so
+   * far. */
+  const say = (data, x) => {
+    const parts = data.series.filter((s) => !s.hidden && s.at.length).map((s) => {
+      const xs = s.at.map((i) => s.x[i]);
+      if (x < xs[0] || x > xs[xs.length - 1]) return null;
+      const i = s.at[nearest(xs, x)];
+      const band = s.low ? ` (${report.number(s.low[i])} to ${report.number(s.high[i])})` : "";
+      return `${s.name} ${report.number(s.y[i])}${band}`;
+    });
+    return `${data.x.label || "x"} ${report.number(x)}: ${parts.filter(Boolean).join(", ")}`;
+  };
+
+  const inSvg = (figure, data) => {
+    const svg = figure.querySelector(".plot svg"), frame = report.frame(svg);
+    const [low, high] = svg.querySelector(".frame").dataset.x.split(" ").map(Number);
+    const mark = report.marker(svg), xs = points(data), log = data.x.scale === "log";
+    const position = (x) => (log ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
+    report.probe(figure, {
+      size: () => ({ columns: xs.length, rows: 1 }),
+      find: (event) => {
+        const p = frame.point(event);
+        if (!p || !xs.length) return null;
+        return [nearest(xs, log ? low * (high / low) ** p[0] : low + p[0] * (high - low)), 0];
+      },
+      mark: (place) => mark(place && { x: frame.x + position(xs[place[0]]) * frame.width, y: frame.y,
+        width: 1, height: frame.height }),
+      say: (place) => say(data, xs[place[0]]),
+    });
+  };
+
+  /* Exponential moving average that starts without a bias. */
+  const smoothed = (values, weight) => {
+    let sum = 0, total = 0;
+    return values.map((v) => {
+      if (v === null) return null;
+      sum = sum * weight + v * (1 - weight);
+      total = total * weight + (1 - weight);
+      return sum / total;
+    });
+  };
+
+  /* uPlot's columns: for each series low, high (where it has them), the raw values (faint, where smoothed) and
+   * the line itself. */
+  const columns = (data, weight) => {
+    const tables = [], series = [{}], bands = [];
+    for (const s of [...data.series].reverse()) { /* the first on top */
+      const stroke = report.colour("s" + s.colour), dense = s.x.length > 400;
+      const clean = (v) => v.map((y) => (usable(data.y, y) ? y : null));
+      const table = [s.x], show = !s.hidden, add = (values, options) => {
+        table.push(clean(values));
+        series.push({ show, points: { show: false }, ...options });
+      };
+      if (s.low) {
+        add(s.high, { stroke: "transparent" });
+        add(s.low, { stroke: "transparent" });
+        bands.push({ series: [series.length - 2, series.length - 1], fill: stroke + "29" });
+      }
+      const smooth = weight > 0 && s.x.length > 20;
+      if (smooth) add(s.y, { stroke: stroke + "40", width: 1 });
+      add(smooth ? smoothed(s.y, weight) : s.y, {
+        stroke, width: smooth || !dense ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
+        points: { show: s.x.length <= 40, size: 6, fill: stroke }, label: s.name });
+      s.column = series.length - 1;
+      tables.push(table);
+    }
+    return { values: tables.length > 1 ? uPlot.join(tables) : tables[0], series, bands };
+  };
+
+  /* Names at the ends of the curves, moved apart where they would cover each other. */
+  const names = (u, data, room) => {
+    const ratio = u.ctx.canvas.width / u.width, line = 17 * ratio;
+    const ends = data.series.filter((s) => !s.hidden && s.at.length).map((s) => {
+      const values = u.data[s.column];
+      let i = values.length - 1;
+      while (i >= 0 && (values[i] === null || values[i] === undefined)) i--;
+      return i < 0 ? null : { s, y: u.valToPos(values[i], "y", true) };
+    }).filter((e) => e && isFinite(e.y)).sort((a, b) => a.y - b.y);
+    for (let round = 0; round < 60; round++)
+      for (let i = 1; i < ends.length; i++) {
+        const missing = Math.max(0, line - (ends[i].y - ends[i - 1].y)) / 2;
+        ends[i - 1].y -= missing;
+        ends[i].y += missing;
+      }
+    u.ctx.save();
+    u.ctx.font = `600 ${13 * ratio}px system-ui, sans-serif`;
+    u.ctx.textBaseline = "middle";
+    u.ctx.textAlign = "left";
+    for (const e of ends) {
+      u.ctx.fillStyle = report.colour("s" + e.s.colour);
+      u.ctx.fillText(e.s.name, u.bbox.left + u.bbox.width + 8 * ratio, e.y, room * ratio);
+    }
+    u.ctx.restore();
+  };
+
+  /* An axis: its scale for uPlot, and what uPlot needs to write round numbers beside it. */
+  const scale = (axis) => ({
+    distr: axis.scale === "log" ? 3 : 1,
+    range: (u, low, high) => {
+      if (axis.min !== undefined && low !== null && low >= axis.min && high <= axis.max) return [axis.min, axis.max];
+      if (low === null) return axis.scale === "log" ? [0.1, 1] : [0, 1];
+      if (axis.scale === "log") return low === high ? [low / 2, high * 2] : [low, high];
+      return low === high ? [low - 1, high + 1] : [low, high];
+    },
+  });
+  const margin = (range) => (u, low, high) => {
+    const [a, b] = range(u, low, high), log = u.scales.y.distr === 3;
+    const more = log ? (b / a) ** 0.04 : 0.04 * (b - a);
+    return log ? [a / more, b * more] : [a === 0 ? 0 : a - more, b + more];
+  };
+  const numbers = (u, splits) => {
+    const texts = splits.map((v) => (v === null || v === undefined ? "" : report.tick(v)));
+    const decimals = (t) => (/^-?[0-9]+(\.[0-9]+)?$/.test(t) ? (t.split(".")[1] || "").length : -1);
+    const most = Math.max(...texts.map(decimals));
+    return texts.every((t) => decimals(t) >= 0) ? splits.map((v) => v.toFixed(most)) : texts;
+  };
+  /* 1, 2 and 5 times the powers of ten, or the powers alone where they are many. */
+  const logSplits = (u, index, low, high) => {
+    const all = [], decades = Math.log10(high / low);
+    for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
+      for (const f of decades > 4 ? [1] : [1, 2, 5]) {
+        const v = f * 10 ** e;
+        if (v >= low && v <= high) all.push(+v.toPrecision(3));
+      }
+    return all;
+  };
+  const writing = (axis, wide) => (axis.scale === "log"
+    ? { splits: logSplits, values: (u, v) => v.map((x) => (wide || /^[-0.]*1/.test(String(x)) ? report.tick(x) : "")), filter: (u, v) => v }
+    : { values: numbers });
+
+  const options = (data, width, made) => {
+    const soft = report.colour("soft"), grid = report.colour("grid"), line = report.colour("line");
+    const font = "13px system-ui, sans-serif";
+    const room = width >= 560 ? Math.min(190, 12 + 7.6 * Math.max(...data.series.map((s) => s.name.length))) : 18;
+    const y = scale(data.y);
+    return {
+      width, height: width >= 560 ? 360 : 300, padding: [10, room, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: true, y: false }, points: { size: 7 } },
+      scales: { x: { time: false, ...scale(data.x) }, y: { ...y, range: margin(y.range) } },
+      axes: [
+        { font, stroke: soft, label: data.x.label, labelFont: font, labelSize: 24, size: 34, gap: 6,
+          grid: { show: false }, ticks: { stroke: line, width: 1, size: 5 }, border: { show: true, stroke: line, width: 1 },
+          space: 70, ...writing(data.x, width >= 560) },
+        { font, stroke: soft, gap: 4, size: (u, values) => 12 + 7.5 * Math.max(3, ...(values || []).map((v) => v.length)),
+          grid: { stroke: grid, width: 1 }, ticks: { show: false },
+          space: 46, ...writing(data.y, true) },
+      ],
+      series: made.series, bands: made.bands,
+      hooks: { draw: [(u) => { if (width >= 560) names(u, data, room - 8); }] },
+    };
+  };
+
+  /* Names with a switch each, for narrow screens and many curves. */
+  const key = (data, change) => {
+    const list = report.element("div", { class: "key", role: "group", "aria-label": "Curves shown" });
+    for (const s of data.series) {
+      const button = report.toggle(s.name, true, (on) => { s.hidden = !on; change(); });
+      button.prepend(report.element("i", { style: `background:var(--s${s.colour})` }));
+      list.append(button);
+    }
+    return list;
+  };
+
+  const controls = (figure, data, state, change) => {
+    const bar = report.element("div", { class: "controls" });
+    const set = (name, value) => {
+      state[name] = value;
+      report.keep(figure.id, state);
+      change();
+    };
+    for (const [axis, name] of [["x", "log x"], ["y", "log y"]])
+      bar.append(report.toggle(name, state[axis] === "log", (on) => set(axis, on ? "log" : "linear")));
+    if (data.series.some((s) => s.x.length > 50)) {
+      const slider = report.element("input", { type: "range", min: 0, max: 0.99, step: 0.01 });
+      slider.value = state.smooth;
+      slider.addEventListener("input", () => set("smooth", +slider.value));
+      bar.append(report.element("label", {}, "smoothing ", slider));
+    }
+    bar.append(report.element("span", { class: "hint" }, "Drag to zoom, double-click to go back."));
+    return bar;
+  };
+
+  const inCanvas = (figure, data) => {
+    const plot = figure.querySelector(".plot"), canvas = report.element("div", { class: "canvas" });
+    const state = report.kept(figure.id, { x: data.x.scale, y: data.y.scale, smooth: 0 });
+    let u = null, xs = [];
+    const draw = () => {
+      data.x.scale = state.x;
+      data.y.scale = state.y;
+      xs = points(data);
+      if (u) u.destroy();
+      const made = columns(data, state.smooth);
+      u = new uPlot(options(data, plot.clientWidth, made), made.values, canvas);
+    };
+    plot.append(canvas);
+    plot.classList.add("live");
+    plot.before(controls(figure, data, state, draw));
+    if (data.y.label) plot.before(report.element("div", { class: "ylabel", "aria-hidden": "true" }, data.y.label));
+    draw();
+    report.probe(figure, {
+      size: () => ({ columns: xs.length, rows: 1 }),
+      find: (event) => {
+        const box = u.over.getBoundingClientRect(), left = event.clientX - box.left;
+        if (!xs.length || left < 0 || left > box.width || event.clientY < box.top || event.clientY > box.bottom)
+          return null;
+        return [nearest(xs, u.posToVal(left, "x")), 0];
+      },
+      mark: (place) => u.setCursor(place
+        ? { left: u.valToPos(xs[place[0]], "x"), top: 1 } : { left: -10, top: -10 }),
+      say: (place) => say(data, xs[place[0]]),
+    });
+    if (data.series.length > 1) figure.querySelector(".reading").after(key(data, draw));
+    new ResizeObserver(() => {
+      if (Math.abs(plot.clientWidth - u.width) > 1) draw();
+    }).observe(plot);
+    document.addEventListener("themechange", draw);
+  };
+
+  report.kinds.lines = (figure, data) => {
+    if (!data.series.some((s) => s.x.length)) return;
+    if (typeof uPlot === "function") inCanvas(figure, data); else inSvg(figure, data);
+  };
+})();
