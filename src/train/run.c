@@ -66,9 +66,19 @@ static int stopping(const run *r)
     return r->watch && r->watch->stop && r->watch->stop(r->watch->user);
 }
 
+/* Seconds until a limit on this call, or the end of a schedule that follows the clock. */
+static double time_left(const run *r)
+{
+    const lam_settings *s = settings(r);
+    const double here = now() - r->began;
+    const double call = s->max_time > 0.0 ? s->max_time - here : INFINITY;
+    const double all = s->scheduler_time > 0.0 ? s->scheduler_time - r->before - here : INFINITY;
+    return fmin(call, all);
+}
+
 static int out_of_time(const run *r)
 {
-    return settings(r)->max_time > 0.0 && now() - r->began >= settings(r)->max_time;
+    return time_left(r) <= 0.0;
 }
 
 static int is_multiple(int64_t step, int64_t of)
@@ -120,9 +130,8 @@ static void show(const run *r, double evaluated)
     if (!r->watch || !r->watch->progress)
         return;
     const lam_train_state *s = &r->t->state;
-    double left = r->step_time * (double)(settings(r)->max_step - s->step);
-    if (settings(r)->max_time > 0.0)
-        left = fmin(left, settings(r)->max_time - (now() - r->began));
+    const double steps = r->step_time * (double)(settings(r)->max_step - s->step);
+    const double left = fmin(steps, time_left(r));
     r->watch->progress(
         r->watch->user,
         &(lam_run_progress){.step = s->step,

@@ -305,9 +305,16 @@ START_TEST(a_schedule_may_follow_the_clock)
     s.scheduler_time = 1e6; /* hardly begun */
     must(call(test_temp_path("slow"), &s, -1, &result));
     ck_assert_double_eq_tol(last_rate(test_temp_path("slow/metrics.jsonl")), s.lr, 1e-5);
-    s.scheduler_time = 1e-6; /* long over */
+    s.scheduler_time = 0.2; /* ends long before the steps do, and the run with it */
+    s.max_step = 100000000;
+    s.log_interval = 1;
+    s.eval_interval = 0;
     must(call(test_temp_path("quick"), &s, -1, &result));
-    ck_assert_double_eq(last_rate(test_temp_path("quick/metrics.jsonl")), 0.0);
+    ck_assert(result.timed_out && result.step < s.max_step);
+    ck_assert_double_lt(last_rate(test_temp_path("quick/metrics.jsonl")), 0.5 * s.lr);
+    const int64_t end = result.step;
+    must(call(test_temp_path("quick"), &s, -1, &result)); /* resumed, it has nothing left to do */
+    ck_assert_int_eq(result.step, end);
 }
 END_TEST
 

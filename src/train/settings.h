@@ -31,7 +31,7 @@ typedef struct lam_settings {
     int scheduler;                           /* lam_schedule_kind */
     int64_t warmup_step, max_step_scheduler; /* the latter 0: max_step */
     double cooldown;                         /* wsd: the part of the run in which the rate falls */
-    double scheduler_time; /* seconds of all calls that the schedule lasts; 0: it counts steps */
+    double scheduler_time; /* seconds of all calls that schedule and run last; 0: it counts steps */
     double eta_min;        /* lowest rate, of dev_perf too */
     double decay_rate;     /* dev_perf: factor ... */
     int patience;          /* ... after more than so many evaluations in vain */
