@@ -21,7 +21,7 @@ static const char *const split_names[] = {"train", "valid", "test", NULL};
 
 typedef struct eval_options {
     const char *model, *data;
-    int split, batch, tgt_len, clamp_len;
+    int split, batch, tgt_len, ext_len, clamp_len;
     lam_int_list mem_len;
     int64_t max_steps;
     lam_device_options device;
@@ -42,6 +42,10 @@ static const lam_option options[] = {
      .shown = "the model's", .help = "Segment length."},
     {"mem-len", 0, "M,...", LAM_OPT_INTS, offsetof(eval_options, mem_len), .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Memory length; several make a table."},
+    {"ext-len", 0, "E", LAM_OPT_INT, offsetof(eval_options, ext_len), "0", .max = LAM_MAX_LEN,
+     .shown = "the model's",
+     .help = "Tokens of the previous segment that are computed again, as context (memories none "
+             "and xl)."},
     {"clamp-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, clamp_len), "0", .min = -1,
      .max = LAM_MAX_LEN, .shown = "the model's",
      .help = "Largest distance that is told apart; -1 is off."},
@@ -153,13 +157,13 @@ static lam_status print_json(const text *t, const lam_config *cfg, const lam_eva
     double value, spread;
     in_metric(t->metric, lam_eval_mean(r), lam_eval_error(r), &value, &spread);
     json_t *error = isfinite(spread) ? json_real(spread) : json_null();
-    json_t *root =
-        json_pack("{s:s, s:s, s:s, s:f, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:b, s:f, s:f}", "text",
-                  t->name, "memory", cfg->memory, "metric", lam_metric_name(t->metric), "value",
-                  value, "error", error, "nats", lam_eval_mean(r), "tokens", (json_int_t)r->tokens,
-                  "batch", e->batch, "tgt_len", e->tgt_len, "mem_len", e->mem_len, "clamp_len",
-                  cfg->clamp_len, "same_length", cfg->same_length, "seconds", r->seconds,
-                  "tokens_per_second", (double)r->tokens / fmax(r->seconds, 1e-9));
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:f, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:i, s:b, s:f, s:f}", "text",
+        t->name, "memory", cfg->memory, "metric", lam_metric_name(t->metric), "value", value,
+        "error", error, "nats", lam_eval_mean(r), "tokens", (json_int_t)r->tokens, "batch",
+        e->batch, "tgt_len", e->tgt_len, "mem_len", e->mem_len, "ext_len", e->ext_len, "clamp_len",
+        cfg->clamp_len, "same_length", cfg->same_length, "seconds", r->seconds, "tokens_per_second",
+        (double)r->tokens / fmax(r->seconds, 1e-9));
     if (!root)
         return lam_fail(LAM_ERR_NUMERIC, "eval: the result is not finite");
     json_dumpf(root, stdout, JSON_COMPACT);
@@ -192,6 +196,8 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
     const lam_eval_options e = {.batch = o->batch,
                                 .tgt_len = o->tgt_len > 0 ? o->tgt_len : model->cfg.tgt_len,
                                 .mem_len = mem_len,
+                                .ext_len = lam_option_given(args, "ext-len") ? o->ext_len
+                                                                             : model->cfg.ext_len,
                                 .max_steps = o->max_steps};
     lam_evaluator *evaluator = NULL;
     lam_eval_result result = {0};

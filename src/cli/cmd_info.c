@@ -84,7 +84,8 @@ static bytes measure(lam_model *model, const info_options *o)
     const size_t wide = lam_class_size(model->dev, LAM_WIDE),
                  act = lam_class_size(model->dev, LAM_ACT);
     const int copies = model->dev->act != model->dev->wide;
-    lam_stack_options opt = {.B = o->batch, .N = cfg->tgt_len, .M = cfg->mem_len};
+    lam_stack_options opt = {
+        .B = o->batch, .N = cfg->tgt_len + cfg->ext_len, .M = cfg->mem_len, .E = cfg->ext_len};
     bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
                .gradients = model->params.total * wide,
                .optimizer = 2 * model->params.total * wide};

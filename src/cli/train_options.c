@@ -122,6 +122,7 @@ static lam_status apply_settings(lam_settings *s, const lam_args *args, which w)
     s->roll |= o->roll;
     s->varlen |= o->varlen;
     s->clip_together |= o->clip_together;
+    s->half_loss |= o->half_loss;
     return lam_settings_check(s);
 }
 

@@ -14,7 +14,8 @@
 typedef struct lam_train_options {
     const char *data, *out, *preset, *memory;
     bool resume, overwrite, no_test;
-    bool same_length, pre_lnorm, not_tied, adaptive, roll, varlen, ltm_share_proj, clip_together;
+    bool half_loss, same_length, pre_lnorm, not_tied, adaptive, roll, varlen, ltm_share_proj,
+        clip_together;
     lam_int_list cutoffs;
     lam_device_options device;
     lam_config cfg;        /* only the fields that are options */

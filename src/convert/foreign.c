@@ -234,12 +234,10 @@ static lam_status add_ties(json_t *known, const lam_tensors *all)
 /* Settings that change what the model computes and that we do not have. */
 static lam_status refuse_others(const json_t *known, const lam_tensors *all)
 {
-    static const char *const numbers[] = {"ext_len", "sample_softmax"};
-    for (int i = 0; i < 2; i++)
-        if (json_integer_value(json_object_get(known, numbers[i])) > 0)
-            return lam_fail(LAM_ERR_UNSUPPORTED, "%s: %s is %lld; only 0 is supported", all->label,
-                            numbers[i],
-                            (long long)json_integer_value(json_object_get(known, numbers[i])));
+    const long long samples = json_integer_value(json_object_get(known, "sample_softmax"));
+    if (samples > 0)
+        return lam_fail(LAM_ERR_UNSUPPORTED, "%s: sample_softmax is %lld; only 0 is supported",
+                        all->label, samples);
     if (json_is_true(json_object_get(known, "enhance_recurrence")))
         return lam_fail(LAM_ERR_UNSUPPORTED, "%s: enhance_recurrence is not supported", all->label);
     if (json_integer_value(json_object_get(known, "attn_type")) >= LAM_ATTN_LAMEMO &&

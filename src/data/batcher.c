@@ -13,6 +13,7 @@ struct lam_batcher {
     lam_batcher_options options;
     int64_t n_step;
     lam_batcher_position position;
+    int extra;        /* of the last batch */
     int64_t shifts[]; /* [B] */
 };
 
@@ -78,13 +79,19 @@ static void read_column(const lam_batcher *b, int32_t *out, int c, int64_t row, 
     }
 }
 
-void lam_batcher_read(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n)
+static void read_batch(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n,
+                       int extra)
 {
-    assert(row >= 0 && n > 0 && row + n < b->n_step);
+    assert(row >= extra && n > 0 && row + n < b->n_step);
     for (int c = 0; c < b->options.streams; c++) {
-        read_column(b, inputs + (size_t)c * (size_t)n, c, row, n);
+        read_column(b, inputs + (size_t)c * (size_t)(extra + n), c, row - extra, extra + n);
         read_column(b, targets + (size_t)c * (size_t)n, c, row + 1, n);
     }
+}
+
+void lam_batcher_read(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n)
+{
+    read_batch(b, inputs, targets, row, n, 0);
 }
 
 static int draw_length(lam_batcher *b)
@@ -108,9 +115,15 @@ int lam_batcher_next(lam_batcher *b, int32_t *inputs, int32_t *targets)
     int n = b->options.varlen ? draw_length(b) : b->options.length;
     const int64_t left = b->n_step - 1 - p->row;
     n = n < left ? n : (int)left;
-    lam_batcher_read(b, inputs, targets, p->row, n);
+    b->extra = p->row < b->options.extra ? (int)p->row : b->options.extra;
+    read_batch(b, inputs, targets, p->row, n, b->extra);
     p->row += n;
     return n;
+}
+
+int lam_batcher_extra(const lam_batcher *b)
+{
+    return b->extra;
 }
 
 const lam_batcher_position *lam_batcher_where(const lam_batcher *b)

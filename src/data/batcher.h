@@ -25,6 +25,7 @@ typedef struct lam_batcher_options {
     int length;  /* N */
     bool roll, varlen;
     uint64_t seed;
+    int extra; /* E: rows in front of a batch's inputs that the one before had already (ext_len) */
 } lam_batcher_options;
 
 /* Where an iteration stands: plain data, to be saved with a checkpoint together with shifts[B]. */
@@ -39,15 +40,17 @@ lam_status lam_batcher_create(lam_batcher **out, const lam_tokens *tokens,
                               const lam_batcher_options *options);
 void lam_batcher_free(lam_batcher *b); /* NULL is fine */
 
-/* The largest n next() can return: N, or N + 15 with varlen.  Buffers hold B times as many. */
+/* The largest n next() can return: N, or N + 15 with varlen.  Targets hold B times as many, inputs B (n + E). */
 int lam_batcher_max_length(const lam_batcher *b);
 int64_t lam_batcher_rows(const lam_batcher *b); /* n_step */
 
-/* Fills inputs[B][n] and targets[B][n] and returns n; 0 at the end of the epoch, once: the next call
+/* Fills inputs[B][e + n] and targets[B][n] and returns n, where e = min(E, row); 0 at the end of the epoch, once: the next call
  * begins the next epoch (the moment to empty the memory). */
 int lam_batcher_next(lam_batcher *b, int32_t *inputs, int32_t *targets);
 
-/* Rows [row, row + n) of every column, without moving; row + n must be below n_step. */
+int lam_batcher_extra(const lam_batcher *b); /* e of the last batch */
+
+/* Rows [row, row + n) of every column, without moving and without extra ones; row + n must be below n_step. */
 void lam_batcher_read(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n);
 
 const lam_batcher_position *lam_batcher_where(const lam_batcher *b);

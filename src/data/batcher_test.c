@@ -27,7 +27,7 @@ static void make_tokens(void)
 static lam_batcher *create(int B, int N, bool roll, bool varlen)
 {
     lam_batcher *b;
-    const lam_batcher_options options = {B, N, roll, varlen, 42};
+    const lam_batcher_options options = {B, N, roll, varlen, 42, 0};
     make_tokens();
     ck_assert_int_eq(lam_batcher_create(&b, &tokens, &options), LAM_OK);
     return b;
@@ -61,6 +61,35 @@ START_TEST(an_epoch_covers_every_column_once)
 }
 END_TEST
 
+START_TEST(extra_rows_come_again_in_front)
+{
+    enum { B = 3, N = 10, E = 25 };
+    lam_batcher *b;
+    make_tokens();
+    ck_assert_int_eq(
+        lam_batcher_create(&b, &tokens, &(lam_batcher_options){B, N, true, false, 42, E}), LAM_OK);
+    const int n_step = COUNT / B;
+    int row = 0, n;
+    while ((n = lam_batcher_next(b, in, target)) > 0) {
+        const int e = lam_batcher_extra(b), shown = e + n;
+        ck_assert_int_eq(e, row < E ? row : E);
+        for (int c = 0; c < B; c++)
+            for (int t = 0; t < n; t++) {
+                const int at = (int)((row + t + 1 + lam_batcher_shifts(b)[c]) % n_step);
+                ck_assert_int_eq(target[c * n + t], c * n_step + at);
+            }
+        for (int c = 0; c < B; c++)
+            for (int t = 0; t < shown; t++) {
+                const int at = (int)((row - e + t + lam_batcher_shifts(b)[c]) % n_step);
+                ck_assert_int_eq(in[c * shown + t], c * n_step + at);
+            }
+        row += n;
+    }
+    ck_assert_int_eq(row, n_step - 1);
+    lam_batcher_free(b);
+}
+END_TEST
+
 /* The published sizes: 32 columns of wt103 at 150, 20 of enwik8 at 512. */
 START_TEST(epochs_have_the_published_number_of_batches)
 {
@@ -70,7 +99,7 @@ START_TEST(epochs_have_the_published_number_of_batches)
     } cases[] = {{103227021, 32, 150, 21506, 93}, {88982818, 20, 512, 8690, 371}};
     for (int i = 0; i < 2; i++) {
         const int64_t n_step = cases[i].count / cases[i].B;
-        const lam_batcher_options options = {cases[i].B, cases[i].N, false, false, 0};
+        const lam_batcher_options options = {cases[i].B, cases[i].N, false, false, 0, 0};
         lam_batcher *b;
         const lam_tokens t = {.ids = calloc((size_t)cases[i].count, 1),
                               .width = 1,
@@ -187,7 +216,7 @@ END_TEST
 START_TEST(what_does_not_fit_is_refused)
 {
     lam_batcher *b = create(4, 10, true, false), *none;
-    const lam_batcher_options wide = {COUNT / 2 + 1, 10, false, false, 0};
+    const lam_batcher_options wide = {COUNT / 2 + 1, 10, false, false, 0, 0};
     ck_assert_int_eq(lam_batcher_create(&none, &tokens, &wide), LAM_ERR_ARG);
     ck_assert_ptr_null(none);
     ck_assert_ptr_nonnull(strstr(lam_error(), "too few for 519 streams"));
@@ -210,7 +239,7 @@ END_TEST
 
 START_TEST(without_memory_it_fails_cleanly)
 {
-    const lam_batcher_options options = {4, 10, true, false, 0};
+    const lam_batcher_options options = {4, 10, true, false, 0, 0};
     make_tokens();
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_batcher *b;
@@ -231,6 +260,7 @@ int main(void)
     tcase_add_test(tests, rolling_turns_each_column_by_itself_and_further);
     tcase_add_test(tests, varying_lengths_stay_in_their_bounds);
     tcase_add_loop_test(tests, a_restored_batcher_goes_on_exactly, 0, 8);
+    tcase_add_test(tests, extra_rows_come_again_in_front);
     tcase_add_test(tests, what_does_not_fit_is_refused);
     tcase_add_test(tests, without_memory_it_fails_cleanly);
     return test_run("data/batcher", tests);

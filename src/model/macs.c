@@ -125,8 +125,26 @@ static double external_step(const lam_config *cfg)
     return has(cfg, "infinite") ? 3.0 * m.read + 2.0 * m.gate + m.refit + m.way_back : 0.0;
 }
 
+/* Everything but the softmax is computed for ext_len rows more. */
+static lam_macs extended(const lam_config *cfg, const char *memory)
+{
+    lam_config longer = *cfg;
+    longer.tgt_len = cfg->tgt_len + cfg->ext_len;
+    longer.ext_len = 0;
+    lam_macs m = lam_macs_token(&longer, memory);
+    double *const parts[] = {&m.project, &m.ffn, &m.attention, &m.memory};
+    m.total = m.softmax;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        *parts[i] *= (double)longer.tgt_len / cfg->tgt_len;
+        m.total += *parts[i];
+    }
+    return m;
+}
+
 lam_macs lam_macs_token(const lam_config *cfg, const char *memory)
 {
+    if (cfg->ext_len > 0)
+        return extended(cfg, memory);
     const double D = cfg->d_model, HK = (double)cfg->n_head * cfg->d_head, F = cfg->d_inner;
     const double N = cfg->tgt_len, L = cfg->n_layer;
     const double M = strcmp(memory, "none") == 0 ? 0.0 : cfg->mem_len;
@@ -164,7 +182,11 @@ static double segment_macs(const lam_config *cfg, int B, double *attention, doub
         ahead *= (L - 1.0) / L;
     }
     *attention = B * N * (m.attention + ahead + (coarse ? coarse_attention(cfg) : 0.0));
-    *positions = L * D * HK * (M + N + (lamemo ? M : coarse ? external_of(cfg).rows : 0.0));
+    *positions = L * D * HK *
+                 (M + N + cfg->ext_len +
+                  (lamemo   ? M
+                   : coarse ? external_of(cfg).rows
+                            : 0.0));
     if (cfg->attn_type == LAM_ATTN_LEARNED || cfg->attn_type == LAM_ATTN_ABSOLUTE)
         *positions = 0.0;
     return B * N * (m.project + m.ffn + memory + m.softmax);

@@ -68,11 +68,31 @@ START_TEST(look_ahead_pairs_are_counted_right)
 }
 END_TEST
 
+/* A segment with extra rows is a longer one whose first rows have no softmax. */
+START_TEST(extra_rows_cost_all_but_the_softmax)
+{
+    for (int i = 0; i < 2; i++) {
+        lam_config cfg, longer;
+        ck_assert(lam_config_preset(&cfg, "tiny", i ? "xl" : "none") == LAM_OK);
+        longer = cfg;
+        cfg.ext_len = 20;
+        longer.tgt_len += 20;
+        const lam_macs a = lam_macs_token(&cfg, cfg.memory),
+                       b = lam_macs_token(&longer, cfg.memory);
+        ck_assert_double_eq_tol(a.total * cfg.tgt_len, b.total * longer.tgt_len - 20 * b.softmax,
+                                1.0);
+        ck_assert_double_eq_tol(lam_macs_step(&cfg, 3),
+                                lam_macs_step(&longer, 3) - 3.0 * 3 * 20 * b.softmax, 1.0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, table_1_comes_out);
     tcase_add_test(tests, parts_add_up);
     tcase_add_test(tests, look_ahead_pairs_are_counted_right);
+    tcase_add_test(tests, extra_rows_cost_all_but_the_softmax);
     return test_run("model/macs", tests);
 }

@@ -68,7 +68,7 @@ static lam_status score_rows(lam_stack *st, const void *z, int rows, double *sco
 /* Packs the last row of every stream into wide1. */
 static const void *last_rows(lam_stack *st)
 {
-    const int B = st->seg.B, n = st->seg.n;
+    const int B = st->seg.B, n = lam_stack_scored(st);
     const size_t D = (size_t)st->model->dims.D;
     if (n == 1)
         return st->z;

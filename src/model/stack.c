@@ -145,13 +145,13 @@ static lam_status check_options(const lam_model *model, const lam_stack_options 
     if (opt->B * rows > 1 << 28)
         return lam_fail(LAM_ERR_ARG, "batch %d times %g rows is more than %d rows", opt->B, rows,
                         1 << 28);
+    LAM_TRY(lam_config_extends(&model->cfg, opt->E));
     if (model->mem->check)
         LAM_TRY(model->mem->check(&model->cfg, opt->N, opt->M));
-    if (model->cfg.attn_type == LAM_ATTN_LEARNED &&
-        opt->M + opt->N > model->cfg.tgt_len + model->cfg.mem_len)
+    if (model->cfg.attn_type == LAM_ATTN_LEARNED && opt->M + opt->N > lam_config_span(&model->cfg))
         return lam_fail(LAM_ERR_UNSUPPORTED,
                         "attn_type 1 has %d learned distances, %d + %d rows need more",
-                        model->cfg.tgt_len + model->cfg.mem_len, opt->M, opt->N);
+                        lam_config_span(&model->cfg), opt->M, opt->N);
     return LAM_OK;
 }
 
@@ -196,6 +196,7 @@ void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
     s->T = s->ctx + length;
     s->first = 0;
     s->n = 0;
+    st->score = 0;
     s->drop = (lam_drop){
         .p = noise.on ? st->model->cfg.dropout : 0.0, .seed = noise.seed, .step = noise.step};
     lam_mem_load(s);
@@ -205,20 +206,35 @@ void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
     st->positions_ready = 1;
 }
 
-/* Current rows of this call in a [B][T][D] buffer. */
-static lam_view current(const lam_stack *st, void *p)
+void lam_stack_score(lam_stack *st, int n)
+{
+    st->score = n;
+}
+
+int lam_stack_scored(const lam_stack *st)
+{
+    return st->score > 0 && st->score < st->seg.n ? st->score : st->seg.n;
+}
+
+/* The last `rows` current rows of this call in a [B][T][D] buffer. */
+static lam_view current(const lam_stack *st, void *p, int rows)
 {
     const lam_segment *s = &st->seg;
     const size_t D = (size_t)st->model->dims.D;
-    return (lam_view){lam_at(st->dev, LAM_ACT, p, (size_t)(s->ctx + s->first) * D),
+    return (lam_view){lam_at(st->dev, LAM_ACT, p, (size_t)(s->ctx + s->first + s->n - rows) * D),
                       (size_t)s->T * D};
 }
 
-/* Dropout between rows in the segment and packed rows [B*n][D]; either way round. */
-static void drop_rows(lam_stack *st, lam_site site, lam_view in, lam_view out)
+static lam_view packed(const lam_stack *st, void *p, int rows)
+{
+    return (lam_view){p, (size_t)rows * (size_t)st->model->dims.D};
+}
+
+/* Dropout between `rows` rows of each stream in the segment and packed ones [B*rows][D]; either way round. */
+static void drop_rows(lam_stack *st, lam_site site, int rows, lam_view in, lam_view out)
 {
     lam_dropout a = {.blocks = st->seg.B,
-                     .rows = st->seg.n,
+                     .rows = rows,
                      .width = st->model->cfg.d_model,
                      .ld = st->model->dims.D,
                      .drop = st->seg.drop,
@@ -233,7 +249,6 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
     lam_segment *s = &st->seg;
     lam_dev *dev = st->dev;
     const int rows = s->B * n, L = st->model->cfg.n_layer;
-    const size_t step = (size_t)n * (size_t)st->model->dims.D;
     s->first += s->n; /* what earlier calls of this segment computed */
     s->n = n;
 
@@ -242,17 +257,20 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
     const int placed = lam_pos_is_absolute(&st->pos);
     if (placed)
         lam_pos_add(&st->pos, st->wide2, st->wide1, s->B, s->first, n);
-    drop_rows(st, LAM_SITE_EMBED, (lam_view){placed ? st->wide2 : st->wide1, step},
-              current(st, st->rows[0].x));
+    drop_rows(st, LAM_SITE_EMBED, n, packed(st, placed ? st->wide2 : st->wide1, n),
+              current(st, st->rows[0].x, n));
     for (int l = 0; l < L; l++)
         lam_block_fwd(st, l);
-    drop_rows(st, LAM_SITE_OUTPUT, current(st, st->rows[L].x), (lam_view){st->z, step});
+    const int scored = lam_stack_scored(st);
+    drop_rows(st, LAM_SITE_OUTPUT, scored, current(st, st->rows[L].x, scored),
+              packed(st, st->z, scored));
 }
 
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale)
 {
     st->seg.grad_scale = grad_scale;
-    lam_head_loss(&st->head, st->nll, st->z, targets, st->seg.B * st->seg.n, grad_scale, st->dz);
+    lam_head_loss(&st->head, st->nll, st->z, targets, st->seg.B * lam_stack_scored(st), grad_scale,
+                  st->dz);
 }
 
 static size_t aux_count(const lam_stack *st)
@@ -264,27 +282,30 @@ static size_t aux_count(const lam_stack *st)
 void lam_stack_backward(lam_stack *st)
 {
     lam_segment *s = &st->seg;
-    const int L = st->model->cfg.n_layer;
-    const size_t step = (size_t)s->n * (size_t)st->model->dims.D;
+    const int L = st->model->cfg.n_layer, scored = lam_stack_scored(st);
+    const size_t rows = (size_t)s->B * (size_t)s->T * (size_t)st->model->dims.D;
     if (s->aux)
         st->dev->ops->zero(st->dev, s->aux, aux_count(st) * lam_class_size(st->dev, LAM_WIDE));
+    if (scored < s->n) /* rows that are not scored: no gradient comes from above */
+        st->dev->ops->zero(st->dev, st->dx[L & 1], rows * lam_class_size(st->dev, LAM_ACT));
     /* z = drop(x_L): dropout is linear, its gradient is itself. */
-    drop_rows(st, LAM_SITE_OUTPUT, (lam_view){st->dz, step}, current(st, st->dx[L & 1]));
+    drop_rows(st, LAM_SITE_OUTPUT, scored, packed(st, st->dz, scored),
+              current(st, st->dx[L & 1], scored));
     for (int l = L - 1; l >= 0; l--)
         lam_block_bwd(st, l);
-    drop_rows(st, LAM_SITE_EMBED, current(st, st->dx[0]), (lam_view){st->wide1, step});
+    drop_rows(st, LAM_SITE_EMBED, s->n, current(st, st->dx[0], s->n), packed(st, st->wide1, s->n));
     lam_embed_rows_bwd(&st->embed, st->wide1, st->tokens, s->B * s->n);
 }
 
 void lam_stack_commit(lam_stack *st)
 {
-    lam_mem_commit(&st->mem, &st->seg, st->seg.first + st->seg.n);
+    lam_mem_commit(&st->mem, &st->seg, max_of(0, st->seg.first + st->seg.n - st->opt.E));
 }
 
 lam_status lam_stack_nll(lam_stack *st, double *nll)
 {
     lam_dev *dev = st->dev;
-    const size_t n = (size_t)st->seg.B * (size_t)st->seg.n;
+    const size_t n = (size_t)st->seg.B * (size_t)lam_stack_scored(st);
     void *raw = malloc(n * sizeof(double));
     if (!raw)
         return lam_fail(LAM_ERR_MEMORY, "loss: no memory for %zu rows", n);
@@ -293,6 +314,11 @@ lam_status lam_stack_nll(lam_stack *st, double *nll)
     lam_convert(nll, LAM_F64, raw, dev->wide, n);
     free(raw);
     return status;
+}
+
+int lam_stack_has_aux(const lam_stack *st)
+{
+    return st->seg.aux != NULL;
 }
 
 lam_status lam_stack_aux(lam_stack *st, double *sum)

@@ -12,7 +12,8 @@
 #include "model/model.h"
 
 typedef struct lam_stack_options {
-    int B, N, M;  /* streams, longest segment, memory length (cfg->mem_len is not read) */
+    int B, N, M; /* streams, longest segment, memory length (cfg->mem_len is not read) */
+    int E; /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
     int train;    /* keep activations of all layers and room for gradients */
     int full;     /* compute state that nothing reads (traces, analysis) */
     lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on
@@ -43,19 +44,23 @@ typedef struct lam_noise {
 
 /* Starts a segment of at most `length` <= N tokens per stream. */
 void lam_stack_begin(lam_stack *st, int length, lam_noise noise);
+/* Only the last n rows per stream of the next forwards are scored, until the segment ends; 0, as at its beginning,
+ * all of them. */
+void lam_stack_score(lam_stack *st, int n);
 /* Computes n more tokens of every stream; tokens are [B][n] in host memory, each in [0, n_token). */
 void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n);
-/* Loss of the rows of the last forward against targets [B][n].  grad_scale != 0 prepares backward with
+/* Loss of the scored rows of the last forward against targets [B][n].  grad_scale != 0 prepares backward with
  * the gradient of grad_scale * sum(nll), and is only for a whole-segment forward. */
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale);
 /* Adds the parameters' gradients of the prepared loss to model->params.grad, and of grad_scale times the
  * memory's own loss where it has one. */
 void lam_stack_backward(lam_stack *st);
-/* Ends the segment: keeps what the memory keeps. */
+/* Ends the segment: keeps what the memory keeps of all its rows but the last E. */
 void lam_stack_commit(lam_stack *st);
 
 /* nll [B][n] of the last loss, as doubles. Waits for the device. */
 lam_status lam_stack_nll(lam_stack *st, double *nll);
+int lam_stack_has_aux(const lam_stack *st); /* is there a loss of the memory's own? */
 /* The memory's own loss in the last backward, in nats summed over the tokens; 0 where it has none.  Waits. */
 lam_status lam_stack_aux(lam_stack *st, double *sum);
 /* Logits (log-probabilities up to a constant) of the last row of every stream over the whole

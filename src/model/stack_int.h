@@ -37,7 +37,7 @@ struct lam_stack {
     void *dinner;        /* ACT [B*T][F] */
     void *dy1;           /* ACT [B*T][D] */
     int positions_ready; /* r is valid for these weights and this mask */
-    int last_n;          /* rows per stream of the last forward */
+    int score;           /* rows per stream that are scored; 0: all */
 };
 
 /* plan.c: lays all buffers out; runs on a measuring arena first. */
@@ -47,6 +47,9 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena);
 void lam_block_fwd(lam_stack *st, int layer);
 /* dx[(layer+1) & 1] holds the gradient of the output; leaves that of the input in dx[layer & 1]. */
 void lam_block_bwd(lam_stack *st, int layer);
+
+/* Rows per stream of the last forward that are scored. */
+int lam_stack_scored(const lam_stack *st);
 
 /* First row per stream that `layer` computes in this call. */
 int lam_block_from(const lam_stack *st, int layer);

@@ -87,6 +87,20 @@ static lam_status settle_memory(lam_config *cfg)
     return LAM_OK;
 }
 
+lam_status lam_config_extends(const lam_config *cfg, int ext_len)
+{
+    if (ext_len == 0)
+        return LAM_OK;
+    if (strcmp(cfg->memory, "none") != 0 && strcmp(cfg->memory, "xl") != 0)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: ext_len %d has no meaning for memory %s, only for none and xl",
+                        ext_len, cfg->memory);
+    if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
+        return lam_fail(LAM_ERR_ARG, "config: ext_len %d has no meaning for attn_type 2 (absolute)",
+                        ext_len);
+    return LAM_OK;
+}
+
 static lam_status check_compressive(lam_config *cfg)
 {
     if (strcmp(cfg->memory, "compressive") != 0)
@@ -170,6 +184,7 @@ lam_status lam_config_finish(lam_config *cfg)
                      1, LAM_MAX_WIDTH));
     LAM_TRY(in_range("tgt_len", cfg->tgt_len, 1, LAM_MAX_LEN));
     LAM_TRY(in_range("mem_len", cfg->mem_len, 0, LAM_MAX_LEN));
+    LAM_TRY(in_range("ext_len", cfg->ext_len, 0, LAM_MAX_LEN));
     LAM_TRY(in_range("n_cutoffs", cfg->n_cutoffs, 0, LAM_MAX_CUTOFFS));
     LAM_TRY(in_range("div_val", cfg->div_val, 1, LAM_MAX_WIDTH));
     LAM_TRY(in_range("same_length", cfg->same_length, 0, 1));
@@ -184,9 +199,15 @@ lam_status lam_config_finish(lam_config *cfg)
         return lam_fail(LAM_ERR_ARG, "config: init_out needs normal, not uniform, initial weights");
     LAM_TRY(not_negative("interp_eps", cfg->interp_eps));
     LAM_TRY(settle_memory(cfg));
+    LAM_TRY(lam_config_extends(cfg, cfg->ext_len));
     LAM_TRY(check_compressive(cfg));
     LAM_TRY(check_infinite(cfg));
     return check_cutoffs(cfg);
+}
+
+int lam_config_span(const lam_config *cfg)
+{
+    return cfg->tgt_len + cfg->ext_len + cfg->mem_len;
 }
 
 lam_cluster lam_config_cluster(const lam_config *cfg, int i)

@@ -77,6 +77,7 @@ typedef struct lam_config {
 
     int n_token, n_layer, n_head, d_model, d_head, d_inner, d_embed;
     int tgt_len, mem_len;
+    int ext_len;     /* rows of the previous segment that a segment computes again, as context */
     int clamp_len;   /* <= 0: off */
     int same_length; /* 0 or 1, as are the next two */
     int pre_lnorm;
@@ -141,6 +142,13 @@ lam_status lam_config_print(char **json, const lam_config *cfg);
 /* LAM_ERR_FORMAT "LABEL: another configuration: it has \"n_layer\": 2, not \"n_layer\": 4" with the first
  * field in which `it` differs from `wanted`. */
 lam_status lam_config_same(const lam_config *it, const lam_config *wanted, const char *label);
+
+/* May rows come again with the next segment?  Where the memory keeps the newest rows and nothing else, and
+ * positions are relative; or ext_len is 0.  Otherwise LAM_ERR_ARG says why not. */
+lam_status lam_config_extends(const lam_config *cfg, int ext_len);
+
+/* Rows that the last token of a segment can see. */
+int lam_config_span(const lam_config *cfg);
 
 /* Cluster i = 0 .. n_cutoffs of the vocabulary: its ids [first, first + count) and embedding width. */
 typedef struct lam_cluster {

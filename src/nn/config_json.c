@@ -39,6 +39,7 @@ static const key keys[] = {
     KEY(d_embed, KEY_INT, NULL, NULL),
     KEY(tgt_len, KEY_INT, NULL, NULL),
     KEY(mem_len, KEY_INT, NULL, NULL),
+    KEY(ext_len, KEY_INT, NULL, NULL),
     KEY(clamp_len, KEY_INT, NULL, NULL),
     KEY(same_length, KEY_BOOL, NULL, NULL),
     KEY(pre_lnorm, KEY_BOOL, NULL, NULL),

@@ -79,6 +79,10 @@ START_TEST(wrong_configurations_are_named)
         {"\"n_token\": 4, \"d_model\": 4, \"attn_type\": 7", "attn_type"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"xl\", \"attn_type\": 3", "attn_type"},
         {"\"n_token\": 4, \"d_model\": 4, \"mem_len\": -1", "mem_len"},
+        {"\"n_token\": 4, \"d_model\": 4, \"ext_len\": -1", "ext_len"},
+        {"\"n_token\": 4, \"d_model\": 4, \"ext_len\": 2, \"attn_type\": 2", "ext_len 2"},
+        {"\"n_token\": 4, \"d_model\": 4, \"ext_len\": 2, \"attn_type\": 3, \"mem_len\": 4",
+         "ext_len 2 has no meaning for memory lamemo"},
         {"\"n_token\": 4, \"d_model\": 4, \"interp_eps\": -1", "interp_eps"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\"", "cmem_len"},
         {"\"n_token\": 4, \"d_model\": 4, \"memory\": \"compressive\", \"cmem_len\": 2, \"rate\": "

@@ -22,7 +22,7 @@ void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, 
     const int K = lam_padded(dev, cfg->d_head), H = cfg->n_head;
     const lam_dim heads = {1, H, H}, width = {1, cfg->d_head, K},
                   layers = {1, cfg->n_layer, cfg->n_layer};
-    const lam_dim rows = {1, cfg->tgt_len + cfg->mem_len, cfg->tgt_len + cfg->mem_len};
+    const lam_dim rows = {1, lam_config_span(cfg), lam_config_span(cfg)};
     const lam_init normal = LAM_INIT_NORMAL;
     const double std = cfg->init_std;
 
@@ -64,7 +64,7 @@ void lam_pos_layout(lam_positions *pos, lam_arena *arena, int train)
     const int L = pos->cfg->n_layer, type = pos->cfg->attn_type;
     const int learned = is_learned(pos->cfg), absolute = lam_pos_is_absolute(pos);
 
-    pos->past_rows = learned ? pos->cfg->tgt_len + pos->cfg->mem_len : pos->M + pos->N;
+    pos->past_rows = learned ? lam_config_span(pos->cfg) : pos->M + pos->N;
     pos->ahead_rows = type < LAM_ATTN_LAMEMO         ? 0
                       : type == LAM_ATTN_LAMEMO_FULL ? 2 * pos->M
                                                      : pos->M;

@@ -34,6 +34,7 @@ static kind kind_of(int i)
     k.settings.batch_chunk = variant == 1 ? 2 : 1;
     k.settings.roll = variant == 1;
     k.settings.varlen = variant == 2;
+    k.settings.half_loss = variant == 2;
     static const int rules[] = {LAM_ADAM, LAM_ADAM, LAM_SGD, LAM_ADAGRAD, LAM_OPTIM_MUON};
     k.settings.optim = rules[variant];
     k.settings.mom = 0.5;
@@ -44,7 +45,9 @@ enum { KINDS = 50 };
 
 static toyrun open_kind(const kind *k)
 {
-    const lam_config cfg = toyrun_config(k->memory);
+    lam_config cfg = toyrun_config(k->memory);
+    const int rows_alone = strcmp(cfg.memory, "none") == 0 || strcmp(cfg.memory, "xl") == 0;
+    cfg.ext_len = rows_alone && k->settings.optim == LAM_ADAGRAD ? 3 : 0;
     return toyrun_open(k->device, &cfg, &k->settings);
 }
 
@@ -87,6 +90,7 @@ START_TEST(every_field_of_the_state_comes_back)
     s->elapsed = 12.5;
     s->log_nll = 0.1;
     s->log_tokens = 99;
+    s->log_aux = 0.7;
     s->marks = (lam_log_marks){1, 2, 3, "events.out"};
     must(lam_trainer_save(a.trainer, dir, NULL));
     must(lam_trainer_resume(b.trainer, dir));
@@ -97,7 +101,7 @@ START_TEST(every_field_of_the_state_comes_back)
     ck_assert_int_eq(memcmp(t->shifts, s->shifts, (size_t)s->n_shifts * sizeof *s->shifts), 0);
     ck_assert(t->plateau.factor == 0.25 && t->plateau.best == 1.5 && t->plateau.bad == 3);
     ck_assert(t->best_loss == 1.0 / 3.0 && t->best_step == 2 && t->eval_step == 3);
-    ck_assert(t->elapsed == 12.5 && t->log_nll == 0.1 && t->log_tokens == 99);
+    ck_assert(t->elapsed == 12.5 && t->log_nll == 0.1 && t->log_tokens == 99 && t->log_aux == 0.7);
     ck_assert(t->marks.metrics == 1 && t->marks.log == 2 && t->marks.events == 3);
     ck_assert_str_eq(t->marks.events_name, "events.out");
     toyrun_close(&a);

@@ -11,7 +11,7 @@ struct lam_evaluator {
     lam_model *model;
     lam_eval_options opt;
     lam_stack *stack;
-    int32_t *inputs, *targets; /* [batch][tgt_len] */
+    int32_t *inputs, *targets; /* [batch][ext_len + tgt_len] */
     double *nll;
 };
 
@@ -45,7 +45,8 @@ lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
     lam_evaluator *e = calloc(1, sizeof *e);
     if (!e)
         return lam_fail(LAM_ERR_MEMORY, "evaluation: no memory");
-    const size_t rows = (size_t)options->batch * (size_t)options->tgt_len;
+    const size_t rows =
+        (size_t)options->batch * ((size_t)options->tgt_len + (size_t)options->ext_len);
     *e = (lam_evaluator){.model = model,
                          .opt = *options,
                          .inputs = calloc(rows, sizeof *e->inputs),
@@ -57,8 +58,9 @@ lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
     if (status == LAM_OK)
         status = lam_stack_create(&e->stack, model,
                                   &(lam_stack_options){.B = options->batch,
-                                                       .N = options->tgt_len,
+                                                       .N = options->tgt_len + options->ext_len,
                                                        .M = options->mem_len,
+                                                       .E = options->ext_len,
                                                        .full = options->full});
     if (status != LAM_OK) {
         lam_evaluator_free(e);
@@ -94,11 +96,13 @@ static void add_blocks(lam_eval_result *r, const double *nll, int B, int n)
     r->tokens += (int64_t)B * n;
 }
 
-/* Computes one segment; e->nll has its losses.  Without commit, so that it can be looked at. */
-static lam_status segment(lam_evaluator *e, int n)
+/* Computes one segment of n tokens after `extra` known ones; e->nll has its losses.  Without commit, so that
+ * it can be looked at. */
+static lam_status segment(lam_evaluator *e, int n, int extra)
 {
-    lam_stack_begin(e->stack, n, (lam_noise){0});
-    lam_stack_forward(e->stack, e->inputs, n);
+    lam_stack_begin(e->stack, extra + n, (lam_noise){0});
+    lam_stack_score(e->stack, n);
+    lam_stack_forward(e->stack, e->inputs, extra + n);
     lam_stack_loss(e->stack, e->targets, 0.0);
     return lam_stack_nll(e->stack, e->nll);
 }
@@ -136,7 +140,7 @@ static lam_status pass(lam_evaluator *e, lam_eval_result *out, lam_batcher *batc
     lam_stack_reset(e->stack);
     for (int64_t row = 0; row < from + rows;) {
         const int n = lam_batcher_next(batcher, e->inputs, e->targets);
-        LAM_TRY(segment(e, n));
+        LAM_TRY(segment(e, n, lam_batcher_extra(batcher)));
         if (row >= from) {
             add_blocks(out, e->nll, B, n);
             LAM_TRY(visit(e, row, n));
@@ -162,8 +166,10 @@ lam_status lam_evaluator_run(lam_evaluator *e, lam_eval_result *out, const lam_t
     if (text->vocab_size > e->model->cfg.n_token)
         return lam_fail(LAM_ERR_ARG, "the text has a vocabulary of %d, the model one of %d",
                         text->vocab_size, e->model->cfg.n_token);
-    LAM_TRY(lam_batcher_create(
-        &batcher, text, &(lam_batcher_options){.streams = e->opt.batch, .length = e->opt.tgt_len}));
+    LAM_TRY(lam_batcher_create(&batcher, text,
+                               &(lam_batcher_options){.streams = e->opt.batch,
+                                                      .length = e->opt.tgt_len,
+                                                      .extra = e->opt.ext_len}));
     const lam_status status = pass(e, out, batcher, watch, user);
     lam_batcher_free(batcher);
     return status;

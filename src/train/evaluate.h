@@ -1,9 +1,10 @@
 /* evaluate.h -- the loss of a text: one pass over it, memory empty at first, dropout off.
  *
  * The published protocol: the text is cut into `batch` columns read side by side (data/batcher.h), segment
- * after segment of tgt_len tokens, with a memory of mem_len rows; the result is the plain mean over
- * the batch * (n_step - 1) predicted tokens.  clamp_len and same_length are the model's: whoever wants
- * others changes model->cfg before creating the evaluator. */
+ * after segment of tgt_len tokens, with a memory of mem_len rows, and between the two the ext_len tokens that
+ * came last, computed again; the result is the plain mean over the batch * (n_step - 1) predicted
+ * tokens.  clamp_len and same_length are the model's: whoever wants others changes model->cfg before creating the
+ * evaluator. */
 #ifndef LAM_TRAIN_EVALUATE_H
 #define LAM_TRAIN_EVALUATE_H
 
@@ -13,17 +14,18 @@
 /* One finished segment, before its end is committed: everything it computed is still in the stack. */
 typedef struct lam_eval_segment {
     lam_stack *stack;
-    int64_t row;                     /* its first token is token `row` of every column */
-    int n;                           /* tokens of each column */
-    const int32_t *inputs, *targets; /* [batch][n] */
-    const double *nll;               /* [batch][n] */
+    int64_t row; /* its first token is token `row` of every column */
+    int n;       /* tokens of each column */
+    const int32_t *inputs,
+        *targets;      /* [batch][n]; inputs with ext_len rows more in front, if any */
+    const double *nll; /* [batch][n] */
 } lam_eval_segment;
 
 /* Looks at a segment that counts; what it returns other than LAM_OK ends the pass. */
 typedef lam_status lam_eval_visit(void *user, const lam_eval_segment *segment);
 
 typedef struct lam_eval_options {
-    int batch, tgt_len, mem_len;
+    int batch, tgt_len, mem_len, ext_len;
     int64_t max_steps;     /* segments that count; 0: the whole text */
     int64_t skip;          /* segments before them, which only fill the memory */
     int full;              /* as in lam_stack_options */

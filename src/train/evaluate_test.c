@@ -88,6 +88,73 @@ START_TEST(columns_predict_all_but_their_first_token)
 }
 END_TEST
 
+/* Without a memory a segment is an island: its last n rows are those of a longer one. */
+START_TEST(extra_rows_are_context_and_not_counted)
+{
+    enum { N = 7, E = 10 };
+    toyrun r = open_run(_i ? "cpu" : "ref", "none");
+    const lam_eval_result got =
+        evaluate(&r, &(lam_eval_options){.batch = 1, .tgt_len = N, .ext_len = E});
+    lam_stack *stack;
+    must(lam_stack_create(&stack, r.model, &(lam_stack_options){.B = 1, .N = N + E}));
+    double sum = 0.0, nll[N + E];
+    for (int64_t at = 0; at < r.text->count - 1; at += N) {
+        const int n = r.text->count - 1 - at < N ? (int)(r.text->count - 1 - at) : N;
+        const int e = at < E ? (int)at : E;
+        int32_t in[N + E], out[N + E];
+        lam_tokens_copy(r.text, in, at - e, (size_t)(e + n));
+        lam_tokens_copy(r.text, out, at - e + 1, (size_t)(e + n));
+        lam_stack_begin(stack, e + n, (lam_noise){0});
+        lam_stack_forward(stack, in, e + n);
+        lam_stack_loss(stack, out, 0.0);
+        must(lam_stack_nll(stack, nll));
+        lam_stack_commit(stack);
+        for (int i = e; i < e + n; i++)
+            sum += nll[i];
+    }
+    lam_stack_free(stack);
+    ck_assert_int_eq(got.tokens, 299);
+    ck_assert_double_eq_tol(got.nll, sum, _i ? 1e-3 : 1e-9);
+    toyrun_close(&r);
+}
+END_TEST
+
+/* If the memory holds everything, a row that is computed again is what it was: nothing changes.  A memory that kept
+ * the extra rows as well would show them twice. */
+START_TEST(extra_rows_leave_the_memory_when_they_come_again)
+{
+    toyrun r = open_run("ref", "xl");
+    const lam_eval_result plain =
+        evaluate(&r, &(lam_eval_options){.batch = 2, .tgt_len = 7, .mem_len = 300});
+    for (int E = 1; E <= 20; E += 3) {
+        const lam_eval_result again = evaluate(
+            &r, &(lam_eval_options){.batch = 2, .tgt_len = 7, .mem_len = 300, .ext_len = E});
+        ck_assert_int_eq(again.tokens, plain.tokens);
+        ck_assert_msg(fabs(again.nll - plain.nll) < 1e-9, "E = %d: %.15g, not %.15g", E, again.nll,
+                      plain.nll);
+    }
+    toyrun_close(&r);
+}
+END_TEST
+
+START_TEST(extra_rows_are_refused_where_they_mean_nothing)
+{
+    static const char *const memories[] = {"lamemo", "compressive", "infinite"};
+    for (int i = 0; i < 3; i++) {
+        toyrun r = open_run("ref", memories[i]);
+        lam_evaluator *e;
+        ck_assert_int_eq(
+            lam_evaluator_create(
+                &e, r.model,
+                &(lam_eval_options){.batch = 1, .tgt_len = 4, .mem_len = 4, .ext_len = 2}),
+            LAM_ERR_ARG);
+        ck_assert_msg(strstr(lam_error(), "ext_len 2 has no meaning for memory") != NULL, "%s",
+                      lam_error());
+        toyrun_close(&r);
+    }
+}
+END_TEST
+
 START_TEST(the_error_is_that_of_the_mean_of_blocks)
 {
     /* Equal blocks: the standard error of their means. */
@@ -156,6 +223,9 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, one_stream_equals_the_text_streamed_by_hand, 0, 10);
     tcase_add_test(tests, columns_predict_all_but_their_first_token);
+    tcase_add_loop_test(tests, extra_rows_are_context_and_not_counted, 0, 2);
+    tcase_add_test(tests, extra_rows_leave_the_memory_when_they_come_again);
+    tcase_add_test(tests, extra_rows_are_refused_where_they_mean_nothing);
     tcase_add_test(tests, the_error_is_that_of_the_mean_of_blocks);
     tcase_add_test(tests, a_pass_can_be_watched_and_stopped);
     tcase_add_test(tests, a_text_that_does_not_fit_is_refused);

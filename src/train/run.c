@@ -151,12 +151,16 @@ static int watch_evaluation(void *user, const lam_eval_result *so_far, int64_t t
     return stopping(r);
 }
 
-/* As published: the attention span stays what it is in training. */
+/* As published: the attention span stays what it is in training.  Where there is no memory to make up for
+ * shorter segments, ext_len does. */
 static lam_status create_evaluator(run *r)
 {
     const lam_config *cfg = &r->t->model->cfg;
     const int N = settings(r)->eval_tgt_len > 0 ? settings(r)->eval_tgt_len : cfg->tgt_len;
-    const int M = cfg->mem_len > 0 ? cfg->mem_len + cfg->tgt_len - N : 0;
+    const int longer = cfg->tgt_len - N;
+    const int M = cfg->mem_len > 0 ? cfg->mem_len + longer : 0;
+    const int E =
+        cfg->ext_len + (cfg->mem_len > 0 || lam_config_extends(cfg, longer) != LAM_OK ? 0 : longer);
     if (M < 0)
         return lam_fail(LAM_ERR_ARG, "eval_tgt_len %d is above tgt_len + mem_len = %d", N,
                         cfg->tgt_len + cfg->mem_len);
@@ -164,6 +168,7 @@ static lam_status create_evaluator(run *r)
                                 &(lam_eval_options){.batch = settings(r)->eval_batch_size,
                                                     .tgt_len = N,
                                                     .mem_len = M,
+                                                    .ext_len = E > 0 ? E : 0,
                                                     .max_steps = settings(r)->max_eval_steps});
 }
 
@@ -258,7 +263,8 @@ static lam_status log_step(run *r)
     const long long epoch = (long long)s->position.epoch + 1;
     char tag[32];
     snprintf(tag, sizeof tag, "train/%s", name);
-    const lam_scalar row[] = {{"epoch", (double)epoch, NULL},
+    const lam_scalar row[] = {{"aux_loss", s->log_aux / (double)s->log_tokens, "train/aux_loss"},
+                              {"epoch", (double)epoch, NULL},
                               {"loss", loss, "train/loss"},
                               {name, value, tag},
                               {"lr", r->lr, "train/lr"},
@@ -266,12 +272,13 @@ static lam_status log_step(run *r)
                               {"tokens_per_second", rate, "speed/tokens_per_second"},
                               {"gflops", gflops, "speed/gflops"},
                               {"elapsed", r->before + now() - r->began, NULL}};
-    LAM_TRY(lam_runlog_record(r->log, s->step, row, sizeof row / sizeof *row));
+    const size_t skip = !lam_stack_has_aux(r->t->stack); /* the memory has no loss of its own */
+    LAM_TRY(lam_runlog_record(r->log, s->step, row + skip, (int)(sizeof row / sizeof *row - skip)));
     LAM_TRY(lam_runlog_line(r->log,
                             "step %7lld  epoch %lld  %s %.4f  lr %.3e  norm %.3g  %.0f tokens/s  "
                             "%.1f GFLOP/s",
                             (long long)s->step, epoch, name, value, r->lr, r->norm, rate, gflops));
-    s->log_nll = 0.0;
+    s->log_nll = s->log_aux = 0.0;
     s->log_tokens = 0;
     r->spent = 0.0;
     r->tokens = 0;
@@ -295,6 +302,7 @@ static lam_status step(run *r)
     s->position = *lam_batcher_where(r->t->batcher);
     if (read) {
         s->log_nll += report.nll;
+        s->log_aux += report.aux;
         s->log_tokens += report.tokens;
         r->norm = report.grad_norm;
         r->lr = report.lr;

@@ -50,6 +50,7 @@ static const field fields[] = {
     FIELD(clip, FIELD_REAL, FIELD_FREE, 0, 1e30),
     FIELD(clip_together, FIELD_BOOL, FIELD_FREE, 0, 1),
     FIELD(weight_decay, FIELD_REAL, FIELD_FREE, 0, 1e6),
+    FIELD(half_loss, FIELD_BOOL, FIELD_FREE, 0, 1),
     FIELD(loss_scale, FIELD_REAL, FIELD_FREE, 1e-6, 1e6),
     WORD(scheduler, FIELD_FREE, lam_schedule_names),
     FIELD(warmup_step, FIELD_LONG, FIELD_FREE, 0, MANY),

@@ -26,6 +26,7 @@ typedef struct lam_settings {
     double muon_mom;                       /* momentum of Muon */
     double matrix_lr, embed_lr, vector_lr; /* factors of lr, by lam_role */
     int clip_together;                     /* also what learns from a memory's own loss alone */
+    int half_loss;     /* the second half of every segment counts twice, the first not at all */
     double loss_scale; /* 0.5 mimics the published halving of the loss before clipping */
 
     int scheduler;                           /* lam_schedule_kind */

@@ -63,14 +63,14 @@ static json_t *print_counts(const lam_params *params)
 
 static json_t *print_state(const lam_train_state *s, const lam_params *params)
 {
-    json_t *root =
-        json_pack("{s:i, s:I, s:s, s:o*, s:{s:o, s:I}, s:{s:f, s:o, s:i}, s:I, s:f, s:{s:f, s:I}}",
-                  "format", LAM_STATE_FORMAT, "step", (json_int_t)s->step, "device", s->device,
-                  "position", print_position(s), "best", "loss", finite_or_null(s->best_loss),
-                  "step", (json_int_t)s->best_step, "plateau", "factor", s->plateau.factor, "best",
-                  finite_or_null(s->plateau.best), "bad", s->plateau.bad, "eval_step",
-                  (json_int_t)s->eval_step, "elapsed", s->elapsed, "logged", "nll", s->log_nll,
-                  "tokens", (json_int_t)s->log_tokens);
+    json_t *root = json_pack(
+        "{s:i, s:I, s:s, s:o*, s:{s:o, s:I}, s:{s:f, s:o, s:i}, s:I, s:f, s:{s:f, s:I, s:f}}",
+        "format", LAM_STATE_FORMAT, "step", (json_int_t)s->step, "device", s->device, "position",
+        print_position(s), "best", "loss", finite_or_null(s->best_loss), "step",
+        (json_int_t)s->best_step, "plateau", "factor", s->plateau.factor, "best",
+        finite_or_null(s->plateau.best), "bad", s->plateau.bad, "eval_step",
+        (json_int_t)s->eval_step, "elapsed", s->elapsed, "logged", "nll", s->log_nll, "tokens",
+        (json_int_t)s->log_tokens, "aux", s->log_aux);
     json_t *files = json_pack("{s:I, s:I, s:I, s:s}", "metrics", (json_int_t)s->marks.metrics,
                               "log", (json_int_t)s->marks.log, "events",
                               (json_int_t)s->marks.events, "events_name", s->marks.events_name);
@@ -145,14 +145,14 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
     const char *device, *name, *data;
     json_error_t error;
     if (json_unpack_ex(root, &error, 0,
-                       "{s:I, s:s, s:{s:o, s:I}, s:{s:F, s:o, s:i}, s:I, s:F, s:{s:F, s:I},"
+                       "{s:I, s:s, s:{s:o, s:I}, s:{s:F, s:o, s:i}, s:I, s:F, s:{s:F, s:I, s?F},"
                        " s:{s:I, s:I, s:I, s:s}, s:{s:s, s:I, s:I}}",
                        "step", &step, "device", &device, "best", "loss", &best, "step", &best_step,
                        "plateau", "factor", &s->plateau.factor, "best", &plateau, "bad",
                        &s->plateau.bad, "eval_step", &eval_step, "elapsed", &s->elapsed, "logged",
-                       "nll", &s->log_nll, "tokens", &tokens, "files", "metrics", &metrics, "log",
-                       &log, "events", &events, "events_name", &name, "corpus", "path", &data,
-                       "tokens", &corpus, "crc32", &crc) != 0)
+                       "nll", &s->log_nll, "tokens", &tokens, "aux", &s->log_aux, "files",
+                       "metrics", &metrics, "log", &log, "events", &events, "events_name", &name,
+                       "corpus", "path", &data, "tokens", &corpus, "crc32", &crc) != 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: %s", path, error.text);
     if (step < 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: step is below 0", path);

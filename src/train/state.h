@@ -30,6 +30,7 @@ typedef struct lam_train_state {
     double elapsed;    /* seconds of all calls */
     double log_nll;    /* sum and tokens since the last logged step */
     int64_t log_tokens;
+    double log_aux; /* the memory's own loss, summed like log_nll */
     lam_log_marks marks;
     lam_corpus_mark corpus;
     char device[16];

@@ -13,17 +13,20 @@ static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
     LAM_TRY(lam_batcher_create(&t->batcher, text,
                                &(lam_batcher_options){.streams = s->batch_size,
                                                       .length = cfg->tgt_len,
+                                                      .extra = cfg->ext_len,
                                                       .roll = s->roll,
                                                       .varlen = s->varlen,
                                                       .seed = (uint64_t)s->seed}));
     const int longest = lam_batcher_max_length(t->batcher);
-    LAM_TRY(lam_stack_create(
-        &t->stack, t->model,
-        &(lam_stack_options){
-            .B = s->batch_size / s->batch_chunk, .N = longest, .M = cfg->mem_len, .train = 1}));
+    LAM_TRY(lam_stack_create(&t->stack, t->model,
+                             &(lam_stack_options){.B = s->batch_size / s->batch_chunk,
+                                                  .N = cfg->ext_len + longest,
+                                                  .M = cfg->mem_len,
+                                                  .E = cfg->ext_len,
+                                                  .train = 1}));
     LAM_TRY(lam_memories_create(&t->memories, t->stack, s->batch_chunk));
     LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &optimizer));
-    const size_t rows = (size_t)s->batch_size * (size_t)longest;
+    const size_t rows = (size_t)s->batch_size * (size_t)(cfg->ext_len + longest);
     t->inputs = calloc(rows, sizeof *t->inputs);
     t->targets = calloc(rows, sizeof *t->targets);
     t->nll = calloc(rows, sizeof *t->nll);
@@ -82,38 +85,60 @@ double lam_trainer_lr(const lam_trainer *t)
                                    : lam_schedule_lr_at(&t->schedule, step, t->part));
 }
 
+/* Rows of a step: `in` go through the model, the last `scored` of each column have targets. */
+typedef struct batch {
+    int n, in, scored;
+} batch;
+
+/* half_loss, as published: the first half of every segment does not count, the second twice. */
+static int second_half(lam_trainer *t, int n)
+{
+    const int scored = n - n / 2;
+    for (int c = 0; c < t->state.settings.batch_size; c++)
+        memmove(t->targets + (size_t)c * (size_t)scored,
+                t->targets + (size_t)c * (size_t)n + (size_t)(n / 2),
+                (size_t)scored * sizeof *t->targets);
+    return scored;
+}
+
 /* The next batch; at the end of an epoch the past is forgotten and the text begins again. */
-static int next_batch(lam_trainer *t)
+static batch next_batch(lam_trainer *t)
 {
     int n = lam_batcher_next(t->batcher, t->inputs, t->targets);
     if (n == 0) {
         lam_memories_reset(t->memories);
         n = lam_batcher_next(t->batcher, t->inputs, t->targets);
     }
-    return n;
+    return (batch){n, lam_batcher_extra(t->batcher) + n,
+                   t->state.settings.half_loss ? second_half(t, n) : n};
 }
 
 static lam_status add_loss(lam_trainer *t, lam_step_report *report, size_t rows)
 {
+    double aux = 0.0;
     LAM_TRY(lam_stack_nll(t->stack, t->nll));
+    if (lam_stack_has_aux(t->stack))
+        LAM_TRY(lam_stack_aux(t->stack, &aux));
     for (size_t i = 0; i < rows; i++)
         report->nll += t->nll[i];
+    report->aux += aux;
     return LAM_OK;
 }
 
 /* Forward and backward of one group of columns; its gradient is that of scale * sum(nll). */
-static void run_group(lam_trainer *t, int group, int n, double scale)
+static void run_group(lam_trainer *t, int group, batch b, double scale)
 {
     const lam_settings *s = &t->state.settings;
-    const size_t from = (size_t)group * (size_t)(s->batch_size / s->batch_chunk) * (size_t)n;
+    const size_t columns = (size_t)group * (size_t)(s->batch_size / s->batch_chunk);
     const lam_noise noise = {
         .on = 1,
         .seed = (uint64_t)s->seed,
         .step = (uint32_t)((uint64_t)t->state.step * (uint64_t)s->batch_chunk + (uint64_t)group)};
     lam_memories_select(t->memories, group);
-    lam_stack_begin(t->stack, n, noise);
-    lam_stack_forward(t->stack, t->inputs + from, n);
-    lam_stack_loss(t->stack, t->targets + from, scale);
+    lam_stack_begin(t->stack, b.in, noise);
+    lam_stack_score(t->stack, b.scored);
+    lam_stack_forward(t->stack, t->inputs + columns * (size_t)b.in, b.in);
+    lam_stack_loss(t->stack, t->targets + columns * (size_t)b.scored, scale);
     lam_stack_backward(t->stack);
     lam_stack_commit(t->stack);
 }
@@ -127,17 +152,19 @@ static lam_status not_finite(const lam_trainer *t, const char *what, double valu
 lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
 {
     const lam_settings *s = &t->state.settings;
-    const int n = next_batch(t), columns = s->batch_size / s->batch_chunk;
-    const double lr = lam_trainer_lr(t), scale = s->loss_scale / ((double)s->batch_size * n);
-    t->tokens = (int64_t)s->batch_size * n;
+    const batch b = next_batch(t);
+    const int columns = s->batch_size / s->batch_chunk;
+    const double lr = lam_trainer_lr(t), weight = s->half_loss ? 2.0 : 1.0;
+    const double scale = weight * s->loss_scale / ((double)s->batch_size * b.n);
+    t->tokens = (int64_t)s->batch_size * b.n;
     if (report)
-        *report = (lam_step_report){.tokens = t->tokens, .lr = lr};
+        *report = (lam_step_report){.tokens = (int64_t)s->batch_size * b.scored, .lr = lr};
 
     lam_optimizer_zero(t->optimizer);
     for (int g = 0; g < s->batch_chunk; g++) {
-        run_group(t, g, n, scale);
+        run_group(t, g, b, scale);
         if (report)
-            LAM_TRY(add_loss(t, report, (size_t)columns * (size_t)n));
+            LAM_TRY(add_loss(t, report, (size_t)columns * (size_t)b.scored));
     }
     if (report && !isfinite(report->nll))
         return not_finite(t, "loss", report->nll / (double)report->tokens);

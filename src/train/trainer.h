@@ -30,8 +30,9 @@ lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tok
 void lam_trainer_free(lam_trainer *t); /* NULL is fine */
 
 typedef struct lam_step_report {
-    double nll; /* sum over the batch, nats */
-    int64_t tokens;
+    double nll;       /* sum over the batch, nats */
+    int64_t tokens;   /* of that sum: with half_loss only half of the batch's */
+    double aux;       /* the memory's own loss, summed likewise; 0 where it has none */
     double grad_norm; /* before clipping */
     double lr;
 } lam_step_report;

@@ -120,6 +120,82 @@ START_TEST(a_loss_of_the_memory_does_not_shrink_other_steps)
 }
 END_TEST
 
+/* The norm of the gradient of scale * (loss of the last `rows` rows of each column) over the first batch of a run. */
+static double norm_by_hand(const toyrun *r, int B, int N, int rows, double scale)
+{
+    lam_params *p = &r->model->params;
+    lam_stack *stack;
+    int32_t targets[64];
+    double *grad = malloc(p->total * sizeof *grad), sum = 0.0;
+    must(lam_stack_create(&stack, r->model,
+                          &(lam_stack_options){.B = B, .N = N, .M = 4, .train = 1}));
+    for (int c = 0; c < B; c++)
+        for (int i = 0; i < rows; i++)
+            targets[c * rows + i] = r->trainer->targets[c * N + N - rows + i];
+    r->dev->ops->zero(r->dev, p->grad, p->total * sizeof *grad);
+    lam_stack_begin(stack, N, (lam_noise){0});
+    lam_stack_score(stack, rows);
+    lam_stack_forward(stack, r->trainer->inputs, N);
+    lam_stack_loss(stack, targets, scale);
+    lam_stack_backward(stack);
+    must(r->dev->ops->download(r->dev, grad, p->grad, p->total * sizeof *grad));
+    for (size_t i = 0; i < p->total; i++)
+        sum += grad[i] * grad[i];
+    lam_stack_free(stack);
+    free(grad);
+    return sqrt(sum);
+}
+
+/* Step 1 of the same run with and without half_loss: the same rows, half of them counted. */
+START_TEST(half_loss_counts_the_second_half_of_every_segment_twice)
+{
+    enum { B = 4, N = 5 };
+    lam_config cfg = toyrun_config(_i ? "xl" : "lamemo");
+    lam_settings s = toyrun_settings();
+    lam_step_report report;
+    cfg.tgt_len = N; /* odd: the middle row counts */
+    cfg.ext_len = _i ? 3 : 0;
+    cfg.dropout = 0.0;
+    s.lr = 0.0; /* the first batch stays to be looked at with the same parameters */
+    toyrun all = toyrun_open("ref", &cfg, &s);
+    s.half_loss = 1;
+    toyrun half = toyrun_open("ref", &cfg, &s);
+    double sum = 0.0;
+    must(lam_trainer_step(all.trainer, &report));
+    for (int c = 0; c < B; c++)
+        for (int i = N / 2; i < N; i++)
+            sum += all.trainer->nll[c * N + i];
+    must(lam_trainer_step(half.trainer, &report));
+    ck_assert_int_eq(report.tokens, B * (N - N / 2));
+    ck_assert_int_eq(half.trainer->tokens, B * N);
+    ck_assert_double_eq_tol(report.nll, sum, 1e-12);
+    ck_assert_double_eq_tol(report.grad_norm, norm_by_hand(&all, B, N, N - N / 2, 2.0 / (B * N)),
+                            1e-12);
+    toyrun_close(&all);
+    toyrun_close(&half);
+}
+END_TEST
+
+START_TEST(the_memorys_own_loss_is_reported)
+{
+    static const char *const memories[] = {"xl", "compressive", "infinite"};
+    for (int m = 0; m < 3; m++) {
+        const lam_config cfg = toyrun_config(memories[m]);
+        const lam_settings s = toyrun_settings();
+        toyrun r = toyrun_open("ref", &cfg, &s);
+        lam_step_report report;
+        double aux = 0.0;
+        for (int step = 0; step < 6; step++)
+            must(lam_trainer_step(r.trainer, &report));
+        must(lam_stack_aux(r.trainer->stack, &aux));
+        ck_assert_double_eq(report.aux, aux);
+        ck_assert_msg(m == 0 ? report.aux == 0.0 : report.aux > 0.0, "%s: %g", memories[m],
+                      report.aux);
+        toyrun_close(&r);
+    }
+}
+END_TEST
+
 START_TEST(xl_without_memory_is_none)
 {
     enum { STEPS = 25 }; /* past the end of the text */
@@ -139,8 +215,8 @@ END_TEST
 
 START_TEST(ref_and_cpu_learn_alike_with_dropout)
 {
-    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
-                                           "infinite within"};
+    static const char *const memories[] = {
+        "none", "xl", "lamemo", "compressive carry thirds", "infinite within", "xl", "lamemo"};
     enum { STEPS = 50 };
     lam_config cfg = toyrun_config(memories[_i]);
     cfg.d_model = 24;
@@ -149,7 +225,9 @@ START_TEST(ref_and_cpu_learn_alike_with_dropout)
     cfg.tgt_len = 8;
     cfg.mem_len = _i == 0 ? 0 : 8;
     cfg.dropatt = 0.1;
-    const lam_settings s = toyrun_settings();
+    cfg.ext_len = _i == 5 ? 3 : 0;
+    lam_settings s = toyrun_settings();
+    s.half_loss = _i > 4;
     double x[STEPS], y[STEPS];
     toyrun a = toyrun_open("ref", &cfg, &s), b = toyrun_open("cpu", &cfg, &s);
     toyrun_steps(&a, STEPS, x);
@@ -253,8 +331,10 @@ int main(void)
     tcase_add_loop_test(tests, groups_of_columns_add_up_to_the_whole_batch, 0, 5);
     tcase_add_test(tests, loss_scale_scales_the_gradient_alone);
     tcase_add_test(tests, a_loss_of_the_memory_does_not_shrink_other_steps);
+    tcase_add_loop_test(tests, half_loss_counts_the_second_half_of_every_segment_twice, 0, 2);
+    tcase_add_test(tests, the_memorys_own_loss_is_reported);
     tcase_add_test(tests, xl_without_memory_is_none);
-    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 5);
+    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 7);
     tcase_add_loop_test(tests, a_number_that_is_not_finite_stops_the_run_and_changes_nothing, 0, 2);
     tcase_add_test(tests, steps_keep_no_memory);
     tcase_add_test(tests, settings_that_cannot_run_are_named);

@@ -26,6 +26,15 @@ none=$(number nats)
 run 0 eval --model "$work/none" --data "$work/corpus" --json
 near "$(number nats)" "$none" 0
 
+# ext_len: a segment of 4 that sees the 4 tokens before it as context; LaMemo has no use for it.
+run 0 eval --model "$work/none" --data "$work/corpus" --json --tgt-len 4
+short=$(number nats)
+run 0 eval --model "$work/none" --data "$work/corpus" --json --tgt-len 4 --ext-len 4
+says "$out" '"ext_len":4'
+[ "$(number nats)" != "$short" ] || fail "ext_len changes nothing"
+run 2 eval --model "$work/lamemo" --data "$work/corpus" --ext-len 4
+says "$err" "ext_len 4 has no meaning for memory lamemo, only for none and xl"
+
 # One stream, three ways: eval of a file, the same on standard input, and score, whose start is a newline.
 { echo; head -c 3000 "$work/text"; } > "$work/piece"
 run 0 eval --model "$work/lamemo" --data "$work/piece" --batch-size 1 --json

@@ -139,6 +139,7 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     "--attn_type 33 --window current" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
     "--pre_lnorm --not_tied --same_length --clamp_len 5" "--optim sgd --mom 0.9 --varlen" \
     "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
+    "--memory xl --ext_len 5 --half_loss --eval_tgt_len 4" "--memory none --eval_tgt_len 3" \
     "--roll --scheduler dev_perf --init uniform --device ref" \
     "--optim muon --weight_decay 0.1 --muon_mom 0.9 --scheduler wsd --cooldown 0.5 --init_out zero" \
     "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5" \
@@ -146,3 +147,13 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     # shellcheck disable=SC2086
     train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
 done
+
+# A memory's own loss is logged; where it has none, there is none.
+for memory in compressive infinite xl; do
+    train 0 --out "$work/aux" --overwrite --no-test --max_step 40 --memory $memory
+    found=$(grep -c '"aux_loss":[0-9.e-]*,' "$work/aux/metrics.jsonl" || true)
+    [ "$found" -eq "$([ $memory = xl ] && echo 0 || echo 4)" ] || fail "$memory: $found losses"
+done
+grep -q 'ext_len' "$work/aux/last/config.json" || fail "config.json has no ext_len"
+train 2 --out "$work/new" --ext_len 4
+says "$err" "ext_len 4 has no meaning for memory lamemo, only for none and xl"
