@@ -35,13 +35,16 @@ static kind kind_of(int i)
     k.settings.roll = variant == 1;
     k.settings.varlen = variant == 2;
     k.settings.half_loss = variant == 2;
-    static const int rules[] = {LAM_ADAM, LAM_ADAM, LAM_SGD, LAM_ADAGRAD, LAM_OPTIM_MUON};
+    static const int rules[] = {LAM_ADAM,    LAM_ADAM,       LAM_SGD,
+                                LAM_ADAGRAD, LAM_OPTIM_MUON, LAM_OPTIM_MUON};
     k.settings.optim = rules[variant];
     k.settings.mom = 0.5;
     k.settings.warmup_step = variant == 3 ? 10 : 0;
+    k.settings.short_mem = variant >= 4 ? 2 : 0; /* grows before or after the interruption */
+    k.settings.short_mem_part = variant == 4 ? 0.1 : 0.2;
     return k;
 }
-enum { KINDS = 50 };
+enum { KINDS = 60 };
 
 static toyrun open_kind(const kind *k)
 {

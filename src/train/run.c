@@ -24,17 +24,17 @@ typedef struct run {
     const lam_run_watch *watch;
     lam_evaluator *evaluator;
     char last[PATH_MAX], best[PATH_MAX];
-    int on_host;                    /* reading a number back costs nothing */
-    int64_t saved;                  /* step of last/; -1: there is none */
-    int dirty;                      /* last/ is not what is here */
-    int checked;                    /* the last step was seen to be finite */
-    double began;                   /* clock when this call began */
-    double before;                  /* seconds of earlier calls */
-    double step_flops, step_tokens; /* of a whole step with a full memory */
-    double spent;                   /* seconds in steps since the last logged one */
-    int64_t tokens;                 /* and tokens */
-    double step_time;               /* seconds per step, smoothed */
-    double norm, lr;                /* of the last step read back */
+    int on_host;        /* reading a number back costs nothing */
+    int64_t saved;      /* step of last/; -1: there is none */
+    int dirty;          /* last/ is not what is here */
+    int checked;        /* the last step was seen to be finite */
+    double began;       /* clock when this call began */
+    double before;      /* seconds of earlier calls */
+    double step_tokens; /* of a whole step */
+    double spent;       /* seconds in steps since the last logged one */
+    int64_t tokens;     /* and tokens */
+    double step_time;   /* seconds per step, smoothed */
+    double norm, lr;    /* of the last step read back */
 } run;
 
 static double now(void)
@@ -59,6 +59,14 @@ double lam_metric_error(lam_metric metric, const lam_eval_result *r)
 static const lam_settings *settings(const run *r)
 {
     return &r->t->state.settings;
+}
+
+/* Of a whole step, when the memory is full. */
+static double step_flops(const run *r)
+{
+    lam_config cfg = r->t->model->cfg;
+    cfg.mem_len = lam_trainer_mem_len(r->t);
+    return 2.0 * lam_macs_step(&cfg, settings(r)->batch_size);
 }
 
 static int stopping(const run *r)
@@ -139,7 +147,7 @@ static void show(const run *r, double evaluated)
                             .loss = s->log_tokens > 0 ? s->log_nll / (double)s->log_tokens : NAN,
                             .tokens_per_second =
                                 r->step_time > 0.0 ? r->step_tokens / r->step_time : 0.0,
-                            .flops = r->step_time > 0.0 ? r->step_flops / r->step_time : 0.0,
+                            .flops = r->step_time > 0.0 ? step_flops(r) / r->step_time : 0.0,
                             .seconds_left = left,
                             .evaluated = evaluated});
 }
@@ -259,7 +267,7 @@ static lam_status log_step(run *r)
     const double loss = s->log_nll / (double)s->log_tokens;
     const double value = lam_metric_of(r->opt->metric, loss);
     const double rate = r->spent > 0.0 ? (double)r->tokens / r->spent : 0.0;
-    const double gflops = rate / r->step_tokens * r->step_flops * 1e-9;
+    const double gflops = rate / r->step_tokens * step_flops(r) * 1e-9;
     const long long epoch = (long long)s->position.epoch + 1;
     char tag[32];
     snprintf(tag, sizeof tag, "train/%s", name);
@@ -376,8 +384,7 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
              .dirty = s->step == 0,
              .began = now(),
              .before = s->elapsed,
-             .step_tokens = (double)s->settings.batch_size * t->model->cfg.tgt_len,
-             .step_flops = 2.0 * lam_macs_step(&t->model->cfg, s->settings.batch_size)};
+             .step_tokens = (double)s->settings.batch_size * t->model->cfg.tgt_len};
     LAM_TRY(lam_path_join(r.last, sizeof r.last, options->dir, "last"));
     LAM_TRY(lam_path_join(r.best, sizeof r.best, options->dir, "best"));
     lam_eval_result test = {0};

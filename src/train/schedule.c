@@ -9,7 +9,12 @@ const char *const lam_schedule_names[] = {"cosine",   "linear", "inv_sqrt", "con
 
 double lam_schedule_lr(const lam_schedule *s, long t)
 {
-    return lam_schedule_lr_at(s, t, s->steps > 0 ? (double)t / (double)s->steps : 1.0);
+    return lam_schedule_lr_at(s, t, lam_schedule_part(s, t));
+}
+
+double lam_schedule_part(const lam_schedule *s, long t)
+{
+    return s->steps > 0 ? (double)t / (double)s->steps : 1.0;
 }
 
 double lam_schedule_lr_at(const lam_schedule *s, long t, double part)

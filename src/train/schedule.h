@@ -28,6 +28,8 @@ typedef struct lam_schedule {
 double lam_schedule_lr(const lam_schedule *s, long t);
 /* The same when `part` of the schedule, 0 to 1, is over, whatever t says: schedules by the clock. */
 double lam_schedule_lr_at(const lam_schedule *s, long t, double part);
+/* The part that is over before update t; 1 for a schedule without a length. */
+double lam_schedule_part(const lam_schedule *s, long t);
 
 extern const char *const lam_schedule_names[];         /* by kind; ends with NULL */
 const char *lam_schedule_name(lam_schedule_kind kind); /* "cosine", "linear", "inv_sqrt", ... */

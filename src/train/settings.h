@@ -37,6 +37,9 @@ typedef struct lam_settings {
     double decay_rate;     /* dev_perf: factor ... */
     int patience;          /* ... after more than so many evaluations in vain */
 
+    int short_mem;         /* memory length in the first part of the schedule; 0: mem_len always */
+    double short_mem_part; /* how long that part is, 0 to 1 */
+
     int64_t max_step;
     double max_time;                                    /* seconds of this call; 0: no limit */
     int64_t log_interval, eval_interval, save_interval; /* 0: never; saving goes with evaluation */

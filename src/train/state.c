@@ -14,8 +14,10 @@ enum { MAX_STATE = 1 << 26, MAX_SHIFTS = 1 << 20 };
 
 void lam_train_state_init(lam_train_state *s, const lam_settings *settings)
 {
-    *s = (lam_train_state){
-        .plateau = {.factor = 1.0, .best = INFINITY}, .best_loss = INFINITY, .settings = *settings};
+    *s = (lam_train_state){.grown = settings->short_mem == 0,
+                           .plateau = {.factor = 1.0, .best = INFINITY},
+                           .best_loss = INFINITY,
+                           .settings = *settings};
 }
 
 void lam_train_state_free(lam_train_state *s)
@@ -79,6 +81,7 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
     int bad = !root || !json_object_get(root, "position");
     bad |= json_object_set_new(root, "files", files);
     bad |= json_object_set_new(root, "corpus", corpus);
+    bad |= json_object_set_new(root, "grown", json_boolean(s->grown));
     bad |= json_object_set_new(root, "settings", lam_settings_print(&s->settings));
     bad |= json_object_set_new(root, "param_steps", print_counts(params));
     if (bad)
@@ -157,6 +160,7 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
     if (step < 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: step is below 0", path);
     s->step = step;
+    s->grown = !json_is_false(json_object_get(root, "grown")); /* older runs always were */
     s->best_loss = number_or_infinity(best);
     s->best_step = best_step;
     s->plateau.best = number_or_infinity(plateau);

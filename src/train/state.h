@@ -23,6 +23,7 @@ typedef struct lam_train_state {
     lam_batcher_position position;
     int64_t *shifts; /* [n_shifts], owned */
     int n_shifts;
+    int grown; /* the memory has its full length (settings.short_mem) */
     lam_plateau plateau;
     double best_loss; /* lowest validation loss; infinity: none yet */
     int64_t best_step;

@@ -5,6 +5,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+int lam_trainer_mem_len(const lam_trainer *t)
+{
+    const int all = t->model->cfg.mem_len, few = t->state.settings.short_mem;
+    return t->state.grown || few > all ? all : few;
+}
+
+/* The stack of one group and the memories of all, empty; instead of those there are. */
+static lam_status create_stack(lam_trainer *t)
+{
+    const lam_settings *s = &t->state.settings;
+    const int E = t->model->cfg.ext_len;
+    lam_memories_free(t->memories);
+    lam_stack_free(t->stack);
+    t->memories = NULL;
+    t->stack = NULL;
+    LAM_TRY(lam_stack_create(&t->stack, t->model,
+                             &(lam_stack_options){.B = s->batch_size / s->batch_chunk,
+                                                  .N = E + lam_batcher_max_length(t->batcher),
+                                                  .M = lam_trainer_mem_len(t),
+                                                  .E = E,
+                                                  .train = 1}));
+    return lam_memories_create(&t->memories, t->stack, s->batch_chunk);
+}
+
 static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
 {
     const lam_settings *s = &t->state.settings;
@@ -18,13 +42,7 @@ static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
                                                       .varlen = s->varlen,
                                                       .seed = (uint64_t)s->seed}));
     const int longest = lam_batcher_max_length(t->batcher);
-    LAM_TRY(lam_stack_create(&t->stack, t->model,
-                             &(lam_stack_options){.B = s->batch_size / s->batch_chunk,
-                                                  .N = cfg->ext_len + longest,
-                                                  .M = cfg->mem_len,
-                                                  .E = cfg->ext_len,
-                                                  .train = 1}));
-    LAM_TRY(lam_memories_create(&t->memories, t->stack, s->batch_chunk));
+    LAM_TRY(create_stack(t));
     LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &optimizer));
     const size_t rows = (size_t)s->batch_size * (size_t)(cfg->ext_len + longest);
     t->inputs = calloc(rows, sizeof *t->inputs);
@@ -77,12 +95,25 @@ void lam_trainer_free(lam_trainer *t)
     free(t);
 }
 
+/* How much of the schedule is over, by the clock or by steps. */
+static double part_of(const lam_trainer *t)
+{
+    return t->part >= 0.0 ? t->part : lam_schedule_part(&t->schedule, (long)t->state.step);
+}
+
 double lam_trainer_lr(const lam_trainer *t)
 {
     const double factor = t->schedule.kind == LAM_SCHEDULE_DEV_PERF ? t->state.plateau.factor : 1.0;
-    const long step = (long)t->state.step;
-    return factor * (t->part < 0.0 ? lam_schedule_lr(&t->schedule, step)
-                                   : lam_schedule_lr_at(&t->schedule, step, t->part));
+    return factor * lam_schedule_lr_at(&t->schedule, (long)t->state.step, part_of(t));
+}
+
+/* Gives the memory its full length when it is time; it begins empty, as at the beginning of an epoch. */
+static lam_status grow(lam_trainer *t)
+{
+    if (t->state.grown || part_of(t) < t->state.settings.short_mem_part)
+        return LAM_OK;
+    t->state.grown = 1;
+    return create_stack(t);
 }
 
 /* Rows of a step: `in` go through the model, the last `scored` of each column have targets. */
@@ -152,6 +183,7 @@ static lam_status not_finite(const lam_trainer *t, const char *what, double valu
 lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
 {
     const lam_settings *s = &t->state.settings;
+    LAM_TRY(grow(t));
     const batch b = next_batch(t);
     const int columns = s->batch_size / s->batch_chunk;
     const double lr = lam_trainer_lr(t), weight = s->half_loss ? 2.0 : 1.0;
@@ -211,6 +243,10 @@ lam_status lam_trainer_resume(lam_trainer *t, const char *dir)
         status = lam_fail(LAM_ERR_ARG,
                           "%s was trained on another corpus: %lld tokens, this one has %lld", dir,
                           (long long)then.corpus.tokens, (long long)now->corpus.tokens);
+    if (status == LAM_OK && then.grown != t->state.grown) {
+        t->state.grown = then.grown;
+        status = create_stack(t);
+    }
     const lam_checkpoint parts = parts_of(t, &then, NULL);
     if (status == LAM_OK)
         status = lam_checkpoint_load(dir, &parts);

@@ -213,6 +213,29 @@ START_TEST(xl_without_memory_is_none)
 }
 END_TEST
 
+START_TEST(a_short_memory_is_that_memory_until_it_grows)
+{
+    enum { SHORT = 10, STEPS = 14 };
+    lam_config cfg = toyrun_config("lamemo"), little = cfg;
+    lam_settings s = toyrun_settings();
+    double x[STEPS], y[STEPS];
+    little.mem_len = 2;
+    toyrun b = toyrun_open("ref", &little, &s);
+    s.short_mem = 2;
+    s.short_mem_part = 0.1; /* of 100 steps */
+    toyrun a = toyrun_open("ref", &cfg, &s);
+    ck_assert_int_eq(lam_trainer_mem_len(a.trainer), 2);
+    toyrun_steps(&a, STEPS, x);
+    toyrun_steps(&b, STEPS, y);
+    for (int i = 0; i < SHORT; i++)
+        ck_assert_msg(x[i] == y[i], "step %d: %.17g and %.17g", i + 1, x[i], y[i]);
+    ck_assert(x[SHORT] != y[SHORT] && x[STEPS - 1] != y[STEPS - 1]); /* empty, then longer */
+    ck_assert_int_eq(lam_trainer_mem_len(a.trainer), 4);
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
 START_TEST(ref_and_cpu_learn_alike_with_dropout)
 {
     static const char *const memories[] = {
@@ -335,6 +358,8 @@ int main(void)
     tcase_add_test(tests, the_memorys_own_loss_is_reported);
     tcase_add_test(tests, xl_without_memory_is_none);
     tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 7);
+    tcase_add_test(tests, a_short_memory_is_that_memory_until_it_grows);
+    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 5);
     tcase_add_loop_test(tests, a_number_that_is_not_finite_stops_the_run_and_changes_nothing, 0, 2);
     tcase_add_test(tests, steps_keep_no_memory);
     tcase_add_test(tests, settings_that_cannot_run_are_named);

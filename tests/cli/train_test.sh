@@ -143,7 +143,7 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     "--roll --scheduler dev_perf --init uniform --device ref" \
     "--optim muon --weight_decay 0.1 --muon_mom 0.9 --scheduler wsd --cooldown 0.5 --init_out zero" \
     "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5" \
-    "--recipe fast --memory xl --warmup_step 3"; do
+    "--recipe fast --memory xl --warmup_step 3" "--short_mem 4 --short_mem_part 0.3"; do
     # shellcheck disable=SC2086
     train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
 done
