@@ -27,9 +27,9 @@ lam_status lam_session_create(lam_session **out, lam_model *model,
     s->model = model;
     s->streams = options->streams > 0 ? options->streams : 1;
     s->longest = options->longest > 0 ? options->longest : model->cfg.tgt_len;
-    s->mem_len = strcmp(model->cfg.memory, "none") == 0 ? 0
-                 : options->mem_len > 0                 ? options->mem_len
-                                                        : model->cfg.mem_len;
+    s->mem_len = model->mem->forgets    ? 0
+                 : options->mem_len > 0 ? options->mem_len
+                                        : model->cfg.mem_len;
     s->now.length = s->longest;
     lam_status status = lam_stack_create(
         &s->stack, model,

@@ -9,6 +9,17 @@ lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, 
                       (size_t)s->T * (size_t)width};
 }
 
+lam_linear lam_kv_map(const lam_segment *s, int rows)
+{
+    return (lam_linear){s->dev, 1, rows, s->dims.D, 2 * s->dims.HK, (size_t)s->dims.D};
+}
+
+const void *lam_kv_weight(const lam_segment *s, int layer)
+{
+    return lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv),
+                  (size_t)s->dims.HK * (size_t)s->dims.D);
+}
+
 lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row)
 {
     const size_t D = (size_t)s->dims.D;

@@ -28,6 +28,10 @@ lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row)
 /* `row` of a [B][T][width] buffer of a class. */
 lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row);
 
+/* Keys and values of `rows` packed rows of D, side by side, and the layer's weights for them. */
+lam_linear lam_kv_map(const lam_segment *s, int rows);
+const void *lam_kv_weight(const lam_segment *s, int layer);
+
 /* `row` of a packed [B][rows][D] buffer of activations. */
 lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row);
 

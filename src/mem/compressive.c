@@ -224,28 +224,17 @@ static lam_norm norm_of(const lam_segment *s, int layer, int rows, void *in, voi
                       .shift = lam_vector(s->params, s->ids[layer].norm1_shift)};
 }
 
-static lam_linear keys_map(const lam_segment *s, int rows)
-{
-    return (lam_linear){s->dev, 1, rows, s->dims.D, 2 * s->dims.HK, (size_t)s->dims.D};
-}
-
-static const void *keys_weight(const lam_segment *s, int layer)
-{
-    return lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv),
-                  (size_t)s->dims.HK * (size_t)s->dims.D);
-}
-
 /* Keys and values of `rows` packed rows, side by side. */
 static void project_keys(const lam_segment *s, int layer, int rows, void *kv, void *in, void *norm)
 {
-    const lam_linear l = keys_map(s, rows);
+    const lam_linear l = lam_kv_map(s, rows);
     if (s->cfg->pre_lnorm) {
         const lam_norm a = norm_of(s, layer, rows, in, norm);
         s->dev->ops->norm_fwd(s->dev, &a);
         in = norm;
     }
     lam_linear_fwd(&l, (lam_rows){kv, 0, 2 * (size_t)s->dims.HK},
-                   (lam_rows){in, 0, (size_t)s->dims.D}, keys_weight(s, layer), NULL);
+                   (lam_rows){in, 0, (size_t)s->dims.D}, lam_kv_weight(s, layer), NULL);
 }
 
 /* Attention by content alone: the current rows' queries on `keys` keys, all visible. */
@@ -311,10 +300,10 @@ static void compare(const lam_segment *s, int layer)
 /* forward was [K V](Z) = norm(Z) W_kv^T: dZ = norm'(dkv W_kv); the norm's parameters are constants. */
 static void keys_bwd(const lam_segment *s, int layer, int rows)
 {
-    const lam_linear l = keys_map(s, rows);
+    const lam_linear l = lam_kv_map(s, rows);
     const lam_rows dz = {s->own[DCOMPRESSED], 0, (size_t)s->dims.D};
     lam_linear_bwd_x(&l, dz, (lam_rows){s->own[DKV], 0, 2 * (size_t)s->dims.HK},
-                     keys_weight(s, layer), 0.0);
+                     lam_kv_weight(s, layer), 0.0);
     if (!s->cfg->pre_lnorm)
         return;
     const size_t D = (size_t)s->dims.D;

@@ -17,6 +17,7 @@
  * Two products of the specification are taken apart here.  A score meets its bump's weight at once, sum_j w_j
  * (q . k_j) = q . sum_j w_j k_j, so scores are never computed ("pull" below).  And G_old^T Psi is a constant
  * [N][N] matrix unless samples are drawn where attention was (sticky). */
+#include "mem/heads.h"
 #include "mem/infinite_int.h"
 
 #include <math.h>
@@ -134,10 +135,8 @@ static void layout(lam_segment *s, lam_arena *arena)
 /* [W_K; W_V], own or the layer's; the gradient likewise, marked as used. */
 static const void *kv_weight(const lam_segment *s, int layer)
 {
-    const size_t third = (size_t)s->dims.HK * (size_t)s->dims.D;
-    return s->cfg->ltm_share_proj
-               ? lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv), third)
-               : lam_weight(s->params, s->ids[layer].own[KEY]);
+    return s->cfg->ltm_share_proj ? lam_kv_weight(s, layer)
+                                  : lam_weight(s->params, s->ids[layer].own[KEY]);
 }
 
 static void *kv_grad(const lam_segment *s, int layer)
@@ -152,12 +151,6 @@ static void *kv_grad(const lam_segment *s, int layer)
 static int out_param(const lam_segment *s, int layer)
 {
     return s->cfg->ltm_share_proj ? s->ids[layer].o_net : s->ids[layer].own[OUT];
-}
-
-static lam_linear kv_map(const lam_segment *s)
-{
-    return (lam_linear){s->dev,           1, s->B * s->cfg->ltm_basis, s->dims.D, 2 * s->dims.HK,
-                        (size_t)s->dims.D};
 }
 
 /* pull = [w_mu; w_sigma] K of every stream. */
@@ -183,7 +176,7 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
 static void recall(const lam_segment *s, int layer)
 {
     void **own = s->layer[layer].own;
-    const lam_linear kv = kv_map(s);
+    const lam_linear kv = lam_kv_map(s, s->B * s->cfg->ltm_basis);
     lam_ltm_fit(s, layer);
     lam_linear_fwd(&kv, (lam_rows){own[KV], 0, 2 * (size_t)s->dims.HK},
                    (lam_rows){own[COEF], 0, (size_t)s->dims.D}, kv_weight(s, layer), NULL);
@@ -215,52 +208,24 @@ static lam_density density_of(const lam_segment *s, int layer)
                          .ldr = basis_ld(s)};
 }
 
-/* A matrix of one head of one stream, and how far the next head's and the next stream's are. */
-typedef struct head_matrix {
-    void *p;
-    size_t ld, head, stream;
-} head_matrix;
-
-/* C = A B of every head of every stream, in as few calls as there are heads or streams. */
-static void head_gemm(const lam_segment *s, lam_gemm g, head_matrix a, head_matrix b, head_matrix c)
-{
-    const int H = s->cfg->n_head, by_head = H < s->B;
-    const int calls = by_head ? H : s->B;
-    g.batch = by_head ? s->B : H;
-    g.lda = a.ld;
-    g.ldb = b.ld;
-    g.ldc = c.ld;
-    g.step_a = by_head ? a.stream : a.head;
-    g.step_b = by_head ? b.stream : b.head;
-    g.step_c = by_head ? c.stream : c.head;
-    g.c_class = LAM_ACT;
-    for (int i = 0; i < calls; i++) {
-        const size_t k = (size_t)i;
-        g.a = lam_at(s->dev, LAM_ACT, a.p, k * (by_head ? a.head : a.stream));
-        g.b = lam_at(s->dev, LAM_ACT, b.p, k * (by_head ? b.head : b.stream));
-        g.c = lam_at(s->dev, LAM_ACT, c.p, k * (by_head ? c.head : c.stream));
-        s->dev->ops->gemm(s->dev, &g);
-    }
-}
-
-static head_matrix r_heads(const lam_segment *s, void *r)
+static lam_heads r_heads(const lam_segment *s, void *r)
 {
     const size_t ld = basis_ld(s), one = (size_t)s->n * ld;
-    return (head_matrix){r, ld, one, (size_t)s->cfg->n_head * one};
+    return (lam_heads){r, ld, one, (size_t)s->cfg->n_head * one};
 }
 
 /* V in a [B][N][2HK] buffer. */
-static head_matrix v_heads(const lam_segment *s, void *kv)
+static lam_heads v_heads(const lam_segment *s, void *kv)
 {
     const size_t HK = (size_t)s->dims.HK;
-    return (head_matrix){lam_at(s->dev, LAM_ACT, kv, HK), 2 * HK, (size_t)s->dims.K,
-                         (size_t)s->cfg->ltm_basis * 2 * HK};
+    return (lam_heads){lam_at(s->dev, LAM_ACT, kv, HK), 2 * HK, (size_t)s->dims.K,
+                       (size_t)s->cfg->ltm_basis * 2 * HK};
 }
 
-static head_matrix z_heads(const lam_segment *s, void *z)
+static lam_heads z_heads(const lam_segment *s, void *z)
 {
     const size_t HK = (size_t)s->dims.HK;
-    return (head_matrix){z, HK, (size_t)s->dims.K, (size_t)s->n * HK};
+    return (lam_heads){z, HK, (size_t)s->dims.K, (size_t)s->n * HK};
 }
 
 static void attend_fwd(const lam_segment *s, int layer)
@@ -273,8 +238,8 @@ static void attend_fwd(const lam_segment *s, int layer)
     void **own = s->layer[layer].own;
     const lam_density a = density_of(s, layer);
     s->dev->ops->density_fwd(s->dev, &a);
-    head_gemm(s, (lam_gemm){.m = s->n, .n = s->dims.K, .k = s->cfg->ltm_basis}, r_heads(s, a.r),
-              v_heads(s, own[KV]), z_heads(s, own[Z]));
+    lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = s->dims.K, .k = s->cfg->ltm_basis},
+                   r_heads(s, a.r), v_heads(s, own[KV]), z_heads(s, own[Z]));
 }
 
 static lam_linear out_map(const lam_segment *s)
@@ -308,10 +273,11 @@ static void density_bwd(const lam_segment *s, int layer)
     const size_t aux = (size_t)layer * (size_t)s->B * (size_t)s->N * H;
     lam_density a = density_of(s, layer);
     s->dev->ops->density_fwd(s->dev, &a); /* R serves all layers: make it again */
-    head_gemm(s, (lam_gemm){.m = s->n, .n = cfg->ltm_basis, .k = s->dims.K, .tb = LAM_FLIP},
-              z_heads(s, s->own[DZ]), v_heads(s, s->layer[layer].own[KV]), r_heads(s, s->own[DR]));
-    head_gemm(s, (lam_gemm){.m = cfg->ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
-              r_heads(s, a.r), z_heads(s, s->own[DZ]), v_heads(s, s->own[DKV]));
+    lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = cfg->ltm_basis, .k = s->dims.K, .tb = LAM_FLIP},
+                   z_heads(s, s->own[DZ]), v_heads(s, s->layer[layer].own[KV]),
+                   r_heads(s, s->own[DR]));
+    lam_heads_gemm(s, (lam_gemm){.m = cfg->ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
+                   r_heads(s, a.r), z_heads(s, s->own[DZ]), v_heads(s, s->own[DKV]));
     a.dr = s->own[DR];
     a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, s->ctx);
     a.dpull = (lam_view){s->own[DPULL], 2 * HK};
@@ -365,7 +331,7 @@ static void recall_bwd(const lam_segment *s, int layer)
 {
     void **own = s->layer[layer].own;
     const size_t HK = (size_t)s->dims.HK, D = (size_t)s->dims.D;
-    const lam_linear out = out_map(s), kv = kv_map(s);
+    const lam_linear out = out_map(s), kv = lam_kv_map(s, s->B * s->cfg->ltm_basis);
     const int id = out_param(s, layer);
     lam_linear_bwd_w(&out, lam_grad(s->params, id), out_rows(s), z_rows(s, own[Z]));
     lam_linear_bwd_x(&out, z_rows(s, s->own[DZ]), out_rows(s), lam_weight(s->params, id), 0.0);

@@ -100,6 +100,8 @@ typedef struct lam_mem_ops {
 
     /* What follows may be NULL. */
 
+    /* Nothing survives a segment: a memory length means nothing. */
+    int forgets;
     /* Refuses segments of N tokens with M remembered rows. */
     lam_status (*check)(const lam_config *cfg, int N, int M);
     /* Do memory rows climb through `layer`?  Then the block computes them as well. */

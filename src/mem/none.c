@@ -14,4 +14,5 @@ const lam_mem_ops lam_mem_none = {
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = lam_causal_attend_bwd,
+    .forgets = 1,
 };

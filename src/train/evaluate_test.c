@@ -155,6 +155,34 @@ START_TEST(extra_rows_are_refused_where_they_mean_nothing)
 }
 END_TEST
 
+/* Each has a past of its own: steps with evaluations between them are the steps without, and what an evaluation
+ * finds does not depend on what was trained just before. */
+START_TEST(training_and_evaluation_do_not_see_each_other)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite sticky"};
+    const char *memory = memories[_i / 2], *device = _i % 2 ? "cpu" : "ref";
+    toyrun alone = open_run(device, memory), watched = open_run(device, memory);
+    const int M = strcmp(memory, "none") == 0 ? 0 : 4;
+    const lam_eval_options options = {.batch = 2, .tgt_len = 4, .mem_len = M};
+    lam_evaluator *e;
+    lam_eval_result in_between, fresh;
+    must(lam_evaluator_create(&e, watched.model, &options));
+    for (int step = 0; step < 7; step++) {
+        toyrun_steps(&alone, 1, NULL);
+        toyrun_steps(&watched, 1, NULL);
+        must(lam_evaluator_run(e, &in_between, watched.text, NULL, NULL));
+        fresh = evaluate(&alone, &options);
+        ck_assert_msg(in_between.nll == fresh.nll, "%s: %.17g and %.17g", memory, in_between.nll,
+                      fresh.nll);
+    }
+    ck_assert_msg(toyrun_equal(&alone, &watched), "%s", memory);
+    lam_evaluator_free(e);
+    toyrun_close(&alone);
+    toyrun_close(&watched);
+}
+END_TEST
+
 START_TEST(the_error_is_that_of_the_mean_of_blocks)
 {
     /* Equal blocks: the standard error of their means. */
@@ -226,6 +254,7 @@ int main(void)
     tcase_add_loop_test(tests, extra_rows_are_context_and_not_counted, 0, 2);
     tcase_add_test(tests, extra_rows_leave_the_memory_when_they_come_again);
     tcase_add_test(tests, extra_rows_are_refused_where_they_mean_nothing);
+    tcase_add_loop_test(tests, training_and_evaluation_do_not_see_each_other, 0, 10);
     tcase_add_test(tests, the_error_is_that_of_the_mean_of_blocks);
     tcase_add_test(tests, a_pass_can_be_watched_and_stopped);
     tcase_add_test(tests, a_text_that_does_not_fit_is_refused);
