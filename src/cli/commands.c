@@ -9,6 +9,7 @@ const lam_command *const lam_commands[] = {
     &lam_command_prepare,
     &lam_command_train,
     &lam_command_compare,
+    &lam_command_report,
     &lam_command_eval,
     &lam_command_generate,
     &lam_command_score,

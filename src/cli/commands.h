@@ -7,6 +7,7 @@
 extern const lam_command lam_command_prepare;
 extern const lam_command lam_command_train;
 extern const lam_command lam_command_compare;
+extern const lam_command lam_command_report;
 extern const lam_command lam_command_eval;
 extern const lam_command lam_command_generate;
 extern const lam_command lam_command_score;

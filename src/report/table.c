@@ -105,7 +105,8 @@ static void header_html(lam_text *out, const lam_table *t)
 {
     lam_text_add(out, "<thead><tr>");
     for (int c = 0; c < t->cols; c++) {
-        lam_text_add(out, "<th scope=\"col\">");
+        const bool number = t->rows > 0 && !cell_of(t, 0, c)->text;
+        lam_text_format(out, "<th scope=\"col\"%s>", number ? " class=\"right\"" : "");
         lam_text_html(out, t->columns[c].name);
         if (t->columns[c].note) {
             lam_text_add(out, "<small>");

@@ -55,7 +55,8 @@ START_TEST(html_names_rows_and_columns)
 {
     lam_text t = {0};
     lam_table_html(&t, &table);
-    ck_assert_ptr_nonnull(strstr(t.data, "<th scope=\"col\">bpc<small>dev</small></th>"));
+    ck_assert_ptr_nonnull(
+        strstr(t.data, "<th scope=\"col\" class=\"right\">bpc<small>dev</small></th>"));
     ck_assert_ptr_nonnull(
         strstr(t.data, "<th scope=\"row\">a, &lt;b&gt;</th><td class=\"number\">88,982,818</td>"));
     lam_text_free(&t);

@@ -28,5 +28,6 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$build/tests/make_page" "$work/gallery"
+"$build/lamemo" report -q --plot none "$source"/docs/runs/*.gz --out "$work/runs" > /dev/null
 NODE_PATH=$build/browser/node_modules node "$source/tests/browser/check.mjs" "$build/browser" "$chromium" "$shots" \
-    "$work/gallery/report.html"
+    "$work/gallery/report.html" "$work/runs/report.html"

@@ -1,0 +1,263 @@
+/* cmd_report.c -- `lamemo report`: training curves as a page, files and letters. */
+#include "cli/commands.h"
+#include "cli/stop.h"
+#include "cli/term.h"
+#include "core/log.h"
+#include "report/png.h"
+#include "report/run_page.h"
+#include "report/textplot.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+typedef struct report_options {
+    const char *out, *title;
+    int over, log, plot, interval;
+    double smooth;
+    bool watch, json;
+} report_options;
+
+enum { LOG_NONE, LOG_X, LOG_Y, LOG_XY };
+static const char *const overs[] = {"step", "time", NULL};
+static const char *const logs[] = {"none", "x", "y", "xy", NULL};
+static const char *const plots[] = {"train", "valid", "grad-norm", "lr", "speed", "none", NULL};
+
+#define OPT(field) offsetof(report_options, field)
+static const lam_option options[] = {
+    {"out", 'o', "FILE|DIR", LAM_OPT_PATH, OPT(out), .shown = "only the terminal",
+     .help =
+         "NAME.html: the page alone; else a folder with report.html and every figure as SVG, PNG, "
+         "CSV and JSON in figures/."},
+    {"title", 0, "TEXT", LAM_OPT_STRING, OPT(title), .shown = "the names of the runs",
+     .help = "Title of the page."},
+    {"over", 'x', "AXIS", LAM_OPT_CHOICE, OPT(over), "step", .choices = overs,
+     .help = "Draw over steps or over time."},
+    {"log", 0, "AXES", LAM_OPT_CHOICE, OPT(log), "none", .choices = logs,
+     .help = "Logarithmic axes for the losses; the page can switch."},
+    {"smooth", 0, "W", LAM_OPT_DOUBLE, OPT(smooth), "0", .max = 0.999,
+     .help =
+         "Moving average over what was logged: weight of the past, 0.9 is about ten records. The "
+         "page has a slider."},
+    {"plot", 0, "NAME", LAM_OPT_CHOICE, OPT(plot), "train", .choices = plots,
+     .help = "What to plot on the terminal."},
+    {"watch", 'w', NULL, LAM_OPT_FLAG, OPT(watch),
+     .help =
+         "Go on until every run has ended: redraw the terminal, rewrite the page, which reloads "
+         "itself. Ctrl-C ends it."},
+    {"interval", 0, "S", LAM_OPT_INT, OPT(interval), "5", .min = 1, .max = 86400,
+     .help = "Seconds between two looks with --watch."},
+    {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print one JSON object instead."},
+    {0},
+};
+
+static lam_run_figures_options figures_of(const report_options *o)
+{
+    return (lam_run_figures_options){
+        .over = o->over == 0 ? LAM_OVER_STEPS : LAM_OVER_TIME,
+        .x = o->log == LOG_X || o->log == LOG_XY ? LAM_SCALE_LOG : LAM_SCALE_LINEAR,
+        .y = o->log == LOG_Y || o->log == LOG_XY ? LAM_SCALE_LOG : LAM_SCALE_LINEAR,
+        .smooth = o->smooth};
+}
+
+/* ---- the terminal ---- */
+
+typedef struct printing {
+    const char *wanted;
+    lam_text *text;
+} printing;
+
+/* LC_ALL, LC_CTYPE, LANG: the first that is set decides. */
+static bool speaks_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (int i = 0; i < 3; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+static lam_status print_figure(void *user, const lam_figure *figure)
+{
+    printing *const p = user;
+    if (strcmp(figure->id, p->wanted) != 0)
+        return LAM_OK;
+    lam_text_add(p->text, "\n");
+    lam_figure_text(p->text, figure,
+                    &(lam_textplot){.width = lam_term_width(stdout) - 1,
+                                    .height = 20,
+                                    .utf8 = speaks_utf8(),
+                                    .colour = *lam_term_style(stdout, LAM_STYLE_BOLD) != '\0'});
+    return LAM_OK;
+}
+
+static lam_status print_text(const report_options *o, const lam_runs *runs)
+{
+    lam_text text = {0};
+    lam_table table;
+    const lam_run_figures_options figures = figures_of(o);
+    LAM_TRY(lam_runs_summary(&table, runs));
+    lam_table_text(&text, &table);
+    lam_runs_table_free(&table);
+    LAM_TRY(lam_runs_differences(&table, runs));
+    if (runs->n > 1 && table.rows > 0) {
+        lam_text_add(&text, "\n");
+        lam_table_text(&text, &table);
+    }
+    lam_runs_table_free(&table);
+    lam_status status = lam_run_figures(runs, &figures, print_figure,
+                                        &(printing){.wanted = plots[o->plot], .text = &text});
+    if (status == LAM_OK)
+        status = lam_text_status(&text, "report");
+    if (status == LAM_OK) {
+        if (o->watch && lam_term_is_tty(stdout))
+            fputs("\033[H\033[J", stdout); /* from the top, and nothing below */
+        fwrite(text.data, 1, text.size, stdout);
+        fflush(stdout);
+    }
+    lam_text_free(&text);
+    return status;
+}
+
+/* ---- JSON ---- */
+
+static json_t *real(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null(); /* JSON has no NaN */
+}
+
+static json_t *run_json(const lam_runview *run)
+{
+    json_t *curves = json_object();
+    for (int i = 0; i < run->history.n; i++) {
+        const lam_curve *c = &run->history.curves[i];
+        const int least = lam_curve_least(c);
+        json_object_set_new(curves, c->name,
+                            json_pack("{s:i, s:o, s:o, s:o, s:o}", "records", c->n, "last",
+                                      real(lam_curve_last(c)), "last_step",
+                                      real(c->n > 0 ? c->step[c->n - 1] : NAN), "least",
+                                      real(least < 0 ? NAN : c->value[least]), "least_step",
+                                      real(least < 0 ? NAN : c->step[least])));
+    }
+    return json_pack("{s:s, s:s, s:i, s:i, s:b, s:O, s:o}", "name", run->name, "path", run->path,
+                     "records", run->history.records, "bad_lines", run->history.bad, "ended",
+                     lam_run_ended(run), "config", run->config, "metrics", curves);
+}
+
+static lam_status print_json(const lam_runs *runs)
+{
+    json_t *list = json_array(), *root;
+    int failed = 0;
+    for (int i = 0; i < runs->n; i++)
+        failed |= json_array_append_new(list, run_json(&runs->list[i]));
+    root = json_pack("{s:s, s:o}", "unit", lam_unit_name(lam_runs_unit(runs)), "runs", list);
+    if (!root || failed) {
+        json_decref(root);
+        return lam_fail(LAM_ERR_FORMAT,
+                        "report: a path that is not UTF-8 cannot be printed as JSON");
+    }
+    json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(10));
+    putchar('\n');
+    fflush(stdout);
+    json_decref(root);
+    return LAM_OK;
+}
+
+/* ---- one look, or many ---- */
+
+static lam_status look(const report_options *o, const lam_runs *runs, int refresh)
+{
+    LAM_TRY(o->json ? print_json(runs) : print_text(o, runs));
+    if (!o->out)
+        return LAM_OK;
+    return lam_run_page_save(
+        runs, &(lam_run_page){
+                  .title = o->title, .out = o->out, .refresh = refresh, .figures = figures_of(o)});
+}
+
+static void say_where(const report_options *o)
+{
+    char path[PATH_MAX];
+    if (!o->out || lam_run_page_path(path, sizeof path, o->out) != LAM_OK)
+        return;
+    lam_log(LAM_LOG_INFO, "page: %s", path);
+    if (lam_png_missing() && !strstr(path, o->out))
+        lam_log(LAM_LOG_INFO, "%s", lam_png_missing());
+}
+
+static void wait_seconds(int seconds)
+{
+    for (int i = 0; i < 10 * seconds && lam_stop_signal() == 0; i++)
+        usleep(100000);
+}
+
+/* Until every run has ended, or Ctrl-C: the page is left without reloading either way. */
+static lam_status watch(const lam_args *args, const report_options *o)
+{
+    for (;;) {
+        lam_runs runs;
+        lam_status status = lam_runs_open(&runs, args->n_operands, args->operands);
+        if (status == LAM_ERR_IO && lam_stop_signal() == 0) { /* not begun yet */
+            lam_log(LAM_LOG_INFO, "waiting: %s", lam_error());
+            wait_seconds(o->interval);
+            continue;
+        }
+        LAM_TRY(status);
+        int ended = runs.n == args->n_operands;
+        for (int i = 0; i < runs.n; i++)
+            ended &= lam_run_ended(&runs.list[i]);
+        const bool last = ended || lam_stop_signal() != 0;
+        status = look(o, &runs, last ? 0 : o->interval);
+        lam_runs_free(&runs);
+        if (status != LAM_OK || last)
+            return status;
+        wait_seconds(o->interval);
+    }
+}
+
+static lam_status run(const lam_args *args)
+{
+    const report_options *o = args->options;
+    if (o->watch) {
+        LAM_TRY(watch(args, o));
+    } else {
+        lam_runs runs;
+        LAM_TRY(lam_runs_open(&runs, args->n_operands, args->operands));
+        const lam_status status = look(o, &runs, 0);
+        lam_runs_free(&runs);
+        LAM_TRY(status);
+    }
+    say_where(o);
+    return LAM_OK;
+}
+
+const lam_command lam_command_report = {
+    .name = "report",
+    .summary = "show the training curves of runs",
+    .operands = "RUN...",
+    .operands_min = 1,
+    .operands_max = -1,
+    .description =
+        "Shows what one or many runs have logged: a table of where they are, the settings in which "
+        "they differ, and their curves: on the terminal as a small plot, with --out as one HTML "
+        "page "
+        "that works offline (values under the pointer and for the arrow keys, smoothing, log axes, "
+        "zoom, light and dark, print). A RUN is the folder of lamemo train, or a metrics.jsonl, "
+        "packed "
+        "or not. Runs may be under way; what is still being written is left out.",
+    .options = options,
+    .options_size = sizeof(report_options),
+    .examples = "lamemo report runs/tiny\n"
+                "# two runs in one page, with the files of every figure\n"
+                "lamemo report runs/lamemo runs/xl --out report\n"
+                "# while it trains\n"
+                "lamemo report runs/tiny --watch --out runs/tiny/report.html",
+    .run = run,
+};

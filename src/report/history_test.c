@@ -1,0 +1,131 @@
+/* history_test.c -- every number that was logged is found again, whatever stands around it. */
+#include "report/history.h"
+
+#include "core/file.h"
+#include "support/alloc.h"
+#include "support/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+static const char records[] = "{\"step\":10,\"loss\":2.5,\"elapsed\":1}\n"
+                              "{\"step\":20,\"loss\":null,\"note\":\"x\",\"elapsed\":2}\n"
+                              "\n"
+                              "{\"step\":20,\"valid_loss\":2.25,\"elapsed\":3}\n"
+                              "{\"step\":30,\"loss\":2.25,\"elapsed\":4}\n";
+
+static lam_history parsed(const char *text)
+{
+    lam_history h = {0};
+    ck_assert_msg(lam_history_parse(&h, "run", text, strlen(text)) == LAM_OK, "%s", lam_error());
+    return h;
+}
+
+START_TEST(every_named_number_is_a_point)
+{
+    lam_history h = parsed(records);
+    const lam_curve *loss = lam_history_find(&h, "loss"),
+                    *valid = lam_history_find(&h, "valid_loss");
+    ck_assert_int_eq(h.records, 4);
+    ck_assert_int_eq(h.bad, 0);
+    ck_assert_int_eq(loss->n, 3);
+    ck_assert(isnan(loss->value[1]) && loss->elapsed[2] == 4 && loss->step[1] == 20);
+    ck_assert_double_eq(lam_curve_last(loss), 2.25);
+    ck_assert_int_eq(lam_curve_least(loss), 2);
+    ck_assert_double_eq(lam_curve_median(loss), 2.375);
+    ck_assert_int_eq(valid->n, 1);
+    ck_assert_ptr_null(lam_history_find(&h, "note"));
+    ck_assert(isnan(lam_curve_last(NULL)) && lam_curve_least(NULL) < 0 &&
+              isnan(lam_curve_median(NULL)));
+    lam_history_free(&h);
+}
+END_TEST
+
+START_TEST(half_a_line_is_left_out_and_bad_ones_are_counted)
+{
+    lam_history h =
+        parsed("{\"step\":1,\"loss\":1}\n[2]\nnonsense\n{\"loss\":3}\n{\"step\":2,\"loss\":2}\n"
+               "{\"step\":3,\"lo");
+    ck_assert_int_eq(h.records, 2);
+    ck_assert_int_eq(h.bad, 3);
+    ck_assert_str_eq(h.why, "run, line 2: not a JSON object with a step");
+    ck_assert_double_eq(lam_curve_last(lam_history_find(&h, "loss")), 2);
+    lam_history_free(&h);
+    h = parsed("");
+    ck_assert_int_eq(h.records + h.bad + h.n, 0);
+}
+END_TEST
+
+START_TEST(a_step_that_comes_again_replaces_what_followed)
+{
+    lam_history h =
+        parsed("{\"step\":1,\"loss\":1}\n{\"step\":2,\"loss\":2}\n{\"step\":3,\"loss\":3}\n"
+               "{\"step\":2,\"loss\":7}\n");
+    const lam_curve *loss = lam_history_find(&h, "loss");
+    ck_assert_int_eq(loss->n, 2);
+    ck_assert(loss->step[1] == 2 && loss->value[1] == 7);
+    lam_history_free(&h);
+}
+END_TEST
+
+START_TEST(more_names_than_fit_are_no_overflow)
+{
+    lam_history h = {0};
+    for (int i = 0; i < 2 * LAM_CURVES_MAX; i++) {
+        char line[128];
+        snprintf(line, sizeof line, "{\"step\":%d,\"curve%d\":1,\"%0*d\":2}\n", i, i, 60, i);
+        ck_assert_int_eq(lam_history_parse(&h, "x", line, strlen(line)), LAM_OK);
+    }
+    ck_assert_int_eq(h.n, LAM_CURVES_MAX);
+    lam_history_free(&h);
+}
+END_TEST
+
+START_TEST(packed_files_are_read_and_missing_ones_named)
+{
+    const char *path = test_temp_path("metrics.jsonl.gz");
+    gzFile file = gzopen(path, "wb");
+    gzwrite(file, records, sizeof records - 1);
+    gzclose(file);
+    lam_history h;
+    ck_assert_msg(lam_history_read(&h, path) == LAM_OK, "%s", lam_error());
+    ck_assert_int_eq(h.records, 4);
+    lam_history_free(&h);
+    ck_assert_int_eq(lam_file_save(path, "", 0), LAM_OK);
+    ck_assert_msg(lam_history_read(&h, path) == LAM_OK, "%s", lam_error());
+    ck_assert_int_eq(h.records, 0);
+    ck_assert_int_eq(lam_history_read(&h, test_temp_path("nothing")), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "nothing"));
+}
+END_TEST
+
+/* jansson calls some failed allocations a syntax error (io/json.h): then a line is bad, never a crash. */
+START_TEST(without_memory_nothing_breaks)
+{
+    long failures = 0;
+    for (long n = 1; test_alloc_fail(n); n++) {
+        lam_history h = {0};
+        const lam_status status = lam_history_parse(&h, "run", records, sizeof records - 1);
+        const int failed = test_alloc_stop();
+        ck_assert(failed ? status == LAM_ERR_MEMORY || h.bad > 0 : status == LAM_OK && h.bad == 0);
+        failures += failed;
+        lam_history_free(&h);
+    }
+    ck_assert_int_ge(failures, 5);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
+    tcase_add_test(tests, every_named_number_is_a_point);
+    tcase_add_test(tests, half_a_line_is_left_out_and_bad_ones_are_counted);
+    tcase_add_test(tests, a_step_that_comes_again_replaces_what_followed);
+    tcase_add_test(tests, more_names_than_fit_are_no_overflow);
+    tcase_add_test(tests, packed_files_are_read_and_missing_ones_named);
+    tcase_add_test(tests, without_memory_nothing_breaks);
+    return test_run("report/history", tests);
+}

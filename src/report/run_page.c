@@ -1,0 +1,94 @@
+/* run_page.c -- see run_page.h. */
+#include "report/run_page.h"
+
+#include "core/file.h"
+#include "report/page.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static bool is_file(const char *out)
+{
+    const size_t length = strlen(out);
+    return length > 5 && strcmp(out + length - 5, ".html") == 0;
+}
+
+lam_status lam_run_page_path(char *path, size_t size, const char *out)
+{
+    return is_file(out)
+               ? lam_path_join(path, size, out[0] == '/' ? "/" : ".", out + (out[0] == '/'))
+               : lam_path_join(path, size, out, "report.html");
+}
+
+static lam_status add_figure(void *user, const lam_figure *figure)
+{
+    return lam_page_figure(user, figure);
+}
+
+static lam_status add_tables(lam_page *page, const lam_runs *runs)
+{
+    lam_table table;
+    LAM_TRY(lam_runs_summary(&table, runs));
+    lam_page_heading(page, "result", "Result");
+    lam_status status = lam_page_table(page, &table);
+    lam_runs_table_free(&table);
+    if (status != LAM_OK || runs->n < 2)
+        return status;
+    LAM_TRY(lam_runs_differences(&table, runs));
+    if (table.rows > 0)
+        status = lam_page_table(page, &table);
+    else
+        lam_page_text(page, "As far as their folders tell, the runs were configured alike.");
+    lam_runs_table_free(&table);
+    return status;
+}
+
+static lam_status fill(lam_page *page, const lam_runs *runs, const lam_run_page *how)
+{
+    LAM_TRY(add_tables(page, runs));
+    lam_page_heading(page, "curves", "Curves");
+    return lam_run_figures(runs, &how->figures, add_figure, page);
+}
+
+/* "lamemo and xl", "lamemo, xl and 3 more". */
+static void names_of(char *out, size_t size, const lam_runs *runs)
+{
+    const int shown = runs->n > 4 ? 3 : runs->n;
+    size_t used = 0;
+    for (int i = 0; i < shown && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s",
+                                 i == 0             ? ""
+                                 : i == runs->n - 1 ? " and "
+                                                    : ", ",
+                                 runs->list[i].name);
+    if (shown < runs->n && used < size)
+        snprintf(out + used, size - used, " and %d more", runs->n - shown);
+}
+
+lam_status lam_run_page_save(const lam_runs *runs, const lam_run_page *how)
+{
+    char path[PATH_MAX], files[PATH_MAX], title[512], subtitle[128], when[64];
+    const time_t now = time(NULL);
+    struct tm parts;
+    lam_page *page;
+    names_of(title, sizeof title, runs);
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &parts));
+    snprintf(subtitle, sizeof subtitle, "%d training run%s, as of %s.", runs->n,
+             runs->n == 1 ? "" : "s", when);
+    LAM_TRY(lam_run_page_path(path, sizeof path, how->out));
+    if (!is_file(how->out)) {
+        LAM_TRY(lam_path_join(files, sizeof files, how->out, "figures"));
+        LAM_TRY(lam_dir_make(how->out));
+    }
+    LAM_TRY(lam_page_create(&page, &(lam_page_options){.title = how->title ? how->title : title,
+                                                       .subtitle = subtitle,
+                                                       .files = is_file(how->out) ? NULL : files,
+                                                       .refresh = how->refresh}));
+    lam_status status = fill(page, runs, how);
+    if (status == LAM_OK)
+        status = lam_page_save(page, path);
+    lam_page_free(page);
+    return status;
+}

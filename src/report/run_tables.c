@@ -1,0 +1,135 @@
+/* run_tables.c -- runs in tables: how they ended, and in what they differ. */
+#include "report/runview.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN, MEMORY, STEPS, SECONDS, RATE, TRAIN, VALID, AT, TEST, STATE, COLUMNS };
+
+void lam_runs_table_free(lam_table *table)
+{
+    free((void *)table->columns);
+    free((void *)table->cells);
+    *table = (lam_table){0};
+}
+
+static lam_status allocate(lam_table *t, lam_column **columns, lam_cell **cells, int rows, int cols)
+{
+    *columns = calloc((size_t)cols, sizeof **columns);
+    *cells = calloc((size_t)rows * (size_t)cols + 1, sizeof **cells);
+    t->rows = rows;
+    t->cols = cols;
+    t->columns = *columns;
+    t->cells = *cells;
+    if (*columns && *cells)
+        return LAM_OK;
+    lam_runs_table_free(t);
+    return lam_fail(LAM_ERR_MEMORY, "no memory for a table of %d x %d", rows, cols);
+}
+
+static double last_step(const lam_history *h)
+{
+    double step = NAN;
+    for (int i = 0; i < h->n; i++)
+        if (h->curves[i].n > 0)
+            step = fmax(step, h->curves[i].step[h->curves[i].n - 1]);
+    return step;
+}
+
+static void summarise(lam_cell row[COLUMNS], const lam_runview *run, lam_unit unit)
+{
+    const lam_history *h = &run->history;
+    const lam_curve *valid = lam_history_find(h, "valid_loss");
+    const int best = lam_curve_least(valid);
+    const char *memory = json_string_value(json_object_get(run->config, "memory"));
+    row[RUN] = (lam_cell){.text = run->name};
+    row[MEMORY] = (lam_cell){.text = memory ? memory : ""};
+    row[STEPS].number = last_step(h);
+    row[SECONDS].number = lam_curve_last(lam_history_find(h, "elapsed"));
+    row[RATE].number = lam_curve_median(lam_history_find(h, "tokens_per_second"));
+    row[TRAIN].number = lam_unit_of(unit, lam_curve_last(lam_history_find(h, "loss")));
+    row[VALID].number = best < 0 ? NAN : lam_unit_of(unit, valid->value[best]);
+    row[AT].number = best < 0 ? NAN : valid->step[best];
+    row[TEST].number = lam_unit_of(unit, lam_curve_last(lam_history_find(h, "test_loss")));
+    row[STATE].text = lam_history_find(h, "diverged")    ? "diverged"
+                      : lam_history_find(h, "test_loss") ? "done"
+                                                         : "";
+}
+
+lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)
+{
+    static const char *const names[COLUMNS] = {"run",   "memory", "steps",   "seconds", "tokens/s",
+                                               "train", "valid",  "at step", "test",    "state"};
+    const lam_unit unit = lam_runs_unit(runs);
+    lam_column *columns;
+    lam_cell *cells;
+    *out =
+        (lam_table){.id = "summary",
+                    .title = "Where the runs are",
+                    .caption = "Training: the newest record. Validation: the best so far. Test: of "
+                               "that model. Tokens per second: the median."};
+    LAM_TRY(allocate(out, &columns, &cells, runs->n, COLUMNS));
+    for (int c = 0; c < COLUMNS; c++) {
+        const bool loss = c == TRAIN || c == VALID || c == TEST;
+        columns[c] = (lam_column){.name = names[c],
+                                  .decimals = !loss                  ? 0
+                                              : unit == LAM_UNIT_PPL ? 2
+                                                                     : 4,
+                                  .note = loss ? lam_unit_name(unit) : NULL};
+    }
+    for (int i = 0; i < runs->n; i++)
+        summarise(cells + (size_t)i * COLUMNS, &runs->list[i], unit);
+    return LAM_OK;
+}
+
+/* ---- differences ---- */
+
+static const char *setting(const lam_runview *run, const char *name)
+{
+    const char *text = json_string_value(json_object_get(run->config, name));
+    return text ? text : "";
+}
+
+static bool differs(const lam_runs *runs, const char *name)
+{
+    for (int i = 1; i < runs->n; i++)
+        if (strcmp(setting(&runs->list[i], name), setting(&runs->list[0], name)) != 0)
+            return true;
+    return false;
+}
+
+/* Calls for each setting that differs, once, in the order of the first run that has it; returns how many. */
+static int each_difference(const lam_runs *runs, lam_cell *cells)
+{
+    int n = 0;
+    for (int i = 0; i < runs->n; i++) {
+        const char *name;
+        json_t *value;
+        json_object_foreach(runs->list[i].config, name, value)
+        {
+            bool before = false;
+            for (int k = 0; k < i; k++)
+                before |= json_object_get(runs->list[k].config, name) != NULL;
+            if (before || !differs(runs, name))
+                continue;
+            lam_cell *const row = cells ? cells + (size_t)n * (size_t)(runs->n + 1) : NULL;
+            for (int k = 0; row && k <= runs->n; k++)
+                row[k].text = k == 0 ? name : setting(&runs->list[k - 1], name);
+            n++;
+        }
+    }
+    return n;
+}
+
+lam_status lam_runs_differences(lam_table *out, const lam_runs *runs)
+{
+    lam_column *columns;
+    lam_cell *cells;
+    *out = (lam_table){.id = "differences", .title = "In what they differ"};
+    LAM_TRY(allocate(out, &columns, &cells, each_difference(runs, NULL), runs->n + 1));
+    for (int c = 0; c <= runs->n; c++)
+        columns[c].name = c == 0 ? "setting" : runs->list[c - 1].name;
+    each_difference(runs, cells);
+    return LAM_OK;
+}

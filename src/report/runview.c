@@ -1,0 +1,218 @@
+/* runview.c -- see runview.h. */
+#include "report/runview.h"
+
+#include "core/file.h"
+#include "core/log.h"
+#include "io/json.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_JSON = 64 << 20 };
+
+/* ---- configuration ---- */
+
+/* Adds the members of `from` as texts; a list or object in compact JSON. */
+static lam_status flatten(json_t *flat, const json_t *from)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)from, name, value)
+    {
+        char *text = NULL;
+        json_t *string = json_is_string(value) ? json_incref(value) : NULL;
+        if (!string) {
+            LAM_TRY(lam_json_text(&text, NULL, value,
+                                  JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10)));
+            string = json_string(text);
+            free(text);
+        }
+        if (json_object_set_new(flat, name, string) != 0)
+            return lam_fail(LAM_ERR_MEMORY, "no memory for a configuration");
+    }
+    return LAM_OK;
+}
+
+/* The object in DIR/SUB/NAME; NULL where there is none that can be read: reports work without. */
+static json_t *object_in(const char *dir, const char *sub, const char *name)
+{
+    char folder[PATH_MAX], path[PATH_MAX], *text = NULL;
+    size_t size;
+    json_t *json = NULL;
+    if (lam_path_join(folder, sizeof folder, dir, sub) != LAM_OK ||
+        lam_path_join(path, sizeof path, folder, name) != LAM_OK || !lam_path_exists(path))
+        return NULL;
+    if (lam_file_load(&text, &size, path, MOST_JSON) != LAM_OK ||
+        lam_json_parse(&json, path, text, size) != LAM_OK)
+        lam_log(LAM_LOG_WARN, "warning: %s", lam_error());
+    free(text);
+    return json;
+}
+
+static lam_status read_config(lam_runview *run)
+{
+    json_t *model = object_in(run->path, "last", "config.json");
+    json_t *const state = object_in(run->path, "last", "training_state.json");
+    if (!model)
+        model = object_in(run->path, "best", "config.json");
+    lam_status status = flatten(run->config, model);
+    if (status == LAM_OK)
+        status = flatten(run->config, json_object_get(state, "settings"));
+    static const char *const more[][2] = {{"device", NULL}, {"corpus", "path"}};
+    for (int i = 0; i < 2; i++) {
+        json_t *value = json_object_get(state, more[i][0]);
+        if (more[i][1])
+            value = json_object_get(value, more[i][1]);
+        if (json_is_string(value))
+            json_object_set(run->config, more[i][0], value);
+    }
+    json_decref(model);
+    json_decref(state);
+    return status;
+}
+
+/* ---- runs ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static lam_status open_run(lam_runview *run, const char *path)
+{
+    char metrics[PATH_MAX];
+    run->path = strdup(path);
+    run->config = json_object();
+    if (!run->path || !run->config)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a run", path);
+    if (!lam_path_exists(path))
+        return lam_fail(LAM_ERR_IO, "%s: there is no such run", path);
+    if (!is_folder(path))
+        return lam_history_read(&run->history, path);
+    LAM_TRY(lam_path_join(metrics, sizeof metrics, path, "metrics.jsonl"));
+    if (!lam_path_exists(metrics))
+        return lam_fail(LAM_ERR_IO, "%s: no run folder: metrics.jsonl is missing", path);
+    LAM_TRY(lam_history_read(&run->history, metrics));
+    return read_config(run);
+}
+
+static void close_run(lam_runview *run)
+{
+    free(run->path);
+    free(run->name);
+    lam_history_free(&run->history);
+    json_decref(run->config);
+    *run = (lam_runview){0};
+}
+
+/* The last part of the path, without what every metrics file is called. */
+static void last_part(const char **start, size_t *length, const char *path)
+{
+    static const char *const endings[] = {".gz", ".xz", ".zst", ".jsonl", ".metrics"};
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        const size_t n = strlen(endings[i]);
+        if (end - begin > n && strncmp(path + end - n, endings[i], n) == 0)
+            end -= n;
+    }
+    *start = path + begin;
+    *length = end - begin;
+}
+
+static lam_status name_runs(lam_runs *runs)
+{
+    for (int i = 0; i < runs->n; i++) {
+        const char *start, *other;
+        size_t length, n;
+        bool taken = false;
+        last_part(&start, &length, runs->list[i].path);
+        for (int k = 0; k < runs->n; k++) {
+            last_part(&other, &n, runs->list[k].path);
+            taken |= k != i && n == length && strncmp(start, other, n) == 0;
+        }
+        runs->list[i].name = taken ? strdup(runs->list[i].path) : strndup(start, length);
+        if (!runs->list[i].name)
+            return lam_fail(LAM_ERR_MEMORY, "no memory for the name of a run");
+    }
+    return LAM_OK;
+}
+
+lam_status lam_runs_open(lam_runs *out, int n, char *const *paths)
+{
+    *out = (lam_runs){.list = calloc((size_t)n + 1, sizeof(lam_runview))};
+    if (!out->list)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d runs", n);
+    lam_status status = LAM_OK;
+    for (int i = 0; i < n && status != LAM_ERR_MEMORY; i++) {
+        lam_runview *const run = &out->list[out->n];
+        status = open_run(run, paths[i]);
+        if (status == LAM_OK)
+            out->n++;
+        else
+            close_run(run);
+        if (status != LAM_OK && n > 1)
+            lam_log(LAM_LOG_WARN, "warning: %s", lam_error());
+        if (status == LAM_OK && run->history.bad > 0)
+            lam_log(LAM_LOG_WARN, "warning: %d line%s left out; %s", run->history.bad,
+                    run->history.bad == 1 ? "" : "s", run->history.why);
+    }
+    if (status != LAM_ERR_MEMORY && out->n > 0)
+        status = name_runs(out);
+    else if (status != LAM_ERR_MEMORY && n > 1)
+        status = lam_fail(LAM_ERR_IO, "none of the %d runs can be read", n);
+    if (status != LAM_OK)
+        lam_runs_free(out);
+    return status;
+}
+
+void lam_runs_free(lam_runs *runs)
+{
+    for (int i = 0; i < runs->n; i++)
+        close_run(&runs->list[i]);
+    free(runs->list);
+    *runs = (lam_runs){0};
+}
+
+int lam_run_ended(const lam_runview *run)
+{
+    return lam_history_find(&run->history, "test_loss") ||
+           lam_history_find(&run->history, "diverged");
+}
+
+/* ---- units ---- */
+
+static bool all_have(const lam_runs *runs, const char *train, const char *valid)
+{
+    for (int i = 0; i < runs->n; i++)
+        if (!lam_history_find(&runs->list[i].history, train) &&
+            !lam_history_find(&runs->list[i].history, valid) && runs->list[i].history.records > 0)
+            return false;
+    return true;
+}
+
+lam_unit lam_runs_unit(const lam_runs *runs)
+{
+    return all_have(runs, "bpc", "valid_bpc")   ? LAM_UNIT_BPC
+           : all_have(runs, "ppl", "valid_ppl") ? LAM_UNIT_PPL
+                                                : LAM_UNIT_NATS;
+}
+
+const char *lam_unit_name(lam_unit unit)
+{
+    static const char *const names[] = {"bpc", "ppl", "nats"};
+    return names[unit];
+}
+
+double lam_unit_of(lam_unit unit, double nats)
+{
+    return unit == LAM_UNIT_BPC ? nats / log(2.0) : unit == LAM_UNIT_PPL ? exp(nats) : nats;
+}

@@ -1,0 +1,41 @@
+/* runview.h -- several runs side by side: their names, what they logged, how they were configured. */
+#ifndef LAM_REPORT_RUNVIEW_H
+#define LAM_REPORT_RUNVIEW_H
+
+#include "report/history.h"
+#include "report/table.h"
+
+#include <jansson.h>
+
+typedef struct lam_runview {
+    char *path, *name; /* as given; short and different from all others */
+    lam_history history;
+    json_t *config; /* flat: name -> text, of the model and its training; may be empty */
+} lam_runview;
+
+typedef struct lam_runs {
+    int n;
+    lam_runview *list;
+} lam_runs;
+
+/* Opens run folders, or metrics files themselves.  One that cannot be read is left out with a warning;
+ * LAM_ERR_IO when none is left. */
+lam_status lam_runs_open(lam_runs *out, int n, char *const *paths);
+void lam_runs_free(lam_runs *runs);
+
+/* Has the run come to its end, as far as its records tell: tested, or diverged? */
+int lam_run_ended(const lam_runview *run);
+
+/* The measure all runs have logged: bpc, ppl, or the loss in nats. */
+typedef enum lam_unit { LAM_UNIT_BPC, LAM_UNIT_PPL, LAM_UNIT_NATS } lam_unit;
+lam_unit lam_runs_unit(const lam_runs *runs);
+const char *lam_unit_name(lam_unit unit); /* "bpc", "ppl", "nats" */
+double lam_unit_of(lam_unit unit, double nats);
+
+/* Tables; lam_runs_table_free() frees what they own, the rest is borrowed from the runs. */
+lam_status lam_runs_summary(lam_table *out, const lam_runs *runs);
+/* One row for each setting in which runs differ; no rows if there are none. */
+lam_status lam_runs_differences(lam_table *out, const lam_runs *runs);
+void lam_runs_table_free(lam_table *table);
+
+#endif

@@ -1,0 +1,110 @@
+# report_test.sh -- lamemo report: from what runs logged to tables, plots, pages and files.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export LC_ALL=C
+unset NO_COLOR
+
+log() { # log FOLDER FACTOR: a small run
+    mkdir -p "$work/$1/last"
+    awk -v f="$2" 'BEGIN { for (i = 1; i <= 200; i++) printf "{\"step\":%d,\"loss\":%.6f,\"bpc\":%.6f," \
+        "\"lr\":%g,\"grad_norm\":0.5,\"tokens_per_second\":1000,\"elapsed\":%d}\n",
+        10 * i, f * (1 + 2 / i), f * (1 + 2 / i) / log(2), 0.001 * (1 - i / 200), i }' > "$work/$1/metrics.jsonl"
+    printf '{"step":2000,"valid_loss":%s,"valid_bpc":2,"valid_stderr":0.01,"elapsed":201}\n' "$2" >> "$work/$1/metrics.jsonl"
+    printf '{"memory":"%s","n_layer":4}' "$1" > "$work/$1/last/config.json"
+}
+log lamemo 1.25
+log xl 1.5
+
+# On the terminal: where they are, in what they differ, a plot in plain ASCII.
+run 0 report "$work/lamemo" "$work/xl"
+says "$out" "lamemo  lamemo  2,000      201     1,000  1.8214  1.8034    2,000"
+says "$out" "memory   lamemo  xl"
+says "$out" "Training loss, bits per character"
+says "$out" "* lamemo"
+says "$out" "o xl"
+if LC_ALL=C grep -q '[^ -~]' "$out"; then fail "not plain ASCII"; fi
+LC_ALL=C.UTF-8 run 0 report "$work/lamemo" --plot lr
+says "$out" "Learning rate"
+says "$out" "└──"
+run 0 report "$work/lamemo" --plot none --over time --smooth 0.9
+if grep -q "Loss" "$out"; then fail "a plot that was not wanted"; fi
+
+# A page alone; a folder with the files of every figure.
+run 0 report "$work/lamemo" "$work/xl" --out "$work/page.html" --title "A <b> title" --log xy
+says "$err" "page: "
+says "$work/page.html" "<h1>A &lt;b&gt; title</h1>"
+says "$work/page.html" "default-src 'none'"
+says "$work/page.html" '"scale":"log"'
+[ "$(wc -c < "$work/page.html")" -lt 500000 ] || fail "a large page"
+run 0 report -q "$work/lamemo" "$work/xl" --out "$work/made/of/folders"
+for name in train valid grad-norm lr speed; do
+    for kind in svg csv json; do
+        [ -s "$work/made/of/folders/figures/$name.$kind" ] || fail "$name.$kind is missing"
+    done
+done
+case $(sed -n 2p "$work/made/of/folders/figures/train.csv") in
+10,5.410106403333*,6.492127684000*) ;;
+*) fail "train.csv: $(sed -n 2p "$work/made/of/folders/figures/train.csv")" ;;
+esac
+
+# JSON.
+run 0 report --json "$work/lamemo"
+says "$out" '"unit":"bpc"'
+says "$out" '"valid_loss":{"records":1,"last":1.25,'
+says "$out" '"config":{"memory":"lamemo","n_layer":"4"}'
+
+# What is wrong with the input is said; the rest is shown all the same.
+printf 'nonsense\n{"step":2010,"loss":1' >> "$work/xl/metrics.jsonl"
+run 0 report "$work/nowhere" "$work/xl" "$work"
+says "$err" "nowhere: there is no such run"
+says "$err" "metrics.jsonl is missing"
+says "$err" "1 line left out"
+says "$err" "line 202: not JSON"
+says "$out" "xl   xl      2,000"
+run 1 report "$work/nowhere"
+says "$err" "lamemo report: $work/nowhere: there is no such run"
+run 1 report "$work/nowhere" "$work/last"
+says "$err" "none of the 2 runs can be read"
+mkdir "$work/empty"
+: > "$work/empty/metrics.jsonl"
+run 0 report "$work/empty" --out "$work/empty.html"
+says "$work/empty.html" "empty"
+run 1 report "$work/lamemo" --out "$work/lamemo/metrics.jsonl/x"
+says "$err" "metrics.jsonl"
+run 2 report
+run 2 report "$work/lamemo" --smooth 2
+says "$err" "--smooth"
+# A packed log, as docs/runs keeps them.
+gzip -c "$work/lamemo/metrics.jsonl" > "$work/kept.metrics.jsonl.gz"
+run 0 report "$work/kept.metrics.jsonl.gz"
+says "$out" "kept"
+
+# --watch follows a run until it ends; the last page does not reload.
+head -n 100 "$work/lamemo/metrics.jsonl" > "$work/short"
+mkdir "$work/live"
+"$LAMEMO" report "$work/live" --watch --interval 1 --out "$work/live.html" > "$work/.watched" 2> "$work/.watcherr" &
+watcher=$!
+wait_for() { # wait_for FILE TEXT
+    for _ in $(seq 1 300); do
+        if grep -qsF -e "$2" "$1"; then return 0; fi
+        sleep 0.1
+    done
+    cp "$work/.watched" "$out"
+    cp "$work/.watcherr" "$err"
+    fail "waited in vain for '$2' in $1"
+}
+wait_for "$work/.watcherr" "waiting: "
+cp "$work/short" "$work/live/metrics.jsonl"
+wait_for "$work/live.html" 'data-refresh="1"'
+printf '{"step":1000,"test_loss":1.5,"test_bpc":2.1,"elapsed":300}\n' >> "$work/live/metrics.jsonl"
+wait $watcher || fail "watching ended with $?"
+says "$work/live.html" 'data-refresh="0"'
+says "$work/.watched" "done"
+
+# Ctrl-C ends watching, in order.
+"$LAMEMO" report "$work/lamemo" --watch --interval 1 --out "$work/stopped.html" > "$out" 2> "$err" &
+watcher=$!
+wait_for "$work/stopped.html" 'data-refresh="1"'
+kill -TERM $watcher
+wait $watcher || fail "stopped watching with $?"
+says "$work/stopped.html" 'data-refresh="0"'
