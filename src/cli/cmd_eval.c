@@ -75,28 +75,10 @@ static void close_text(text *t)
     free(t->ids);
 }
 
-/* The same symbols under the same numbers?  Otherwise a loss means nothing. */
-static lam_status same_vocabulary(const lam_vocab *a, const lam_vocab *b, const char *data)
-{
-    int differ = lam_vocab_size(a) != lam_vocab_size(b) ? 0 : -1;
-    for (int32_t i = 0; i < lam_vocab_size(a) && differ < 0; i++) {
-        size_t n = 0, m = 0;
-        const char *x = lam_vocab_symbol(a, i, &n), *y = lam_vocab_symbol(b, i, &m);
-        if (n != m || memcmp(x, y, n) != 0)
-            differ = i;
-    }
-    if (differ < 0)
-        return LAM_OK;
-    return lam_fail(LAM_ERR_FORMAT,
-                    "%s: its vocabulary (%d symbols) is not the model's (%d symbols); they differ "
-                    "from number %d on",
-                    data, lam_vocab_size(b), lam_vocab_size(a), differ);
-}
-
 static lam_status open_corpus(text *t, const lam_engine *e, const eval_options *o)
 {
     LAM_TRY(lam_corpus_open(&t->corpus, o->data, LAM_CORPUS_VERIFY));
-    LAM_TRY(same_vocabulary(e->vocab, t->corpus->vocab, o->data));
+    LAM_TRY(lam_vocab_same(e->vocab, t->corpus->vocab, o->data));
     t->tokens = &t->corpus->split[o->split];
     t->metric = t->corpus->info.metric;
     snprintf(t->name, sizeof t->name, "%s %s", t->corpus->info.name, split_names[o->split]);

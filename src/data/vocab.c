@@ -284,3 +284,21 @@ lam_status lam_vocab_encode(const lam_vocab *v, int32_t **ids, size_t *n, const 
     *n = e.n;
     return LAM_OK;
 }
+
+lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label)
+{
+    const int32_t a = lam_vocab_size(model), b = lam_vocab_size(text);
+    int32_t differ = a != b ? 0 : -1;
+    for (int32_t i = 0; i < a && differ < 0; i++) {
+        size_t n = 0, m = 0;
+        const char *x = lam_vocab_symbol(model, i, &n), *y = lam_vocab_symbol(text, i, &m);
+        if (n != m || memcmp(x, y, n) != 0)
+            differ = i;
+    }
+    if (differ < 0)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: its vocabulary (%d symbols) is not the model's (%d symbols); they differ "
+                    "from number %d on",
+                    label, b, a, differ);
+}

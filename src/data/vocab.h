@@ -55,6 +55,10 @@ int32_t lam_vocab_find(const lam_vocab *vocab, const char *text, size_t size); /
 const char *lam_vocab_symbol(const lam_vocab *vocab, int32_t id, size_t *size);
 int64_t lam_vocab_count(const lam_vocab *vocab, int32_t id); /* in the text it was made from */
 
+/* The same symbols under the same numbers?  Otherwise a model's loss on a text means nothing: LAM_ERR_FORMAT, and
+ * the message calls the text `label`. */
+lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label);
+
 /* The numbers of a text, by the rules of the vocabulary; *ids is owned by the caller (free).  The
  * last line of a text of words stays open: no <eos> after it.  A symbol that is not in the
  * vocabulary becomes <unk>; without <unk> it is LAM_ERR_FORMAT and the message shows it. */

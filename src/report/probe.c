@@ -20,9 +20,12 @@ typedef struct prober {
     int64_t *losses;    /* [N]: in those of loss */
 } prober;
 
-int64_t lam_probe_warm(const lam_model *model, int tgt_len, int mem_len)
+int64_t lam_probe_warm(const lam_config *cfg, int tgt_len, int mem_len)
 {
-    return (lam_mem_tokens(model->mem, &model->cfg, mem_len) + tgt_len - 1) / tgt_len;
+    const lam_mem_ops *mem;
+    if (lam_mem_find(&mem, cfg->memory) != LAM_OK)
+        return 0; /* a finished configuration names one that exists */
+    return ((int64_t)lam_mem_tokens(mem, cfg, mem_len) + tgt_len - 1) / tgt_len;
 }
 
 void lam_probe_free(lam_probe *p)
@@ -225,7 +228,7 @@ lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *tex
                                    .tgt_len = o->tgt_len,
                                    .mem_len = o->mem_len,
                                    .max_steps = (o->segments + o->batch - 1) / o->batch,
-                                   .skip = lam_probe_warm(model, o->tgt_len, o->mem_len),
+                                   .skip = lam_probe_warm(&model->cfg, o->tgt_len, o->mem_len),
                                    .full = 1,
                                    .visit = on_segment,
                                    .visitor = &x};

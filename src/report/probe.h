@@ -42,8 +42,8 @@ typedef struct lam_probe {
     lam_eval_result result;
 } lam_probe;
 
-/* Segments that fill the memory of a model before anything counts. */
-int64_t lam_probe_warm(const lam_model *model, int tgt_len, int mem_len);
+/* Segments that fill the memory of such a model before anything counts. */
+int64_t lam_probe_warm(const lam_config *cfg, int tgt_len, int mem_len);
 
 /* Reads `text`.  A text too short for the memory is LAM_ERR_ARG; one with fewer segments than asked for is read
  * to its end.  watch may be NULL.  On failure *out is empty. */

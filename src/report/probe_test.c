@@ -206,15 +206,16 @@ START_TEST(probes_equal_full_matrices)
     ck_assert_int_eq(p.tokens, SEGMENTS * N);
     ck_assert_int_eq(p.alpha != NULL, strcmp(memories[_i], "lamemo") == 0);
     open_brute(&x, &p);
-    must(lam_evaluator_create(&e, r.model,
-                              &(lam_eval_options){.batch = BATCH,
-                                                  .tgt_len = N,
-                                                  .mem_len = o.mem_len,
-                                                  .max_steps = SEGMENTS / BATCH,
-                                                  .skip = lam_probe_warm(r.model, N, o.mem_len),
-                                                  .full = 1,
-                                                  .visit = on_segment,
-                                                  .visitor = &x}));
+    must(lam_evaluator_create(
+        &e, r.model,
+        &(lam_eval_options){.batch = BATCH,
+                            .tgt_len = N,
+                            .mem_len = o.mem_len,
+                            .max_steps = SEGMENTS / BATCH,
+                            .skip = lam_probe_warm(&r.model->cfg, N, o.mem_len),
+                            .full = 1,
+                            .visit = on_segment,
+                            .visitor = &x}));
     must(lam_evaluator_run(e, &result, r.text, NULL, NULL));
     compare(&p, &x);
     ck_assert(result.nll == p.result.nll);

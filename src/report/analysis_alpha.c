@@ -1,0 +1,136 @@
+/* analysis_alpha.c -- how much of a memory slot is the past (Eq. 11): by layer and slot (Figure 6), by head. */
+#include "report/analysis_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SHOWN = 8 }; /* layers in the line chart, as in the paper */
+
+/* The k-th of n evenly chosen layers of L, the first and the last among them. */
+static int chosen(int k, int n, int L)
+{
+    return n < 2 ? L - 1 : (k * (L - 1) + (n - 1) / 2) / (n - 1);
+}
+
+static lam_status lines(lam_page *page, const lam_analysed *m, const char *id, lam_curves *curves)
+{
+    const int L = m->probe.L, n = L < SHOWN ? L : SHOWN;
+    char names[SHOWN][24], title[128], caption[256];
+    for (int k = 0; k < n; k++) {
+        const int layer = chosen(k, n, L);
+        lam_curve c;
+        snprintf(names[k], sizeof names[k], "layer %d", layer + 1);
+        LAM_TRY(lam_curves_add(curves, &c, names[k], m->probe.M, LAM_NO_BAND));
+        for (int s = 0; s < m->probe.M; s++) {
+            c.x[s] = s + 1;
+            c.y[s] = lam_analysed_alpha(m, layer, s);
+        }
+    }
+    snprintf(title, sizeof title, "Memorizing coefficient: %s", m->name);
+    snprintf(caption, sizeof caption,
+             "alpha, the part of a refreshed slot that was known before, averaged over heads and "
+             "%lld segments.  "
+             "Slot 1 is the oldest.  (The paper's Figure 6.)",
+             (long long)m->probe.segments);
+    return lam_page_figure(page, &(lam_figure){.id = id,
+                                               .title = title,
+                                               .caption = caption,
+                                               .x = {.label = "memory slot (1: oldest)"},
+                                               .y = {.label = "alpha", .max = 1},
+                                               .n_series = curves->n,
+                                               .series = curves->list});
+}
+
+static lam_status heat(lam_page *page, const lam_analysed *m, const char *id, double *z)
+{
+    const int L = m->probe.L, M = m->probe.M;
+    char title[128];
+    for (int l = 0; l < L; l++)
+        for (int s = 0; s < M; s++)
+            z[(size_t)l * (size_t)M + (size_t)s] = lam_analysed_alpha(m, l, s);
+    snprintf(title, sizeof title, "Memorizing coefficient in every layer: %s", m->name);
+    return lam_page_figure(
+        page, &(lam_figure){.id = id,
+                            .title = title,
+                            .caption = "The same for all layers; the first is on top.",
+                            .kind = LAM_FIGURE_HEAT,
+                            .x = {.label = "memory slot (1: oldest)", .min = 1, .max = M},
+                            .y = {.label = "layer", .min = 1, .max = L},
+                            .rows = L,
+                            .cols = M,
+                            .z = z,
+                            .z_label = "alpha",
+                            .z_max = 1});
+}
+
+static lam_status heads(lam_page *page, const lam_analysed *m, const char *id, double *z)
+{
+    const int L = m->probe.L, H = m->probe.H, M = m->probe.M;
+    char title[128];
+    for (int n = 0; n < L * H; n++) {
+        z[n] = 0.0;
+        for (int s = 0; s < M; s++)
+            z[n] += m->probe.alpha[(size_t)n * (size_t)M + (size_t)s] / M;
+    }
+    snprintf(title, sizeof title, "Memorizing coefficient by head: %s", m->name);
+    return lam_page_figure(page,
+                           &(lam_figure){.id = id,
+                                         .title = title,
+                                         .caption = "alpha of every head, averaged over its slots.",
+                                         .kind = LAM_FIGURE_HEAT,
+                                         .x = {.label = "head", .min = 1, .max = H},
+                                         .y = {.label = "layer", .min = 1, .max = L},
+                                         .rows = L,
+                                         .cols = H,
+                                         .z = z,
+                                         .z_label = "alpha",
+                                         .z_max = 1});
+}
+
+static lam_status figures(lam_page *page, const lam_analysed *m, int number)
+{
+    const size_t most =
+        (size_t)m->probe.L * (size_t)(m->probe.M > m->probe.H ? m->probe.M : m->probe.H);
+    lam_curves curves = {0};
+    char id[3][32];
+    double *z = malloc(most * sizeof *z);
+    snprintf(id[0], sizeof id[0], "alpha-%d", number);
+    snprintf(id[1], sizeof id[1], "alpha-layers-%d", number);
+    snprintf(id[2], sizeof id[2], "alpha-heads-%d", number);
+    lam_status status =
+        z ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %zu numbers", most);
+    if (status == LAM_OK)
+        status = lines(page, m, id[0], &curves);
+    if (status == LAM_OK)
+        status = heat(page, m, id[1], z);
+    if (status == LAM_OK)
+        status = heads(page, m, id[2], z);
+    lam_curves_free(&curves);
+    free(z);
+    return status;
+}
+
+/* Why a model has no alpha. */
+static void explain(lam_page *page, const lam_analysed *m)
+{
+    char text[256];
+    const char *why = m->probe.M == 0                  ? "it has no memory"
+                      : m->cfg.alpha == LAM_ALPHA_ZERO ? "it was made with alpha = 0"
+                      : m->cfg.alpha == LAM_ALPHA_ONE  ? "it was made with alpha = 1"
+                                                       : "its memory rows are not refreshed";
+    snprintf(text, sizeof text, "%s has no memorizing coefficient: %s.", m->name, why);
+    lam_page_text(page, text);
+}
+
+lam_status lam_analysis_alpha(const lam_analysis *a, lam_page *page)
+{
+    lam_page_heading(page, "alpha", "Memory interpolation");
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        if (m->probe.alpha)
+            LAM_TRY(figures(page, m, i + 1));
+        else
+            explain(page, m);
+    }
+    return LAM_OK;
+}

@@ -1,0 +1,217 @@
+/* analysis_attention.c -- where the attention of predicted tokens goes: by distance (Figure 1), by layer and
+ * distance, its entropy, and the share that falls on memory. */
+#include "report/analysis_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    char caption[640], layer[32];
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        lam_curve c;
+        LAM_TRY(lam_curves_add(curves, &c, m->name, m->probe.bins, LAM_NO_BAND));
+        for (int k = 0; k < m->probe.bins; k++) {
+            c.x[k] = lam_analysed_distance(m, k);
+            c.y[k] = lam_analysed_peak(m, lam_analysis_layer(a, m), k);
+        }
+        curves->list[i].colour = i + 1;
+    }
+    lam_analysis_layer_name(a, layer, sizeof layer);
+    snprintf(caption, sizeof caption,
+             "The largest attention weight in each interval of %d tokens on the left of the "
+             "predicted token, in %s, "
+             "averaged over heads and %lld tokens; an interval counts for the tokens that see all "
+             "of it.  Distance "
+             "1 is the token just before the predicted one.  (The paper's Figure 1, which "
+             "stretches the distance "
+             "to 100.)",
+             a->opt.probe.interval, layer, (long long)a->models[0].probe.tokens);
+    return lam_page_figure(page,
+                           &(lam_figure){.id = "attention-distance",
+                                         .title = "Attention over distance",
+                                         .caption = caption,
+                                         .x = {.label = "distance to the left (tokens)"},
+                                         .y = {.label = "attention weight", .scale = LAM_SCALE_LOG},
+                                         .n_series = curves->n,
+                                         .series = curves->list});
+}
+
+/* The same for every layer of one model, in powers of ten. */
+static lam_status by_layer(const lam_analysis *a, lam_page *page, int i)
+{
+    const lam_analysed *m = &a->models[i];
+    const int L = m->probe.L, bins = m->probe.bins;
+    char id[48], title[128];
+    double *z = malloc((size_t)L * (size_t)bins * sizeof *z);
+    if (!z)
+        return lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %d layers", L);
+    for (int l = 0; l < L; l++)
+        for (int k = 0; k < bins; k++)
+            z[(size_t)l * (size_t)bins + (size_t)k] = log10(lam_analysed_peak(m, l, k));
+    snprintf(id, sizeof id, "attention-layers-%d", i + 1);
+    snprintf(title, sizeof title, "Attention over distance in every layer: %s", m->name);
+    const lam_status status = lam_page_figure(
+        page,
+        &(lam_figure){
+            .id = id,
+            .title = title,
+            .caption =
+                "The same measure for all layers, as a power of ten; the first layer is on top.",
+            .kind = LAM_FIGURE_HEAT,
+            .x = {.label = "distance to the left (tokens)",
+                  .min = lam_analysed_distance(m, 0),
+                  .max = lam_analysed_distance(m, bins - 1)},
+            .y = {.label = "layer", .min = 1, .max = L},
+            .rows = L,
+            .cols = bins,
+            .z = z,
+            .z_label = "log10 of the weight"});
+    free(z);
+    return status;
+}
+
+/* x [L][H] of a model over layers, with the range of heads as a band. */
+static lam_status over_layers(lam_curves *curves, const lam_analysed *m, const double *x, int model)
+{
+    lam_curve c;
+    LAM_TRY(lam_curves_add(curves, &c, m->name, m->probe.L, LAM_BAND));
+    for (int l = 0; l < m->probe.L; l++) {
+        const lam_heads v = lam_analysed_heads(m, x, l);
+        c.x[l] = l + 1;
+        c.y[l] = v.mean;
+        c.low[l] = v.low;
+        c.high[l] = v.high;
+    }
+    curves->list[curves->n - 1].colour = model + 1;
+    return LAM_OK;
+}
+
+static lam_status entropy(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    for (int i = 0; i < a->n; i++)
+        LAM_TRY(over_layers(curves, &a->models[i], a->models[i].probe.entropy, i));
+    return lam_page_figure(
+        page,
+        &(lam_figure){
+            .id = "attention-entropy",
+            .title = "Entropy of attention",
+            .caption =
+                "How widely a token's attention is spread: - sum p log p over the keys it sees, "
+                "averaged over tokens and heads; the band runs from the narrowest to the "
+                "widest head.  e to this power is a number of keys.",
+            .x = {.label = "layer"},
+            .y = {.label = "entropy (nats)"},
+            .n_series = curves->n,
+            .series = curves->list});
+}
+
+/* The share that evenly spread weights would have: the mean over a segment of M / (M + i). */
+static double even_share(const lam_analysed *m)
+{
+    double sum = 0.0;
+    for (int i = 1; i <= m->probe.N; i++)
+        sum += (double)m->probe.M / (m->probe.M + i);
+    return sum / m->probe.N;
+}
+
+static lam_status add_even(lam_curves *curves, const lam_analysed *m)
+{
+    lam_curve c;
+    LAM_TRY(lam_curves_add(curves, &c, "evenly spread", m->probe.L, LAM_NO_BAND));
+    for (int l = 0; l < m->probe.L; l++) {
+        c.x[l] = l + 1;
+        c.y[l] = even_share(m);
+    }
+    curves->list[curves->n - 1].dashed = true;
+    curves->list[curves->n - 1].colour = LAM_ANALYSED;
+    return LAM_OK;
+}
+
+static lam_status add_compressed(lam_curves *curves, const lam_analysed *m, int model, char *name,
+                                 size_t size)
+{
+    snprintf(name, size, "%.40s, compressed rows", m->name);
+    LAM_TRY(over_layers(curves, m, m->probe.share[0], model));
+    curves->list[curves->n - 1].name = name;
+    curves->list[curves->n - 1].dashed = true;
+    return LAM_OK;
+}
+
+static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    static const char caption[] = "The part of the attention weight that falls on remembered rows "
+                                  "rather than on the current segment, averaged "
+                                  "over tokens and heads; the band runs over the heads.  The "
+                                  "dashed line is what evenly spread weights would "
+                                  "give the first model with a memory.";
+    char names[LAM_ANALYSED][64];
+    const lam_analysed *even = NULL;
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        if (m->probe.M == 0)
+            continue;
+        LAM_TRY(over_layers(curves, m, m->probe.share[1], i));
+        if (m->probe.front > 0)
+            LAM_TRY(add_compressed(curves, m, i, names[i], sizeof names[i]));
+        even = even ? even : m;
+    }
+    if (!even) {
+        lam_page_text(page, "Memory use: none of the models has a memory.");
+        return LAM_OK;
+    }
+    LAM_TRY(add_even(curves, even));
+    return lam_page_figure(page,
+                           &(lam_figure){.id = "memory-use",
+                                         .title = "Memory use by layer",
+                                         .caption = caption,
+                                         .x = {.label = "layer"},
+                                         .y = {.label = "share of attention on memory", .max = 1},
+                                         .n_series = curves->n,
+                                         .series = curves->list});
+}
+
+/* What the numbers do not cover, mechanism by mechanism. */
+static void remarks(const lam_analysis *a, lam_page *page)
+{
+    char text[400];
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        if (m->probe.front > 0) {
+            snprintf(text, sizeof text,
+                     "%s: each of its %d compressed rows stands for %d tokens but has one "
+                     "position, so distances "
+                     "beyond the memory are counted in rows.",
+                     m->name, m->probe.front, m->cfg.rate);
+            lam_page_text(page, text);
+        }
+        if (strcmp(m->cfg.memory, "infinite") == 0) {
+            snprintf(text, sizeof text,
+                     "%s: its long-term memory is read by a density of its own, not by these "
+                     "weights; the figures "
+                     "show its short-term memory.",
+                     m->name);
+            lam_page_text(page, text);
+        }
+    }
+}
+
+lam_status lam_analysis_attention(const lam_analysis *a, lam_page *page)
+{
+    lam_curves curves = {0};
+    lam_page_heading(page, "attention", "Attention");
+    lam_status status = by_distance(a, page, &curves);
+    lam_curves_free(&curves);
+    for (int i = 0; i < a->n && status == LAM_OK; i++)
+        status = by_layer(a, page, i);
+    if (status == LAM_OK)
+        status = entropy(a, page, &curves);
+    lam_curves_free(&curves);
+    if (status == LAM_OK)
+        status = memory_use(a, page, &curves);
+    lam_curves_free(&curves);
+    remarks(a, page);
+    return status;
+}

@@ -1,0 +1,117 @@
+/* analysis_encoding.c -- Appendix B in pictures: why one encoding for both directions makes scores vary wildly. */
+#include "report/analysis_int.h"
+#include "report/encoding.h"
+
+#include <stdio.h>
+
+enum { FAR = 100, POINTS = 2 * FAR * 2 + 1 }; /* every half token from -FAR to FAR */
+
+/* sc / ss in the figure of variances: any value does. */
+static const double correlation = 0.05;
+
+static lam_status curve(lam_curves *curves, const char *name, double (*f)(int, double), int d)
+{
+    lam_curve c;
+    LAM_TRY(lam_curves_add(curves, &c, name, POINTS, LAM_NO_BAND));
+    for (int i = 0; i < POINTS; i++) {
+        c.x[i] = -FAR + 0.5 * i;
+        c.y[i] = f(d, c.x[i]);
+    }
+    return LAM_OK;
+}
+
+static double printed(int d, double t)
+{
+    return lam_encoding_variance(d, t, correlation);
+}
+
+static double all_pairs(int d, double t)
+{
+    return lam_encoding_variance_all(d, t, correlation);
+}
+
+static lam_status g_figure(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    char name[32];
+    snprintf(name, sizeof name, "d = %d", a->opt.encoding_width);
+    LAM_TRY(curve(curves, name, lam_encoding_g, a->opt.encoding_width));
+    return lam_page_figure(
+        page,
+        &(lam_figure){
+            .id = "encoding-g",
+            .title = "g(x)",
+            .caption =
+                "The odd part of the variance of x . R(t) under one encoding for both directions: "
+                "past and future differ by a jump whose slope grows as d squared.  (The "
+                "paper's figure in Appendix B has d = 64.)",
+            .x = {.label = "distance"},
+            .y = {.label = "g"},
+            .n_series = curves->n,
+            .series = curves->list});
+}
+
+static lam_status variance_figure(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    LAM_TRY(curve(curves, "as printed", printed, a->opt.encoding_width));
+    LAM_TRY(curve(curves, "with all pairs", all_pairs, a->opt.encoding_width));
+    return lam_page_figure(
+        page,
+        &(lam_figure){
+            .id = "encoding-variance",
+            .title = "Variance of a positional score",
+            .caption =
+                "Var(x . R(t)) as a multiple of d/2 times the variance of an element, for a "
+                "covariance of 0.05 times it.  The printed formula leaves out pairs of two sines, "
+                "two cosines, or one frequency, and can become negative; with all pairs the two "
+                "sides of 0 still differ, which is what the argument needs.",
+            .x = {.label = "distance"},
+            .y = {.label = "variance (multiples of d/2)"},
+            .n_series = curves->n,
+            .series = curves->list});
+}
+
+static lam_status slopes(const lam_analysis *a, lam_page *page)
+{
+    enum { COLS = 4, MOST = 6 + LAM_ANALYSED };
+    static const lam_column columns[COLS] = {
+        {.name = "d"},
+        {.name = "slope of g at 0", .decimals = 1},
+        {.name = "gamma_d", .decimals = 1, .note = "paper's"},
+        {.name = "d^2 / (2 ln 10^8)", .decimals = 1, .note = "large d"}};
+    int widths[MOST] = {16, 64, 256, 1024, a->opt.encoding_width}, n = 5;
+    char names[MOST][16];
+    lam_cell cells[MOST][COLS] = {0};
+    for (int i = 0; i < a->n; i++)
+        widths[n++] = a->models[i].cfg.d_model - a->models[i].cfg.d_model % 2;
+    int rows = 0;
+    for (int i = 0; i < n; i++) {
+        int again = widths[i] < 2;
+        for (int k = 0; k < i; k++)
+            again |= widths[k] == widths[i];
+        if (again)
+            continue;
+        snprintf(names[rows], sizeof *names, "%d", widths[i]);
+        cells[rows][0].text = names[rows];
+        cells[rows][1].number = lam_encoding_slope(widths[i]);
+        cells[rows][2].number = lam_encoding_gamma(widths[i]);
+        cells[rows++][3].number = lam_encoding_gamma_large(widths[i]);
+    }
+    return lam_page_table(page, &(lam_table){.id = "encoding-slope",
+                                             .title = "How steep g is",
+                                             .rows = rows,
+                                             .cols = COLS,
+                                             .columns = columns,
+                                             .cells = cells[0]});
+}
+
+lam_status lam_analysis_encoding(const lam_analysis *a, lam_page *page)
+{
+    lam_curves curves = {0};
+    lam_page_heading(page, "encoding", "One encoding for past and future");
+    lam_status status = g_figure(a, page, &curves);
+    lam_curves_free(&curves);
+    if (status == LAM_OK)
+        status = variance_figure(a, page, &curves);
+    lam_curves_free(&curves);
+    return status == LAM_OK ? slopes(a, page) : status;
+}

@@ -1,0 +1,81 @@
+/* analysis_json.c -- the main numbers of an analysis as one JSON object; the series are in the files of the
+ * figures. */
+#include "report/analysis_int.h"
+
+/* NaN and infinity have no JSON. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+/* Means over heads, layer by layer. */
+static json_t *by_layer(const lam_analysed *m, const double *x)
+{
+    json_t *list = json_array();
+    for (int l = 0; l < m->probe.L; l++)
+        json_array_append_new(list, number(lam_analysed_heads(m, x, l).mean));
+    return list;
+}
+
+static json_t *alpha(const lam_analysed *m)
+{
+    json_t *list = json_array();
+    if (!m->probe.alpha) {
+        json_decref(list);
+        return json_null();
+    }
+    for (int l = 0; l < m->probe.L; l++) {
+        double sum = 0.0;
+        for (int s = 0; s < m->probe.M; s++)
+            sum += lam_analysed_alpha(m, l, s) / m->probe.M;
+        json_array_append_new(list, number(sum));
+    }
+    return list;
+}
+
+static json_t *points(const lam_analysis *a, const lam_analysed *m)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < m->n_points; k++) {
+        const lam_eval_result *r = &m->points[k].result;
+        json_array_append_new(
+            list, json_pack("{s:i, s:o, s:o, s:I}", "mem_len", m->points[k].mem_len, "value",
+                            number(lam_analysis_value(a, r)), "error",
+                            number(lam_analysis_error(a, r)), "tokens", (json_int_t)r->tokens));
+    }
+    return list;
+}
+
+static json_t *story(const lam_story *s)
+{
+    if (!s->text)
+        return json_null();
+    json_t *distinct = json_array();
+    for (int k = 0; k < LAM_DISTINCT; k++)
+        json_array_append_new(distinct, number(s->counts.distinct[k]));
+    return json_pack("{s:i, s:o, s:o}", "words", s->counts.words, "distinct", distinct, "repeated",
+                     number(s->counts.repeated));
+}
+
+static json_t *model(const lam_analysis *a, const lam_analysed *m)
+{
+    const lam_eval_result *r = &m->probe.result;
+    return json_pack(
+        "{s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", m->name,
+        "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters, "tgt_len", m->probe.N,
+        "mem_len", m->probe.M, "segments", (json_int_t)m->probe.segments, "attention_tokens",
+        (json_int_t)m->probe.tokens, "value", number(lam_analysis_value(a, r)), "error",
+        number(lam_analysis_error(a, r)), "alpha_by_layer", alpha(m), "entropy_by_layer",
+        by_layer(m, m->probe.entropy), "memory_share_by_layer", by_layer(m, m->probe.share[1]),
+        "extrapolation", points(a, m), "continuation", story(&m->story));
+}
+
+json_t *lam_analysis_json(const lam_analysis *a)
+{
+    json_t *models = json_array();
+    for (int i = 0; i < a->n; i++)
+        json_array_append_new(models, model(a, &a->models[i]));
+    return json_pack("{s:s, s:s, s:s, s:o}", "corpus", a->corpus->info.name, "split",
+                     lam_split_name(a->split), "metric", lam_metric_name(a->corpus->info.metric),
+                     "models", models);
+}

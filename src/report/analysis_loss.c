@@ -1,0 +1,95 @@
+/* analysis_loss.c -- how well each model predicts the text, and where in a segment. */
+#include "model/macs.h"
+#include "report/analysis_int.h"
+
+#include <stdio.h>
+
+enum { MOST_POINTS = 16 }; /* of a curve over positions: neighbours are averaged */
+
+static lam_status results(const lam_analysis *a, lam_page *page)
+{
+    enum { COLS = 10 };
+    const lam_column columns[COLS] = {
+        {.name = "model"},
+        {.name = "memory"},
+        {.name = "layers"},
+        {.name = "width"},
+        {.name = "segment", .note = "tokens"},
+        {.name = "memory length", .note = "rows"},
+        {.name = "parameters"},
+        {.name = "MACs per token", .decimals = 2, .note = "millions"},
+        {.name = lam_metric_name(a->corpus->info.metric), .decimals = 4},
+        {.name = "standard error", .decimals = 4}};
+    lam_cell cells[LAM_ANALYSED][COLS];
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        lam_config cfg = m->cfg;
+        cfg.tgt_len = m->probe.N;
+        cfg.mem_len = m->probe.M - m->probe.front;
+        const lam_cell row[COLS] = {{.text = m->name},
+                                    {.text = m->cfg.memory},
+                                    {.number = m->cfg.n_layer},
+                                    {.number = m->cfg.d_model},
+                                    {.number = m->probe.N},
+                                    {.number = m->probe.M},
+                                    {.number = (double)m->parameters},
+                                    {.number = lam_macs_token(&cfg, cfg.memory).total / 1e6},
+                                    {.number = lam_analysis_value(a, &m->probe.result)},
+                                    {.number = lam_analysis_error(a, &m->probe.result)}};
+        for (int c = 0; c < COLS; c++)
+            cells[i][c] = row[c];
+    }
+    char caption[300];
+    snprintf(caption, sizeof caption,
+             "Measured on %lld segments of each model, read with full memory; a whole split is "
+             "measured by "
+             "`lamemo eval`.  Standard error over segments.",
+             (long long)a->models[0].probe.segments);
+    return lam_page_table(page, &(lam_table){.id = "results",
+                                             .title = "Models",
+                                             .caption = caption,
+                                             .rows = a->n,
+                                             .cols = COLS,
+                                             .columns = columns,
+                                             .cells = cells[0]});
+}
+
+static lam_status by_position(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        const int N = m->probe.N, width = (N + MOST_POINTS - 1) / MOST_POINTS;
+        lam_curve c;
+        LAM_TRY(lam_curves_add(curves, &c, m->name, (N + width - 1) / width, LAM_NO_BAND));
+        for (int from = 0, k = 0; from < N; from += width, k++) {
+            const int end = from + width < N ? from + width : N;
+            for (int p = from; p < end; p++)
+                c.y[k] += m->probe.loss[p] / log(2.0) / (end - from);
+            c.x[k] = 0.5 * (from + 1 + end);
+        }
+        curves->list[i].colour = i + 1;
+    }
+    return lam_page_figure(
+        page,
+        &(lam_figure){
+            .id = "loss-position",
+            .title = "Loss by position in the segment",
+            .caption =
+                "Mean loss of the tokens at each place of their segment, neighbouring places "
+                "averaged where there are many.  A model that leans on its memory has nothing "
+                "to make up for at the beginning.",
+            .x = {.label = "position in the segment (tokens)"},
+            .y = {.label = "bits per token"},
+            .n_series = curves->n,
+            .series = curves->list});
+}
+
+lam_status lam_analysis_loss(const lam_analysis *a, lam_page *page)
+{
+    lam_curves curves = {0};
+    lam_page_heading(page, "loss", "Loss");
+    LAM_TRY(results(a, page));
+    const lam_status status = by_position(a, page, &curves);
+    lam_curves_free(&curves);
+    return status;
+}

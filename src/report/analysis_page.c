@@ -1,0 +1,102 @@
+/* analysis_page.c -- an analysis becomes a page; and what its sections share. */
+#include "report/analysis_int.h"
+
+#include "core/file.h"
+#include "train/run.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <time.h>
+
+int lam_analysis_layer(const lam_analysis *a, const lam_analysed *m)
+{
+    return (a->opt.layer > 0 ? a->opt.layer : m->cfg.n_layer) - 1;
+}
+
+void lam_analysis_layer_name(const lam_analysis *a, char *out, size_t size)
+{
+    if (a->opt.layer > 0)
+        snprintf(out, size, "layer %d", a->opt.layer);
+    else
+        snprintf(out, size, "the final layer");
+}
+
+/* The mean over heads of x[layer][head][at], x being [L][H][n]. */
+static double over_heads(const lam_probe *p, const double *x, int layer, int n, int at)
+{
+    double sum = 0.0;
+    for (int h = 0; h < p->H; h++)
+        sum += x[((size_t)layer * (size_t)p->H + (size_t)h) * (size_t)n + (size_t)at];
+    return sum / p->H;
+}
+
+double lam_analysed_alpha(const lam_analysed *m, int layer, int slot)
+{
+    return over_heads(&m->probe, m->probe.alpha, layer, m->probe.M, slot);
+}
+
+double lam_analysed_peak(const lam_analysed *m, int layer, int interval)
+{
+    return over_heads(&m->probe, m->probe.peak, layer, m->probe.bins, interval);
+}
+
+lam_heads lam_analysed_heads(const lam_analysed *m, const double *x, int layer)
+{
+    const double *row = x + (size_t)layer * (size_t)m->probe.H;
+    lam_heads v = {over_heads(&m->probe, x, layer, 1, 0), row[0], row[0]};
+    for (int h = 1; h < m->probe.H; h++) {
+        v.low = fmin(v.low, row[h]);
+        v.high = fmax(v.high, row[h]);
+    }
+    return v;
+}
+
+double lam_analysis_value(const lam_analysis *a, const lam_eval_result *r)
+{
+    return lam_metric_of(a->corpus->info.metric, lam_eval_mean(r));
+}
+
+/* The slope of the metric times the error of the mean. */
+double lam_analysis_error(const lam_analysis *a, const lam_eval_result *r)
+{
+    const double slope = a->corpus->info.metric == LAM_PPL ? exp(lam_eval_mean(r)) : 1.0 / log(2.0);
+    return slope * lam_eval_error(r);
+}
+
+const char *lam_analysis_unit(const lam_analysis *a)
+{
+    return a->corpus->info.metric == LAM_PPL ? "perplexity" : "bits per character";
+}
+
+static lam_status sections(const lam_analysis *a, lam_page *page)
+{
+    lam_status (*const all[])(const lam_analysis *, lam_page *) = {
+        lam_analysis_loss,    lam_analysis_claims, lam_analysis_attention,
+        lam_analysis_alpha,   lam_analysis_sweep,  lam_analysis_passage,
+        lam_analysis_stories, lam_analysis_cost,   lam_analysis_encoding};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        LAM_TRY(all[i](a, page));
+    return LAM_OK;
+}
+
+lam_status lam_analysis_write(const lam_analysis *a, const char *dir)
+{
+    char path[PATH_MAX], subtitle[256], when[32];
+    const time_t now = time(NULL);
+    struct tm local;
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
+    snprintf(subtitle, sizeof subtitle, "%d model%s on %s %s, %s, lamemo %s", a->n,
+             a->n == 1 ? "" : "s", a->corpus->info.name, lam_split_name(a->split), when,
+             LAM_VERSION);
+    lam_page *page = NULL;
+    LAM_TRY(lam_dir_make(dir));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, "report.html"));
+    LAM_TRY(lam_page_create(
+        &page,
+        &(lam_page_options){.title = "What the memory does", .subtitle = subtitle, .files = dir}));
+    lam_status status = sections(a, page);
+    if (status == LAM_OK)
+        status = lam_page_save(page, path);
+    lam_page_free(page);
+    return status;
+}

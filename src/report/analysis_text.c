@@ -1,0 +1,115 @@
+/* analysis_text.c -- the text itself: a passage in which every token is coloured by its loss, or by what one model
+ * saves over another. */
+#include "report/analysis_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEASURES = 8 };
+
+typedef struct passage {
+    int n;
+    lam_token *tokens;
+    double *values; /* [MEASURES][n] */
+    lam_measure measures[MEASURES];
+    char names[MEASURES][160];
+    int n_measures;
+} passage;
+
+/* Tokens that every model has measured, from the first on. */
+static int common_length(const lam_analysis *a)
+{
+    int n = a->n > 0 ? a->models[0].probe.passage : 0;
+    for (int i = 1; i < a->n; i++)
+        n = a->models[i].probe.passage < n ? a->models[i].probe.passage : n;
+    return n;
+}
+
+/* Words are followed by a blank, <eos> by a newline; other symbols are the text itself. */
+static lam_status spell(const lam_analysis *a, passage *p, char **room)
+{
+    const lam_vocab *vocab = a->corpus->vocab;
+    const int words = lam_vocab_kind(vocab) == LAM_WORDS;
+    size_t total = 1, used = 0, size;
+    for (int i = 0; i < p->n; i++) {
+        lam_vocab_symbol(vocab, a->models[0].probe.passage_tokens[i], &size);
+        total += size + 2;
+    }
+    if (!(*room = malloc(total)))
+        return lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %d tokens", p->n);
+    for (int i = 0; i < p->n; i++) {
+        const int32_t id = a->models[0].probe.passage_tokens[i];
+        const char *symbol = lam_vocab_symbol(vocab, id, &size);
+        const char *after = !words ? "" : id == lam_vocab_eos(vocab) ? "\n" : " ";
+        p->tokens[i] = (lam_token){*room + used, size + strlen(after)};
+        memcpy(*room + used, symbol, size); /* any bytes */
+        memcpy(*room + used + size, after, strlen(after));
+        used += size + strlen(after);
+    }
+    return LAM_OK;
+}
+
+static double *add_measure(passage *p, lam_ramp ramp)
+{
+    double *values = p->values + (size_t)p->n_measures * (size_t)p->n;
+    p->measures[p->n_measures] =
+        (lam_measure){.name = p->names[p->n_measures], .values = values, .ramp = ramp};
+    p->n_measures++;
+    return values;
+}
+
+/* First what the first model saves over each other one, where there are two; then the losses themselves. */
+static void measure(const lam_analysis *a, passage *p)
+{
+    for (int i = 1; i < a->n && p->n_measures < MEASURES - 1; i++) {
+        const double *first = a->models[0].probe.passage_nll,
+                     *other = a->models[i].probe.passage_nll;
+        snprintf(p->names[p->n_measures], sizeof *p->names, "%s saves over %s (bits)",
+                 a->models[0].name, a->models[i].name);
+        double *v = add_measure(p, LAM_RAMP_DIVERGING);
+        for (int k = 0; k < p->n; k++)
+            v[k] = (other[k] - first[k]) / log(2.0);
+    }
+    for (int i = 0; i < a->n && p->n_measures < MEASURES; i++) {
+        snprintf(p->names[p->n_measures], sizeof *p->names, "%s: loss (bits)", a->models[i].name);
+        double *v = add_measure(p, LAM_RAMP_SEQUENTIAL);
+        for (int k = 0; k < p->n; k++)
+            v[k] = a->models[i].probe.passage_nll[k] / log(2.0);
+    }
+}
+
+lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page)
+{
+    passage p = {.n = common_length(a)};
+    char *room = NULL;
+    lam_page_heading(page, "text", "The text, token by token");
+    if (p.n == 0) {
+        lam_page_text(page, "No passage was read by all models; more --segments would reach one.");
+        return LAM_OK;
+    }
+    p.tokens = calloc((size_t)p.n, sizeof *p.tokens);
+    p.values = calloc(MEASURES * (size_t)p.n, sizeof *p.values);
+    lam_status status = p.tokens && p.values
+                            ? spell(a, &p, &room)
+                            : lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %d tokens", p.n);
+    if (status == LAM_OK) {
+        measure(a, &p);
+        status = lam_page_tokens(
+            page,
+            &(lam_coloured){
+                .id = "passage",
+                .title = "Where the models differ",
+                .caption =
+                    "A passage read by all models with full memory.  Where one model saves "
+                    "bits, its memory (or its luck) told it something the other did not know.",
+                .n = p.n,
+                .tokens = p.tokens,
+                .n_measures = p.n_measures,
+                .measures = p.measures});
+    }
+    free(room);
+    free(p.tokens);
+    free(p.values);
+    return status;
+}

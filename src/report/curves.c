@@ -1,0 +1,31 @@
+/* curves.c -- see curves.h. */
+#include "report/curves.h"
+
+#include <stdlib.h>
+
+lam_status lam_curves_add(lam_curves *c, lam_curve *out, const char *name, int n, lam_band band)
+{
+    const size_t count = (size_t)n;
+    *out = (lam_curve){0};
+    if (c->n == LAM_CURVES)
+        return lam_fail(LAM_ERR_ARG, "a figure has at most %d curves", LAM_CURVES);
+    double *room = calloc(4 * count + 1, sizeof *room);
+    if (!room)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a curve of %d points", n);
+    *out = (lam_curve){.x = room, .y = room + count};
+    if (band == LAM_BAND) {
+        out->low = room + 2 * count;
+        out->high = room + 3 * count;
+    }
+    c->room[c->n] = room;
+    c->list[c->n++] = (lam_series){
+        .name = name, .n = n, .x = out->x, .y = out->y, .low = out->low, .high = out->high};
+    return LAM_OK;
+}
+
+void lam_curves_free(lam_curves *c)
+{
+    for (int i = 0; i < c->n; i++)
+        free(c->room[i]);
+    *c = (lam_curves){0};
+}
