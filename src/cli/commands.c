@@ -11,6 +11,7 @@ const lam_command *const lam_commands[] = {
     &lam_command_compare,
     &lam_command_report,
     &lam_command_eval,
+    &lam_command_analyze,
     &lam_command_generate,
     &lam_command_score,
     &lam_command_import,

@@ -9,6 +9,7 @@ extern const lam_command lam_command_train;
 extern const lam_command lam_command_compare;
 extern const lam_command lam_command_report;
 extern const lam_command lam_command_eval;
+extern const lam_command lam_command_analyze;
 extern const lam_command lam_command_generate;
 extern const lam_command lam_command_score;
 extern const lam_command lam_command_import;

@@ -1,0 +1,90 @@
+# analyze_test.sh -- reports about models: what is written, that its numbers are those of eval, and what is refused.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export OMP_NUM_THREADS=1
+
+seq 1 1200 | sed 's/.*/line & of the text, and again line &/' > "$work/text"
+run 0 prepare --out "$work/corpus" "$work/text"
+for memory in lamemo xl none compressive infinite; do
+    run 0 train --data "$work/corpus" --memory $memory --out "$work/$memory" --n_layer 2 --n_head 2 \
+        --d_model 32 --d_head 16 --d_inner 64 --tgt_len 16 --mem_len 16 --batch_size 4 \
+        --max_step 10 --eval_interval 10 --max_eval_steps 2 --lr 0.01 --threads 1 --no-test
+done
+
+# Five memories at once: the page, every figure four times, every table twice.
+run 0 analyze -m "$work/lamemo,$work/xl" -m "$work/none,$work/compressive" -m "$work/infinite" \
+    --data "$work/corpus" --out "$work/a" --segments 12 --tokens 200 --extrapolate-len 8 \
+    --extrapolate 8,16,32 --extrapolate-tokens 320 --story 30 --prompt-tokens 20 --passage 50
+[ "$(cat "$out")" = "$work/a/report.html" ] || fail "the path was not printed"
+for figure in attention-distance attention-layers-5 attention-entropy memory-use alpha-1 alpha-layers-1 \
+    alpha-heads-1 extrapolation loss-position encoding-g encoding-variance; do
+    for kind in svg csv json; do
+        [ -s "$work/a/$figure.$kind" ] || fail "no $figure.$kind"
+    done
+done
+for table in results claims extrapolation-table repetition cost encoding-slope; do
+    [ -s "$work/a/$table.csv" ] || fail "no $table.csv"
+done
+[ ! -e "$work/a/alpha-2.csv" ] || fail "Transformer-XL has an alpha"
+[ "$(wc -l < "$work/a/alpha-1.csv")" -eq 17 ] || fail "alpha has not 16 slots"
+says "$work/a/report.html" "none has no memorizing coefficient: it has no memory"
+says "$work/a/report.html" "xl has no memorizing coefficient: its memory rows are not refreshed"
+says "$work/a/report.html" "compressed rows stands for 4 tokens"
+says "$work/a/report.html" "long-term memory is read by a density"
+says "$work/a/report.html" "none: it has no memory"
+[ "$(wc -c < "$work/a/report.html")" -lt 3000000 ] || fail "the report is large"
+! grep -q 'https*://' "$work/a/results.json" || fail "an address"
+
+# The numbers are eval's, where both read the same segments.
+value() { sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" "$out" | head -1; }
+run 0 eval -m "$work/none" --data "$work/corpus" --batch-size 4 --max-steps 3 --json
+expected=$(value value)
+run 0 analyze -m "$work/none" --data "$work/corpus" -o "$work/b" --segments 12 --json --no-extrapolate \
+    --story 0 --passage 0 --name "nothing remembered"
+awk "BEGIN { d = $(value value) - $expected; exit !(d < 1e-9 && d > -1e-9) }" ||
+    fail "analyze has $(value value), eval $expected"
+says "$out" '"name": "nothing remembered"'
+says "$out" '"alpha_by_layer": null'
+says "$work/b/report.html" "Not measured (--no-extrapolate)"
+
+# A prompt of one's own; the same seed, the same continuation; two models of one name.
+for copy in c d; do
+    run 0 analyze -m "$work/lamemo,$work/lamemo" --data "$work/corpus" -o "$work/$copy" --segments 4 \
+        --no-extrapolate --story 20 --prompt "line 12" --layer 1
+    says "$work/$copy/report.html" "lamemo (2)"
+    says "$work/$copy/report.html" "in layer 1"
+done
+cmp "$work/c/repetition.csv" "$work/d/repetition.csv" || fail "one seed gave two texts"
+cmp "$work/c/alpha-1.csv" "$work/c/alpha-2.csv" || fail "one model differs from itself"
+
+# What is wrong is named, and nothing is written.
+refused() {
+    code=$1 text=$2
+    shift 2
+    run "$code" analyze --out "$work/no" "$@"
+    says "$err" "$text"
+    [ ! -e "$work/no" ] || fail "something was written"
+}
+refused 2 "--model" --data "$work/corpus"
+refused 2 "--data" -m "$work/xl"
+refused 1 "nowhere" -m "$work/nowhere" --data "$work/corpus"
+refused 1 "corpus.json" -m "$work/xl" --data "$work/xl"
+refused 2 "a name is empty" -m "$work/xl,," --data "$work/corpus"
+refused 2 "more than 8 models" -m "x,x,x,x,x,x,x,x,x" --data "$work/corpus"
+refused 2 "2 names for 1 models" -m "$work/xl" --name a --name b --data "$work/corpus"
+refused 2 "layer 3: a model has 2" -m "$work/xl" --data "$work/corpus" --layer 3
+refused 2 "fill the memory" -m "$work/xl" --data "$work/corpus" --mem-len 100000
+refused 2 "interval" -m "$work/xl" --data "$work/corpus" --interval 0
+refused 2 "must be even" -m "$work/xl" --data "$work/corpus" --encoding-width 7
+run 0 prepare --corpus words --out "$work/other" "$work/text"
+refused 1 "is not the model's" -m "$work/xl" --data "$work/other"
+: > "$work/file"
+run 1 analyze -m "$work/xl" --data "$work/corpus" --out "$work/file" --segments 1 --no-extrapolate --story 0
+says "$err" "file"
+
+# Ctrl-C: no report, no rest.
+code=0
+timeout --preserve-status -s INT 1 "$LAMEMO" analyze -m "$work/lamemo" --data "$work/corpus" --out "$work/no" \
+    --no-extrapolate --segments 4 --story 1000000 > "$out" 2> "$err" || code=$?
+[ "$code" -eq 130 ] || fail "interrupted with $code"
+[ ! -e "$work/no" ] || fail "something was written"
