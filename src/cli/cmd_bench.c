@@ -10,11 +10,13 @@
 
 typedef struct bench_options {
     const char *preset, *memory;
-    int batch, tgt_len, mem_len;
+    int batch, tgt_len, mem_len, optim;
     double seconds;
     lam_device_options device;
     bool json;
 } bench_options;
+
+static const char *const optims[] = {"adam", "muon", NULL};
 
 static const lam_option options[] = {
     {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(bench_options, preset), "small",
@@ -27,6 +29,8 @@ static const lam_option options[] = {
      .shown = "the preset's", .help = "Segment length."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(bench_options, mem_len), "0", .max = LAM_MAX_LEN,
      .shown = "the preset's", .help = "Memory length."},
+    {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(bench_options, optim), "adam", .choices = optims,
+     .help = "Optimiser of train."},
     {"seconds", 's', "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
      .help = "Time to measure, after warming up."},
     LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
@@ -84,7 +88,7 @@ static lam_status print_json(const lam_config *cfg, const lam_bench_result *r, c
 static lam_status run(const lam_args *args)
 {
     const bench_options *o = args->options;
-    lam_bench_options b = {.seconds = o->seconds};
+    lam_bench_options b = {.seconds = o->seconds, .muon = o->optim};
     lam_bench_result result;
     lam_config cfg;
     lam_dev *dev = NULL;

@@ -2,11 +2,14 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/term.h"
+#include "core/file.h"
 #include "model/folder.h"
 #include "model/macs.h"
 #include "model/stack.h"
+#include "train/state.h"
 
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +118,30 @@ static void print_config(const lam_config *cfg)
            cfg->same_length ? ", same length" : "");
 }
 
+/* How the run in `dir` (a run folder or a checkpoint) is trained, or NULL where nothing says so. */
+static lam_train_state *training_of(const char *dir)
+{
+    static const char *const places[] = {"last/training_state.json", "training_state.json"};
+    char path[PATH_MAX];
+    lam_train_state *state = malloc(sizeof *state);
+    for (int i = 0; dir && state && i < 2; i++)
+        if (lam_path_join(path, sizeof path, dir, places[i]) == LAM_OK && lam_path_exists(path) &&
+            lam_train_state_load(state, NULL, path) == LAM_OK)
+            return state;
+    free(state);
+    return NULL;
+}
+
+static void print_training(const lam_train_state *state)
+{
+    const lam_settings *s = &state->settings;
+    printf("trained for %lld of %lld steps: recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, "
+           "clip %g\n",
+           (long long)state->step, (long long)s->max_step, lam_recipe_names[s->recipe],
+           lam_optim_names[s->optim], s->lr, lam_schedule_names[s->scheduler],
+           (long long)s->warmup_step, s->weight_decay, s->clip);
+}
+
 static void print_size(const char *name, size_t n)
 {
     char text[32];
@@ -136,6 +163,12 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
                  {"external memory", m.external},
                  {"softmax", m.softmax}};
     print_config(&model->cfg);
+    lam_train_state *training = training_of(o->model);
+    if (training) {
+        print_training(training);
+        lam_train_state_free(training);
+        free(training);
+    }
     char text[32];
     printf("\n%-28s %20s\n", "parameters",
            lam_format_count(text, sizeof text, (int64_t)lam_model_count(model)));
@@ -185,6 +218,13 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
     free(config);
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");
+    lam_train_state *training = training_of(o->model);
+    if (training) {
+        json_object_set_new(root, "step", json_integer(training->step));
+        json_object_set_new(root, "settings", lam_settings_print(&training->settings));
+        lam_train_state_free(training);
+        free(training);
+    }
     json_dumpf(root, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(root);

@@ -65,8 +65,9 @@ static lam_status build(bench *b)
                 .B = o->batch, .N = b->cfg.tgt_len, .M = b->cfg.mem_len, .train = train}));
     }
     if (o->kind == LAM_BENCH_TRAIN) {
-        const lam_optimizer_options adam = lam_optimizer_defaults();
-        LAM_TRY(lam_optimizer_create(&b->optimizer, b->model, &adam));
+        lam_optimizer_options rule = lam_optimizer_defaults();
+        rule.muon = o->muon;
+        LAM_TRY(lam_optimizer_create(&b->optimizer, b->model, &rule));
     }
     b->tokens = malloc(n * sizeof *b->tokens);
     b->scores = malloc((size_t)o->batch * (size_t)b->cfg.n_token * sizeof *b->scores);

@@ -13,6 +13,7 @@ typedef struct lam_bench_options {
     lam_bench_kind kind;
     int batch;
     double seconds; /* of measuring, after warming up */
+    int muon;       /* training: by Muon instead of Adam */
 } lam_bench_options;
 
 typedef struct lam_bench_result {

@@ -35,6 +35,10 @@ cmp "$work/corpus/vocab.json" "$work/whole/best/vocab.json" || fail "another voc
 grep -v "^lamemo" "$err" > "$work/lines"
 cmp "$work/lines" "$work/whole/train.log" || fail "train.log is not what was said"
 run 0 info --model "$work/whole"
+says "$out" "trained for 120 of 120 steps: recipe paper: adam, lr 0.003, cosine"
+run 0 info --model "$work/whole" --json
+says "$out" '"recipe": "paper"'
+run 0 info --model "$work/whole/best"
 
 same() { # the run in $1 is the undisturbed one
     for file in last/model.safetensors last/optimizer.safetensors last/memory.safetensors \
