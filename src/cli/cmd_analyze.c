@@ -144,7 +144,7 @@ static void name_target(targets *t, int i, const lam_string_list *given)
     snprintf(t->name[i], sizeof *t->name, "%.63s", i < given->n ? given->v[i] : path);
     for (int k = 0; k < i; k++)
         if (strcmp(t->name[k], t->name[i]) == 0)
-            snprintf(t->name[i], sizeof *t->name, "%.56s (%d)", path, i + 1);
+            snprintf(t->name[i], sizeof *t->name, "%.48s (%d)", path, i + 1);
 }
 
 static lam_analysis_options request(const analyze_options *o, const char *prompt, size_t size)
