@@ -5,6 +5,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "core/file.h"
+#include "data/batcher.h"
 #include "data/corpus.h"
 #include "infer/engine.h"
 #include "model/folder.h"
@@ -184,6 +185,7 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
     lam_evaluator *evaluator = NULL;
     lam_eval_result result = {0};
     lam_progress line;
+    LAM_TRY(lam_batcher_check(t->tokens, e.batch)); /* before memory is taken for so many */
     LAM_TRY(lam_evaluator_create(&evaluator, model, &e));
     lam_progress_open(&line, args->quiet);
     const lam_status status = lam_evaluator_run(evaluator, &result, t->tokens, on_segment, &line);

@@ -5,6 +5,7 @@
 #include "cli/train_options.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/utf8.h"
 #include "model/folder.h"
 #include "train/run.h"
 
@@ -67,8 +68,8 @@ static lam_status open_corpus(session *s)
 {
     char path[PATH_MAX];
     size_t size;
-    const char *dir = s->o->data ? s->o->data : s->resumed ? s->then.corpus.path : NULL;
-    if (!dir)
+    const char *dir = s->o->data ? s->o->data : s->resumed ? s->then.corpus.path : "";
+    if (*dir == '\0')
         return lam_fail(LAM_ERR_ARG, "--data is missing: which corpus? (lamemo prepare makes one)");
     LAM_TRY(lam_corpus_open(&s->corpus, dir, LAM_CORPUS_VERIFY));
     if (!realpath(dir, s->data)) /* a resumed run may stand in another folder */
@@ -102,13 +103,28 @@ static lam_status remove_run(const char *dir)
     return LAM_OK;
 }
 
-/* The corpus's path goes into the state, so that --resume needs no --data. */
+/* The corpus's path goes into the state, so that --resume needs no --data.  The state is JSON. */
 static lam_status note_corpus(session *s)
 {
     lam_corpus_mark *mark = &s->trainer->state.corpus;
+    if (!lam_utf8_valid(s->data, strlen(s->data))) {
+        lam_log(LAM_LOG_WARN, "%s: not UTF-8, so --resume will ask for --data again", s->data);
+        return LAM_OK;
+    }
     if ((size_t)snprintf(mark->path, sizeof mark->path, "%s", s->data) >= sizeof mark->path)
         return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", s->data, sizeof mark->path);
     return LAM_OK;
+}
+
+static lam_run_options run_options(const session *s)
+{
+    const lam_tokens *split = s->corpus->split;
+    return (lam_run_options){.dir = s->o->out,
+                             .metric = s->corpus->info.metric,
+                             .vocab = s->vocab,
+                             .valid = split[LAM_VALID].count > 0 ? &split[LAM_VALID] : NULL,
+                             .test = split[LAM_TEST].count > 0 && !s->o->no_test ? &split[LAM_TEST]
+                                                                                 : NULL};
 }
 
 static lam_status open_run(session *s)
@@ -121,6 +137,8 @@ static lam_status open_run(session *s)
         LAM_TRY(lam_trainer_resume(s->trainer, s->last));
     else
         LAM_TRY(lam_model_init(s->model, (uint64_t)s->settings.seed));
+    const lam_run_options options = run_options(s);
+    LAM_TRY(lam_run_check(s->trainer, &options));
     /* From here on the folder changes. */
     LAM_TRY(lam_dir_make(s->o->out));
     LAM_TRY(lam_runlog_open(&s->log, s->o->out, s->resumed ? &s->then.marks : NULL));
@@ -215,13 +233,7 @@ static lam_status report(session *s, const lam_run_result *r)
 static lam_status train(session *s)
 {
     lam_run_result result = {0};
-    const lam_tokens *split = s->corpus->split;
-    const lam_run_options options = {
-        .dir = s->o->out,
-        .metric = s->corpus->info.metric,
-        .vocab = s->vocab,
-        .valid = split[LAM_VALID].count > 0 ? &split[LAM_VALID] : NULL,
-        .test = split[LAM_TEST].count > 0 && !s->o->no_test ? &split[LAM_TEST] : NULL};
+    const lam_run_options options = run_options(s);
     const lam_run_watch watch = {s, on_stop, on_progress};
     LAM_TRY(introduce(s));
     lam_progress_open(&s->line, s->args->quiet || !lam_term_is_tty(stderr));

@@ -29,21 +29,27 @@ static void begin_epoch(lam_batcher *b)
     }
 }
 
+lam_status lam_batcher_check(const lam_tokens *tokens, int streams)
+{
+    if (tokens->count / streams >= 2)
+        return LAM_OK;
+    const char *const split = tokens->split, *const of = *split ? " of the " : "";
+    return lam_fail(LAM_ERR_ARG, "%lld tokens%s%s%s are too few for %d streams (batch size)",
+                    (long long)tokens->count, of, split, *split ? " split" : "", streams);
+}
+
 lam_status lam_batcher_create(lam_batcher **out, const lam_tokens *tokens,
                               const lam_batcher_options *options)
 {
     *out = NULL;
     assert(options->streams > 0 && options->length > 0);
-    const int64_t n_step = tokens->count / options->streams;
-    if (n_step < 2)
-        return lam_fail(LAM_ERR_ARG, "%lld tokens of the %s split are too few for %d streams",
-                        (long long)tokens->count, tokens->split, options->streams);
+    LAM_TRY(lam_batcher_check(tokens, options->streams));
     lam_batcher *b = calloc(1, sizeof *b + (size_t)options->streams * sizeof *b->shifts);
     if (b == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d streams", options->streams);
     b->tokens = tokens;
     b->options = *options;
-    b->n_step = n_step;
+    b->n_step = tokens->count / options->streams;
     b->position.rng = (lam_rng){.key = options->seed, .stream = ROLL_STREAM};
     begin_epoch(b);
     *out = b;

@@ -35,7 +35,10 @@ typedef struct lam_batcher_position {
     lam_rng rng;
 } lam_batcher_position;
 
-/* `tokens` is kept.  LAM_ERR_ARG when a column would have fewer than two tokens. */
+/* LAM_ERR_ARG when a column would have fewer than two tokens. */
+lam_status lam_batcher_check(const lam_tokens *tokens, int streams);
+
+/* `tokens` is kept.  Fails as the check does. */
 lam_status lam_batcher_create(lam_batcher **out, const lam_tokens *tokens,
                               const lam_batcher_options *options);
 void lam_batcher_free(lam_batcher *b); /* NULL is fine */

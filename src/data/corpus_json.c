@@ -29,15 +29,7 @@ static json_t *per_split(const int64_t *n)
 /* File names are bytes; one that is not UTF-8 cannot be told in JSON.  NULL without memory. */
 static json_t *name_to_json(const char *name)
 {
-    const size_t size = strlen(name);
-    for (size_t i = 0; i < size;) {
-        int32_t code;
-        const int n = lam_utf8_decode((const unsigned char *)name + i, size - i, &code);
-        if (n <= 0)
-            return json_string("?");
-        i += (size_t)n;
-    }
-    return json_string(name);
+    return json_string(lam_utf8_valid(name, strlen(name)) ? name : "?");
 }
 
 /* NULL without memory. */

@@ -32,6 +32,18 @@ int lam_utf8_decode(const unsigned char *s, size_t n, int32_t *codepoint)
     return len;
 }
 
+bool lam_utf8_valid(const char *text, size_t size)
+{
+    int32_t codepoint;
+    for (size_t at = 0; at < size;) {
+        const int n = lam_utf8_decode((const unsigned char *)text + at, size - at, &codepoint);
+        if (n <= 0)
+            return false;
+        at += (size_t)n;
+    }
+    return true;
+}
+
 int lam_utf8_encode(char out[LAM_UTF8_MAX], int32_t codepoint)
 {
     return (int)utf8proc_encode_char(codepoint, (utf8proc_uint8_t *)out);

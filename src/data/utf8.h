@@ -12,6 +12,8 @@ enum { LAM_UTF8_MAX = 4, LAM_CODEPOINTS = 0x110000 };
  * needed to tell, or -1 when no valid character begins so: overlong forms, surrogates and values
  * above U+10FFFF are not characters. */
 int lam_utf8_decode(const unsigned char *s, size_t n, int32_t *codepoint);
+/* Is it nothing but whole characters? */
+bool lam_utf8_valid(const char *text, size_t size);
 /* Writes a valid code point; returns its length. */
 int lam_utf8_encode(char out[LAM_UTF8_MAX], int32_t codepoint);
 

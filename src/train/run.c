@@ -161,10 +161,11 @@ static int watch_evaluation(void *user, const lam_eval_result *so_far, int64_t t
 
 /* As published: the attention span stays what it is in training.  Where there is no memory to make up for
  * shorter segments, ext_len does. */
-static lam_status create_evaluator(run *r)
+static lam_status evaluation_of(lam_eval_options *out, const lam_trainer *t)
 {
-    const lam_config *cfg = &r->t->model->cfg;
-    const int N = settings(r)->eval_tgt_len > 0 ? settings(r)->eval_tgt_len : cfg->tgt_len;
+    const lam_config *cfg = &t->model->cfg;
+    const lam_settings *s = &t->state.settings;
+    const int N = s->eval_tgt_len > 0 ? s->eval_tgt_len : cfg->tgt_len;
     const int longer = cfg->tgt_len - N;
     const int M = cfg->mem_len > 0 ? cfg->mem_len + longer : 0;
     const int E =
@@ -172,12 +173,31 @@ static lam_status create_evaluator(run *r)
     if (M < 0)
         return lam_fail(LAM_ERR_ARG, "eval_tgt_len %d is above tgt_len + mem_len = %d", N,
                         cfg->tgt_len + cfg->mem_len);
-    return lam_evaluator_create(&r->evaluator, r->t->model,
-                                &(lam_eval_options){.batch = settings(r)->eval_batch_size,
-                                                    .tgt_len = N,
-                                                    .mem_len = M,
-                                                    .ext_len = E > 0 ? E : 0,
-                                                    .max_steps = settings(r)->max_eval_steps});
+    *out = (lam_eval_options){.batch = s->eval_batch_size,
+                              .tgt_len = N,
+                              .mem_len = M,
+                              .ext_len = E > 0 ? E : 0,
+                              .max_steps = s->max_eval_steps};
+    return LAM_OK;
+}
+
+static lam_status create_evaluator(run *r)
+{
+    lam_eval_options options;
+    LAM_TRY(evaluation_of(&options, r->t));
+    return lam_evaluator_create(&r->evaluator, r->t->model, &options);
+}
+
+lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
+{
+    const lam_tokens *const texts[] = {options->valid, options->test};
+    lam_eval_options e;
+    for (int i = 0; i < 2; i++)
+        if (texts[i]) {
+            LAM_TRY(evaluation_of(&e, t));
+            LAM_TRY(lam_batcher_check(texts[i], e.batch));
+        }
+    return LAM_OK;
 }
 
 /* One record and one line; `split` is "valid" or "test". */

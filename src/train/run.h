@@ -41,6 +41,10 @@ typedef struct lam_run_result {
     lam_eval_result test; /* tokens 0: not made */
 } lam_run_result;
 
+/* What would end the run only at its first evaluation, or at its very end: LAM_ERR_ARG when the evaluation's
+ * lengths cannot be, or a text is too short for its batch.  Call it before a folder is changed. */
+lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options);
+
 /* Trains until max_step, max_time or a stop; `log` is open on the same folder.  At the end the best model (the
  * last one without a validation text) is loaded and evaluated on the test text.  LAM_OK at the end,
  * LAM_ERR_INTERRUPTED after a stop: last/ is then saved too.  LAM_ERR_NUMERIC names the step, the quantity

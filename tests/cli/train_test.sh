@@ -106,6 +106,13 @@ run 2 train --data "$work/corpus" --out "$work/new" --memory magic
 says "$err" "magic"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
 says "$err" "too few for 100000 streams"
+# What only an evaluation would find is said before the first step, and before an old run is thrown away.
+run 2 train --data "$work/corpus" --out "$work/new" --eval_batch_size 100000
+says "$err" "split are too few for 100000 streams"
+run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 8 --mem_len 8 --eval_tgt_len 17
+says "$err" "eval_tgt_len 17 is above"
+train 2 --out "$work/whole" --overwrite --eval_batch_size 100000
+[ -s "$work/whole/last/training_state.json" ] || fail "a refused run threw an old one away"
 run 2 train --data "$work/corpus" --out "$work/new" --d_model 15
 says "$err" "d_model is 15, must be even"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 4 --batch_chunk 3
@@ -119,6 +126,14 @@ says "$err" "recipe fast: the run was begun with paper"
 run 2 train --out "$work/whole" --resume --optim muon
 says "$err" "optim muon: the run was begun with adam"
 [ ! -e "$work/new" ] || fail "a refused run left a folder"
+# A path that JSON cannot hold: the run is whole, only --resume must be told again.
+odd=$work/$(printf 'caf\351')
+cp -r "$work/corpus" "$odd"
+run 0 train --data "$odd" --out "$work/odd" --n_layer 1 --d_model 16 --max_step 1 --no_test
+says "$err" "not UTF-8"
+run 2 train --out "$work/odd" --resume
+says "$err" "--data is missing"
+run 0 train --out "$work/odd" --resume --data "$odd" --no_test
 seq 1 2000 > "$work/numbers"
 run 0 prepare --corpus chars --out "$work/other" "$work/numbers"
 run 2 train --out "$work/whole" --resume --data "$work/other"
