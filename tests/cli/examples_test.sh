@@ -1,0 +1,80 @@
+# examples_test.sh -- what the documents tell people to type works: every example of docs/cli.md and README.md is
+# read by the program, and those that need no foreign files run, made small by options that come later.
+[ ! -w /dev/shm ] || export TMPDIR=/dev/shm
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export OMP_NUM_THREADS=1
+source=$PWD
+
+# One command a line, continuation lines joined; what follows a pipe counts.
+"$LAMEMO" help --markdown | awk '/^```sh/ { in_block = 1; next } /^```/ { in_block = 0 } in_block' \
+    > "$work/documented"
+sed -n -e ':a' -e '/\\$/N; s/\\\n *//; ta' -e 's/^    \$ \(lamemo .*\)/\1/p' README.md > "$work/readme"
+cat "$work/documented" "$work/readme" | sed -n 's/.*\(lamemo [a-z]* .*\)/\1/p' > "$work/examples"
+[ "$(wc -l < "$work/readme")" -ge 8 ] || fail "where are the commands of README.md?"
+run 0 --help
+for command in $(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' "$out"); do
+    [ "$command" = help ] || grep -q "^lamemo $command " "$work/examples" || fail "$command has no example"
+done
+
+# The places that examples speak of, small.
+cd "$work"
+ln -s "$source/tests" tests
+seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > book.txt
+head -c 300 book.txt > story.txt
+gzip -c book.txt > book.gz
+small="--n_layer 1 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 --mem_len 8
+    --batch_size 4 --max_step 12 --log_interval 4 --max_eval_steps 2 --threads 1"
+run 0 prepare --out data/bible book.txt
+ln -s data/bible corpus
+ln -s book.txt bible
+mkdir runs
+for run in tiny wt103 lamemo xl; do
+    # shellcheck disable=SC2086
+    run 0 train --data corpus --memory "$([ $run = xl ] && echo xl || echo lamemo)" \
+        --out runs/$run $small
+done
+
+# shorter COMMAND: the options that make an example quick; "no" where it needs what is not here.
+shorter() {
+    case $1 in
+    *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--watch* | "lamemo quan"*) echo no ;;
+    *--resume* | "lamemo compare --out cmp") ;;
+    # shellcheck disable=SC2086
+    "lamemo train "* | "lamemo compare "*) echo $small ;;
+    "lamemo prepare "*) echo --replace ;;
+    "lamemo eval "*) echo --max-steps 2 --batch-size 2 ;;
+    "lamemo analyze "*) echo --segments 2 --no-extrapolate ;;
+    *) ;;
+    esac
+}
+
+ran=0
+while read -r line; do
+    case $line in "lamemo help"*) continue ;; esac
+    words=${line#lamemo }
+    # Every value is read before --help is met: a wrong one would end it with 2.
+    eval "\"\$LAMEMO\" $words --help" > "$out" 2> "$err" || fail "$line: cannot be read"
+    more=$(shorter "$line")
+    [ "$more" != no ] || continue
+    feed=/dev/null
+    case $line in *" -") feed=book.txt ;; esac
+    eval "\"\$LAMEMO\" $words $more" > "$out" 2> "$err" < $feed || fail "$line: exit $?"
+    ran=$((ran + 1))
+done < "$work/examples"
+[ $ran -ge 20 ] || fail "only $ran examples ran"
+
+# What README.md shows of them is what they print.
+run 0 verify tests/golden/lamemo.safetensors tests/golden/xl_train.safetensors
+[ "$(grep -c ' ok$' "$out")" -eq 2 ] || fail "verify says something else"
+if command -v bible > .which; then # the corpus of README.md, split as scripts/demo.sh does
+    rm bible
+    mkdir bible
+    command bible -f Gen1:1-Rev22:21 | awk '{ split($1, label, ":") }
+        label[1] != chapter { chapter = label[1]; n++ }
+        { print > ("bible/" (n % 20 == 0 ? "test" : n % 20 == 10 ? "valid" : "train") ".txt") }'
+    run 0 prepare --out kjv bible
+    sed -n '/\$ lamemo prepare --out data\/bible/,/^$/s/^      */  /p' "$source/README.md" > expected
+    grep tokens "$out" > found
+    cmp expected found || fail "README.md shows other counts"
+fi
