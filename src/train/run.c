@@ -167,6 +167,7 @@ static lam_status evaluation_of(lam_eval_options *out, const lam_trainer *t)
     const lam_settings *s = &t->state.settings;
     const int N = s->eval_tgt_len > 0 ? s->eval_tgt_len : cfg->tgt_len;
     const int longer = cfg->tgt_len - N;
+    *out = (lam_eval_options){0};
     const int M = cfg->mem_len > 0 ? cfg->mem_len + longer : 0;
     const int E =
         cfg->ext_len + (cfg->mem_len > 0 || lam_config_extends(cfg, longer) != LAM_OK ? 0 : longer);
