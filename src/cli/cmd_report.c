@@ -26,7 +26,8 @@ typedef struct report_options {
 enum { LOG_NONE, LOG_X, LOG_Y, LOG_XY };
 static const char *const overs[] = {"step", "time", NULL};
 static const char *const logs[] = {"none", "x", "y", "xy", NULL};
-static const char *const plots[] = {"train", "valid", "grad-norm", "lr", "speed", "none", NULL};
+static const char *const plots[] = {"train", "valid", "aux",  "grad-norm",
+                                    "lr",    "speed", "none", NULL};
 
 #define OPT(field) offsetof(report_options, field)
 static const lam_option options[] = {
@@ -210,7 +211,7 @@ static lam_status watch(const lam_args *args, const report_options *o)
             continue;
         }
         LAM_TRY(status);
-        int ended = runs.n == args->n_operands;
+        int ended = runs.n >= args->n_operands;
         for (int i = 0; i < runs.n; i++)
             ended &= lam_run_ended(&runs.list[i]);
         const bool last = ended || lam_stop_signal() != 0;

@@ -5,7 +5,12 @@
 
 #include <limits.h>
 
-enum { PAGE_DIGITS = 6, PAGE_CELL_DIGITS = 4, PAGE_POINTS = 2000 };
+enum { PAGE_DIGITS = 6, PAGE_CELL_DIGITS = 4, PAGE_POINTS = 2000, PAGE_POINTS_ALL = 8000 };
+
+static int most_points(const lam_figure *f, lam_use use)
+{
+    return use == LAM_FOR_PAGE ? lam_thin_share(f, PAGE_POINTS, PAGE_POINTS_ALL) : INT_MAX;
+}
 
 static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int n)
 {
@@ -25,39 +30,38 @@ static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int
     lam_text_add(out, "}");
 }
 
-static void numbers(lam_text *out, const char *name, const double *v, const lam_series *s,
-                    lam_use use)
+/* The values of `v` at the points that `thin` keeps. */
+static void numbers(lam_text *out, const char *name, const double *v, lam_thin thin, int digits)
 {
     int i;
     bool first = true;
     if (!v)
         return;
     lam_text_format(out, ",\"%s\":[", name);
-    for (lam_thin t = lam_thin_begin(s, use == LAM_FOR_PAGE ? PAGE_POINTS : INT_MAX);
-         (i = lam_thin_next(&t)) >= 0; first = false) {
+    for (; (i = lam_thin_next(&thin)) >= 0; first = false) {
         lam_text_add(out, first ? "" : ",");
-        lam_text_number(out, v[i], use == LAM_FOR_PAGE ? PAGE_DIGITS : 0, "null");
+        lam_text_number(out, v[i], digits, "null");
     }
     lam_text_add(out, "]");
 }
 
 static int series_json(lam_text *out, const lam_figure *f, lam_use use)
 {
+    const int digits = use == LAM_FOR_PAGE ? PAGE_DIGITS : 0;
     int longest = 0;
     lam_text_add(out, ",\"series\":[");
     for (int k = 0; k < f->n_series; k++) {
         const lam_series *s = &f->series[k];
+        const lam_thin thin = lam_thin_begin(s, most_points(f, use));
         longest = s->n > longest ? s->n : longest;
         lam_text_add(out, k ? ",{\"name\":" : "{\"name\":");
         lam_text_json(out, s->name);
         lam_text_format(out, ",\"colour\":%d,\"dashed\":%s", lam_figure_colour(f, k),
                         s->dashed ? "true" : "false");
-        numbers(out, "x", s->x, s, use);
-        numbers(out, "y", s->y, s, use);
-        if (s->low && s->high) {
-            numbers(out, "low", s->low, s, use);
-            numbers(out, "high", s->high, s, use);
-        }
+        numbers(out, "x", s->x, thin, digits);
+        numbers(out, "y", s->y, thin, digits);
+        numbers(out, "low", s->high ? s->low : NULL, thin, digits);
+        numbers(out, "high", s->low ? s->high : NULL, thin, digits);
         lam_text_add(out, "}");
     }
     lam_text_add(out, "]");
@@ -94,7 +98,7 @@ void lam_figure_json(lam_text *out, const lam_figure *f, lam_use use)
     lam_text_add(out, ",\"caption\":");
     lam_text_json(out, f->caption ? f->caption : "");
     lam_text_format(out, ",\"kind\":\"%s\"", kinds[f->kind]);
-    if (use == LAM_FOR_PAGE && n > PAGE_POINTS)
+    if (n > most_points(f, use))
         lam_text_add(out, ",\"thinned\":true");
     axis_json(out, "x", &f->x, f->kind == LAM_FIGURE_HEAT ? f->cols : n);
     axis_json(out, "y", &f->y, f->kind == LAM_FIGURE_HEAT ? f->rows : 0);

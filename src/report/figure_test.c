@@ -51,7 +51,7 @@ static const lam_figure *const all[] = {&lines, &bars, &heat};
 /* Every tag is closed in order, and nothing but our own elements appears. */
 static void check_xml(const char *svg)
 {
-    static const char *const known[] = {"svg", "style", "rect", "path", "text", NULL};
+    static const char *const known[] = {"svg", "style", "rect", "path", "text", "g", NULL};
     const char *open[16];
     int depth = 0;
     for (const char *at = strchr(svg, '<'); at; at = strchr(at, '<')) {

@@ -6,6 +6,7 @@
 #include "support/suite.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,63 @@ START_TEST(files_lie_beside_the_page)
 }
 END_TEST
 
+/* Five figures of twenty runs with 100,000 records each, a map of 12 x 8 heads by 512 slots for two models, and a
+ * text of 10,000 tokens in three measures. */
+START_TEST(a_large_analysis_stays_below_three_megabytes)
+{
+    enum { N = 100000, RUNS = 20, CELLS = 96 * 512, TEXT = 10000 };
+    static double x0[N], y0[N], z[CELLS];
+    static lam_token letters[TEXT];
+    static const char *const ids[] = {"a", "b", "c", "d", "e"};
+    lam_rng rng = test_rng(2);
+    lam_series curves[RUNS];
+    lam_page *page;
+    for (int i = 0; i < N; i++) {
+        x0[i] = 100.0 * i;
+        y0[i] = 3 + lam_rng_normal(&rng);
+    }
+    for (int i = 0; i < CELLS; i++)
+        z[i] = sin(0.01 * (i % 512)) + 0.02 * lam_rng_normal(&rng);
+    for (int i = 0; i < TEXT; i++)
+        letters[i] = (lam_token){"e", 1};
+    for (int i = 0; i < RUNS; i++)
+        curves[i] = (lam_series){.name = "a run", .n = N, .x = x0, .y = y0, .low = y0, .high = y0};
+    const lam_measure three[] = {{.name = "a", .values = y0},
+                                 {.name = "b", .values = y0},
+                                 {.name = "c", .values = y0, .ramp = LAM_RAMP_DIVERGING}};
+    ck_assert_int_eq(lam_page_create(&page, &(lam_page_options){.title = "Large"}), LAM_OK);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(lam_page_figure(page, &(lam_figure){.id = ids[i],
+                                                             .title = "F",
+                                                             .n_series = i < 2 ? RUNS : 4,
+                                                             .series = curves}),
+                         LAM_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(lam_page_figure(page, &(lam_figure){.id = i ? "h" : "g",
+                                                             .title = "H",
+                                                             .kind = LAM_FIGURE_HEAT,
+                                                             .rows = 96,
+                                                             .cols = 512,
+                                                             .z = z}),
+                         LAM_OK);
+    ck_assert_int_eq(lam_page_tokens(page, &(lam_coloured){.id = "t",
+                                                           .title = "T",
+                                                           .n = TEXT,
+                                                           .tokens = letters,
+                                                           .n_measures = 3,
+                                                           .measures = three}),
+                     LAM_OK);
+    const char *path = test_temp_path("large.html");
+    ck_assert_int_eq(lam_page_save(page, path), LAM_OK);
+    lam_page_free(page);
+    lam_map map;
+    ck_assert_int_eq(lam_map_open(&map, path), LAM_OK);
+    fprintf(stderr, "%zu bytes\n", map.size);
+    ck_assert_uint_lt(map.size, 3000000);
+    lam_map_close(&map);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_page)
 {
     const char *path = test_temp_path("starved.html");
@@ -151,6 +209,7 @@ int main(void)
     tcase_add_test(tests, tokens_of_one_character_are_one);
     tcase_add_test(tests, nothing_is_fetched);
     tcase_add_test(tests, files_lie_beside_the_page);
+    tcase_add_test(tests, a_large_analysis_stays_below_three_megabytes);
     tcase_add_test(tests, without_memory_there_is_no_page);
     return test_run("report/page", tests);
 }

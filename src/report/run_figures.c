@@ -19,6 +19,8 @@ static const subject subjects[] = {
      LOSS, 0},
     {"valid", "valid_loss", "Validation loss", "The band is one standard error.", NULL,
      "valid_stderr", LOSS, 0},
+    {"aux", "aux_loss", "The memory's own loss", "What the memory is trained by beside the text.",
+     "loss", NULL, AS_IS, LAM_SCALE_LINEAR},
     {"grad-norm", "grad_norm", "Gradient norm", "Before clipping.", "norm", NULL, AS_IS,
      LAM_SCALE_LOG},
     {"lr", "lr", "Learning rate", NULL, "learning rate", NULL, AS_IS, LAM_SCALE_LINEAR},

@@ -15,7 +15,7 @@ typedef struct lam_run_figures_options {
 } lam_run_figures_options;
 
 /* Calls `each` with every figure that has points, in the order in which a reader wants them: "train",
- * "valid", "grad-norm", "lr", "speed", then others. */
+ * "valid", "aux", "grad-norm", "lr", "speed", then others. */
 lam_status lam_run_figures(const lam_runs *runs, const lam_run_figures_options *options,
                            lam_status (*each)(void *user, const lam_figure *figure), void *user);
 

@@ -4,6 +4,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "io/json.h"
+#include "report/run_paths.h"
 
 #include <limits.h>
 #include <math.h>
@@ -146,29 +147,38 @@ static lam_status name_runs(lam_runs *runs)
     return LAM_OK;
 }
 
-lam_status lam_runs_open(lam_runs *out, int n, char *const *paths)
+static lam_status open_all(lam_runs *out, int n, char *const *paths)
 {
-    *out = (lam_runs){.list = calloc((size_t)n + 1, sizeof(lam_runview))};
+    out->list = calloc((size_t)n + 1, sizeof *out->list);
     if (!out->list)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d runs", n);
-    lam_status status = LAM_OK;
-    for (int i = 0; i < n && status != LAM_ERR_MEMORY; i++) {
+    for (int i = 0; i < n; i++) {
         lam_runview *const run = &out->list[out->n];
-        status = open_run(run, paths[i]);
-        if (status == LAM_OK)
+        const lam_status status = open_run(run, paths[i]);
+        if (status == LAM_OK) {
             out->n++;
-        else
-            close_run(run);
-        if (status != LAM_OK && n > 1)
-            lam_log(LAM_LOG_WARN, "warning: %s", lam_error());
-        if (status == LAM_OK && run->history.bad > 0)
-            lam_log(LAM_LOG_WARN, "warning: %d line%s left out; %s", run->history.bad,
-                    run->history.bad == 1 ? "" : "s", run->history.why);
+            if (run->history.bad > 0)
+                lam_log(LAM_LOG_WARN, "warning: %d line%s left out; %s", run->history.bad,
+                        run->history.bad == 1 ? "" : "s", run->history.why);
+            continue;
+        }
+        close_run(run);
+        if (status == LAM_ERR_MEMORY || n == 1)
+            return status;
+        lam_log(LAM_LOG_WARN, "warning: %s", lam_error());
     }
-    if (status != LAM_ERR_MEMORY && out->n > 0)
-        status = name_runs(out);
-    else if (status != LAM_ERR_MEMORY && n > 1)
-        status = lam_fail(LAM_ERR_IO, "none of the %d runs can be read", n);
+    if (out->n == 0)
+        return lam_fail(LAM_ERR_IO, "none of the %d runs can be read", n);
+    return name_runs(out);
+}
+
+lam_status lam_runs_open(lam_runs *out, int n, char *const *given)
+{
+    lam_run_paths paths;
+    *out = (lam_runs){0};
+    LAM_TRY(lam_run_paths_find(&paths, n, given));
+    const lam_status status = open_all(out, paths.n, paths.list);
+    lam_run_paths_free(&paths);
     if (status != LAM_OK)
         lam_runs_free(out);
     return status;

@@ -18,8 +18,8 @@ typedef struct lam_runs {
     lam_runview *list;
 } lam_runs;
 
-/* Opens run folders, or metrics files themselves.  One that cannot be read is left out with a warning;
- * LAM_ERR_IO when none is left. */
+/* Opens run folders, folders of them (report/run_paths.h), or metrics files themselves.  A run that cannot be
+ * read is left out with a warning; LAM_ERR_IO when none is left. */
 lam_status lam_runs_open(lam_runs *out, int n, char *const *paths);
 void lam_runs_free(lam_runs *runs);
 

@@ -89,6 +89,16 @@ START_TEST(what_is_no_run_is_left_out_or_the_reason)
 }
 END_TEST
 
+START_TEST(a_folder_of_runs_stands_for_them)
+{
+    lam_runs runs = opened(1, (const char *const[]){"."});
+    ck_assert_int_eq(runs.n, 4);
+    ck_assert_str_eq(runs.list[0].name, "a");
+    ck_assert_str_eq(runs.list[3].name, "words");
+    lam_runs_free(&runs);
+}
+END_TEST
+
 START_TEST(the_unit_is_one_that_all_have)
 {
     const struct {
@@ -195,6 +205,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, make_runs, test_temp_remove);
     tcase_add_test(tests, names_are_short_and_different);
     tcase_add_test(tests, what_is_no_run_is_left_out_or_the_reason);
+    tcase_add_test(tests, a_folder_of_runs_stands_for_them);
     tcase_add_test(tests, the_unit_is_one_that_all_have);
     tcase_add_test(tests, tables_tell_ends_and_differences);
     tcase_add_test(tests, figures_have_what_was_logged);

@@ -42,10 +42,9 @@ static void fill(lam_text *out, const heat *h, int step)
     lam_text_format(out, "fill=\"#%02x%02x%02x\"", c.r, c.g, c.b);
 }
 
+/* The cells of one shade, in units of columns and rows: short numbers, and neighbours share their edges. */
 static void cells(lam_text *out, const heat *h, int step)
 {
-    const lam_frame *b = &h->frame;
-    const double w = (b->right - b->left) / h->cols, t = (b->bottom - b->top) / h->f->rows;
     bool any = false;
     for (int r = 0; r < h->f->rows; r++)
         for (int c = 0, end; c < h->cols; c = end) {
@@ -57,14 +56,25 @@ static void cells(lam_text *out, const heat *h, int step)
             if (!any) {
                 lam_text_add(out, "<path ");
                 fill(out, h, step);
-                lam_text_add(out, " shape-rendering=\"crispEdges\" d=\"");
+                lam_text_add(out, " d=\"");
             }
             any = true;
-            /* Absolute, so that neighbours round to the same edge. */
-            lam_text_format(out, "M%.1f %.1fH%.1fV%.1fH%.1fz", b->left + c * w, b->top + r * t,
-                            b->left + end * w, b->top + (r + 1) * t, b->left + c * w);
+            lam_text_format(out, "M%d %dh%dv1h-%d", c, r, end - c, end - c);
         }
     lam_text_add(out, any ? "\"/>" : "");
+}
+
+static void all_cells(lam_text *out, const heat *h)
+{
+    const lam_frame *b = &h->frame;
+    lam_text_format(out,
+                    "<g shape-rendering=\"crispEdges\" transform=\"translate(%.2f %.2f) "
+                    "scale(%.6f %.6f)\">",
+                    b->left, b->top, (b->right - b->left) / h->cols,
+                    (b->bottom - b->top) / h->f->rows);
+    for (int step = 0; step < LAM_RAMP_STEPS; step++)
+        cells(out, h, step);
+    lam_text_add(out, "</g>");
 }
 
 static void row_names(lam_text *out, const heat *h)
@@ -159,8 +169,7 @@ void lam_svg_heat(lam_text *out, const lam_figure *f, lam_frame frame)
     h.frame.right -= BAR_ROOM;
     ruler(&h);
     lam_svg_frame(out, &h.frame);
-    for (int step = 0; step < LAM_RAMP_STEPS; step++)
-        cells(out, &h, step);
+    all_cells(out, &h);
     row_names(out, &h);
     column_names(out, &h);
     colour_bar(out, &h);

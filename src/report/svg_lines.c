@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { DOTS = 40, DENSE = 400, POINTS = 1200, NAMES = 18, NAME_ROOM = 170 };
+enum { DOTS = 40, DENSE = 400, POINTS = 1200, POINTS_ALL = 6000, NAMES = 18, NAME_ROOM = 170 };
 
 typedef struct end_name {
     int series;
@@ -50,7 +50,8 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
                     s->n > DENSE ? " thin" : "");
     bool pen = false;
     int i;
-    for (lam_thin t = lam_thin_begin(s, POINTS); (i = lam_thin_next(&t)) >= 0;) {
+    lam_thin thin = lam_thin_begin(s, lam_thin_share(f, POINTS, POINTS_ALL));
+    while ((i = lam_thin_next(&thin)) >= 0) {
         const bool now = drawn(frame, s, i);
         if (now)
             lam_text_format(out, "%c%.1f %.1f", pen ? 'L' : 'M', lam_frame_x(frame, s->x[i]),
@@ -68,19 +69,26 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
     lam_text_add(out, "\"/>");
 }
 
-/* Forth along the upper edge of each stretch without gaps, back along the lower one. */
+static bool has_band(const lam_frame *frame, const lam_series *s, int i)
+{
+    return drawn(frame, s, i) && lam_ruler_has(&frame->y, s->low[i]) &&
+           lam_ruler_has(&frame->y, s->high[i]);
+}
+
+/* Forth along the upper edge of each stretch without gaps, back along the lower one; of many points every
+ * n-th. */
 static void band(lam_text *out, const lam_figure *f, const lam_frame *frame, int k)
 {
     const lam_series *s = &f->series[k];
+    const int most = lam_thin_share(f, POINTS, POINTS_ALL), stride = (s->n + most - 1) / most;
     lam_text_format(out, "<path class=\"band f%d\" d=\"", lam_figure_colour(f, k));
-    for (int i = 0, end; i < s->n; i = end + 1) {
-        for (end = i; end < s->n && drawn(frame, s, end) && lam_ruler_has(&frame->y, s->low[end]) &&
-                      lam_ruler_has(&frame->y, s->high[end]);)
-            end++;
-        for (int j = i; j < end; j++)
+    for (int i = 0, end; i < s->n; i = end + stride) {
+        for (end = i; end < s->n && has_band(frame, s, end);)
+            end += stride;
+        for (int j = i; j < end; j += stride)
             lam_text_format(out, "%c%.1f %.1f", j == i ? 'M' : 'L', lam_frame_x(frame, s->x[j]),
                             inside(frame, s->high[j]));
-        for (int j = end - 1; j >= i; j--)
+        for (int j = end - stride; j >= i; j -= stride)
             lam_text_format(out, "L%.1f %.1f", lam_frame_x(frame, s->x[j]),
                             inside(frame, s->low[j]));
         lam_text_add(out, end > i ? "Z" : "");

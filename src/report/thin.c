@@ -3,6 +3,17 @@
 
 #include <math.h>
 
+enum { FEWEST = 200 }; /* below, curves would lose their shape */
+
+int lam_thin_share(const lam_figure *f, int each, int all)
+{
+    int columns = 0; /* a band is another pair of curves */
+    for (int k = 0; k < f->n_series; k++)
+        columns += f->series[k].low && f->series[k].high ? 2 : 1;
+    const int share = all / (columns > 0 ? columns : 1);
+    return share > each ? each : share < FEWEST ? FEWEST : share;
+}
+
 lam_thin lam_thin_begin(const lam_series *s, int most)
 {
     const int stretch = s->n > most ? (int)((2LL * s->n + most - 1) / most) : 1;

@@ -14,6 +14,9 @@ typedef struct lam_thin {
     int stretch, at, pending;
 } lam_thin;
 
+/* How many points a series of this figure may have: `each`, fewer where all would have more than `all`. */
+int lam_thin_share(const lam_figure *f, int each, int all);
+
 lam_thin lam_thin_begin(const lam_series *s, int most);
 int lam_thin_next(lam_thin *t); /* -1 at the end */
 

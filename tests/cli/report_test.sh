@@ -47,6 +47,10 @@ case $(sed -n 2p "$work/made/of/folders/figures/train.csv") in
 *) fail "train.csv: $(sed -n 2p "$work/made/of/folders/figures/train.csv")" ;;
 esac
 
+# A folder of runs.
+run 0 report --plot none "$work"
+says "$out" "memory   lamemo  xl"
+
 # JSON.
 run 0 report --json "$work/lamemo"
 says "$out" '"unit":"bpc"'
@@ -55,7 +59,8 @@ says "$out" '"config":{"memory":"lamemo","n_layer":"4"}'
 
 # What is wrong with the input is said; the rest is shown all the same.
 printf 'nonsense\n{"step":2010,"loss":1' >> "$work/xl/metrics.jsonl"
-run 0 report "$work/nowhere" "$work/xl" "$work"
+mkdir "$work/bare"
+run 0 report "$work/nowhere" "$work/xl" "$work/bare"
 says "$err" "nowhere: there is no such run"
 says "$err" "metrics.jsonl is missing"
 says "$err" "1 line left out"
@@ -63,7 +68,7 @@ says "$err" "line 202: not JSON"
 says "$out" "xl   xl      2,000"
 run 1 report "$work/nowhere"
 says "$err" "lamemo report: $work/nowhere: there is no such run"
-run 1 report "$work/nowhere" "$work/last"
+run 1 report "$work/nowhere" "$work/bare"
 says "$err" "none of the 2 runs can be read"
 mkdir "$work/empty"
 : > "$work/empty/metrics.jsonl"

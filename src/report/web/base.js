@@ -32,13 +32,14 @@ const report = (() => {
     return String(+v.toPrecision(12));
   };
 
-  /* What the reader chose, kept while the page reloads itself. */
+  /* What the reader chose, kept while the page reloads itself; other pages in this tab have their own. */
+  const key = (name) => `lamemo ${location.pathname} ${name}`;
   const keep = (name, value) => {
-    try { sessionStorage.setItem("lamemo-" + name, JSON.stringify(value)); } catch (e) { /* none */ }
+    try { sessionStorage.setItem(key(name), JSON.stringify(value)); } catch (e) { /* none */ }
   };
   const kept = (name, otherwise) => {
     try {
-      const text = sessionStorage.getItem("lamemo-" + name);
+      const text = sessionStorage.getItem(key(name));
       return text === null ? otherwise : JSON.parse(text);
     } catch (e) { return otherwise; }
   };
