@@ -31,8 +31,9 @@
       const xs = s.at.map((i) => s.x[i]);
       if (x < xs[0] || x > xs[xs.length - 1]) return null;
       const i = s.at[nearest(xs, x)];
+      const smooth = s.smooth ? ` (smoothed ${report.number(s.smooth[i])})` : "";
       const band = s.low ? ` (${report.number(s.low[i])} to ${report.number(s.high[i])})` : "";
-      return `${s.name} ${report.number(s.y[i])}${band}`;
+      return `${s.name} ${report.number(s.y[i])}${smooth}${band}`;
     });
     return `${data.x.label || "x"} ${report.number(x)}: ${parts.filter(Boolean).join(", ")}`;
   };
@@ -82,10 +83,10 @@
         add(s.low, { stroke: "transparent" });
         bands.push({ series: [series.length - 2, series.length - 1], fill: stroke + "29" });
       }
-      const smooth = weight > 0 && s.x.length > 20;
-      if (smooth) add(s.y, { stroke: stroke + "40", width: 1 });
-      add(smooth ? smoothed(s.y, weight) : s.y, {
-        stroke, width: smooth || !dense ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
+      s.smooth = weight > 0 && s.x.length > 20 ? smoothed(s.y, weight) : null;
+      if (s.smooth) add(s.y, { stroke: stroke + "40", width: 1 });
+      add(s.smooth || s.y, {
+        stroke, width: s.smooth || !dense ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
         points: { show: s.x.length <= 40, size: 6, fill: stroke }, label: s.name });
       s.column = series.length - 1;
       tables.push(table);
@@ -134,14 +135,14 @@
     const more = log ? (b / a) ** 0.04 : 0.04 * (b - a);
     return log ? [a / more, b * more] : [a === 0 ? 0 : a - more, b + more];
   };
-  const numbers = (u, splits) => {
-    const texts = splits.map((v) => (v === null || v === undefined ? "" : report.tick(v)));
-    const decimals = (t) => (/^-?[0-9]+(\.[0-9]+)?$/.test(t) ? (t.split(".")[1] || "").length : -1);
-    const most = Math.max(...texts.map(decimals));
-    return texts.every((t) => decimals(t) >= 0) ? splits.map((v) => v.toFixed(most)) : texts;
+  /* Round numbers, as report/ruler.c finds and writes them. */
+  const steps = (low, high, wanted) => {
+    const least = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(least)), f = least / power;
+    const step = power * (f <= 1 ? 1 : f <= 2 ? 2 : f <= 5 ? 5 : 10), all = [];
+    for (let i = Math.ceil(low / step - 1e-9); i * step <= high * (1 + 1e-9); i++) all.push(i * step);
+    return all;
   };
-  /* 1, 2 and 5 times the powers of ten, or the powers alone where they are many. */
-  const logSplits = (u, index, low, high) => {
+  const logSteps = (low, high) => {
     const all = [], decades = Math.log10(high / low);
     for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
       for (const f of decades > 4 ? [1] : [1, 2, 5]) {
@@ -150,9 +151,19 @@
       }
     return all;
   };
-  const writing = (axis, wide) => (axis.scale === "log"
-    ? { splits: logSplits, values: (u, v) => v.map((x) => (wide || /^[-0.]*1/.test(String(x)) ? report.tick(x) : "")), filter: (u, v) => v }
-    : { values: numbers });
+  /* Numbers beside an axis, one for every `room` pixels. */
+  const splits = (axis, room) => (u, index, low, high) => {
+    const wanted = Math.max(3, Math.min(8, Math.floor((index ? u.bbox.height : u.bbox.width) / devicePixelRatio / room)));
+    return axis.scale === "log" && high / low >= 5 ? logSteps(low, high) : steps(low, high, wanted);
+  };
+  const texts = (u, all) => {
+    const size = Math.max(...all.map(Math.abs)), step = all.length > 1 ? all[1] - all[0] : size;
+    const even = all.every((v, i) => i === 0 || Math.abs(v - all[i - 1] - step) < 1e-6 * step);
+    if (!even || size >= 1e4 || size < 1e-4) return all.map(report.tick);
+    const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+    return all.map((v) => (v === 0 ? "0" : v.toFixed(decimals)));
+  };
+  const writing = (axis, room) => ({ splits: splits(axis, room), values: texts, filter: (u, v) => v });
 
   const options = (data, width, made) => {
     const soft = report.colour("soft"), grid = report.colour("grid"), line = report.colour("line");
@@ -167,10 +178,10 @@
       axes: [
         { font, stroke: soft, label: data.x.label, labelFont: font, labelSize: 24, size: 34, gap: 6,
           grid: { show: false }, ticks: { stroke: line, width: 1, size: 5 }, border: { show: true, stroke: line, width: 1 },
-          space: 70, ...writing(data.x, width >= 560) },
+          ...writing(data.x, 75) },
         { font, stroke: soft, gap: 4, size: (u, values) => 12 + 7.5 * Math.max(3, ...(values || []).map((v) => v.length)),
           grid: { stroke: grid, width: 1 }, ticks: { show: false },
-          space: 46, ...writing(data.y, true) },
+          ...writing(data.y, 42) },
       ],
       series: made.series, bands: made.bands,
       hooks: { draw: [(u) => { if (width >= 560) names(u, data, room - 8); }] },
