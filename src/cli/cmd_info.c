@@ -69,12 +69,17 @@ static void count_groups(const lam_model *model, group groups[GROUPS])
 }
 
 typedef struct bytes {
-    size_t weights, gradients, optimizer;
+    size_t weights, gradients, optimizer, program;
     lam_stack_sizes train, eval;
     size_t all_train; /* what `lamemo train` takes: it also holds a stack for evaluation */
 } bytes;
 
-enum { EVAL_BATCH = 16 }; /* of `lamemo train` */
+enum {
+    EVAL_BATCH = 16, /* of `lamemo train` */
+    PROGRAM =
+        24
+        << 20 /* the program and the libraries it uses, where they lie in the same memory; measured */
+};
 
 static size_t stack_total(const lam_stack_sizes *s)
 {
@@ -91,7 +96,8 @@ static bytes measure(lam_model *model, const info_options *o)
         .B = o->batch, .N = cfg->tgt_len + cfg->ext_len, .M = cfg->mem_len, .E = cfg->ext_len};
     bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
                .gradients = model->params.total * wide,
-               .optimizer = 2 * model->params.total * wide};
+               .optimizer = 2 * model->params.total * wide,
+               .program = strcmp(model->dev->ops->name, "cuda") == 0 ? 0 : PROGRAM};
     b.eval = lam_stack_measure(model, &opt);
     opt.B = EVAL_BATCH;
     const lam_stack_sizes aside = lam_stack_measure(model, &opt);
@@ -99,7 +105,7 @@ static bytes measure(lam_model *model, const info_options *o)
     opt.train = 1;
     b.train = lam_stack_measure(model, &opt);
     b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
-                  aside.activations + aside.state;
+                  aside.activations + aside.state + b.program;
     return b;
 }
 
@@ -188,8 +194,10 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
     print_size("activations, training", b->train.activations);
     print_size("memory state", b->train.state);
     print_size("scratch", b->train.scratch);
+    if (b->program > 0)
+        print_size("program and libraries", b->program);
     print_size("training, all together", b->all_train);
-    print_size("evaluation, all together", b->weights + stack_total(&b->eval));
+    print_size("evaluation, all together", b->weights + stack_total(&b->eval) + b->program);
 }
 
 static lam_status print_json(const lam_model *model, const group *groups, const bytes *b,
@@ -205,7 +213,7 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
         "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, s:{s:I, s:I, s:I, s:I, "
         "s:I, "
         "s:I, "
-        "s:I, s:I}}",
+        "s:I, s:I, s:I}}",
         "config", json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
         "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
         "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "external",
@@ -213,8 +221,9 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
         lam_macs_step(&model->cfg, o->batch), "bytes", "weights", (json_int_t)b->weights,
         "gradients", (json_int_t)b->gradients, "optimizer", (json_int_t)b->optimizer, "activations",
         (json_int_t)b->train.activations, "state", (json_int_t)b->train.state, "scratch",
-        (json_int_t)b->train.scratch, "train", (json_int_t)b->all_train, "eval",
-        (json_int_t)(b->weights + stack_total(&b->eval)));
+        (json_int_t)b->train.scratch, "program", (json_int_t)b->program, "train",
+        (json_int_t)b->all_train, "eval",
+        (json_int_t)(b->weights + stack_total(&b->eval) + b->program));
     free(config);
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");

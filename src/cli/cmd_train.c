@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef struct session {
     const lam_train_options *o;
@@ -245,6 +246,15 @@ static lam_status train(session *s)
     return report(s, &result);
 }
 
+static void tell_memory(void)
+{
+    struct rusage used;
+    char text[32];
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        lam_log(LAM_LOG_DEBUG, "memory: %s at most",
+                lam_format_size(text, sizeof text, 1024.0 * (double)used.ru_maxrss));
+}
+
 static lam_status run(const lam_args *args)
 {
     session s = {.o = args->options, .args = args};
@@ -258,6 +268,7 @@ static lam_status run(const lam_args *args)
     if (status == LAM_OK)
         status = train(&s);
     close_session(&s);
+    tell_memory();
     return status;
 }
 

@@ -176,3 +176,13 @@ done
 grep -q 'ext_len' "$work/aux/last/config.json" || fail "config.json has no ext_len"
 train 2 --out "$work/new" --ext_len 4
 says "$err" "ext_len 4 has no meaning for memory lamemo, only for none and xl"
+
+# `lamemo info` announces what a training takes, within 10 %; a sanitizer takes more.
+case $LAMEMO in */release/*) ;; *) exit 0 ;; esac
+run 0 info --preset small --memory lamemo --batch-size 8
+announced=$(sed -n 's/.*training, all together *\([0-9.]*\) MB/\1/p' "$out")
+run 0 train -v --data "$work/corpus" --preset small --memory lamemo --out "$work/small" --max_step 2 \
+    --max_eval_steps 1
+used=$(sed -n 's/.*memory: \([0-9.]*\) MB at most/\1/p' "$err")
+awk "BEGIN { ratio = $used / $announced; exit !(ratio > 0.9 && ratio < 1.1) }" ||
+    fail "$used MB used, $announced MB announced"
