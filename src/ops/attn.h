@@ -36,11 +36,13 @@ typedef struct lam_attn {
     double scale;  /* 1 / sqrt(true head width) */
     lam_drop drop; /* on P; element index ((b * H + h) * queries + i) * round_up(keys, 8) + j */
 
-    lam_view q, k, value; /* ACT */
+    lam_view q, k, value; /* ACT; k and value: kv_class */
+    lam_class kv_class;   /* ACT, or HALF; backward: ACT */
     size_t ldq, ldk;      /* row strides of q and of both k and value */
     const void *u, *v;    /* WIDE [H][K]; NULL: zero */
-    const void *r;        /* ACT [r_rows][ldr], head h at columns h*K; NULL: no positional term */
-    const void *rbias;    /* WIDE [r_rows][H], or NULL */
+    const void *r;     /* r_class [r_rows][ldr], head h at columns h*K; NULL: no positional term */
+    lam_class r_class; /* like kv_class */
+    const void *rbias; /* WIDE [r_rows][H], or NULL */
     int r_rows, r_zero, r_sign;
     size_t ldr;
 

@@ -8,10 +8,11 @@
 extern const lam_ops lam_ops_cpu;
 
 static const char *const families[] = {
-    "device",   "gemm",     "norm_fwd",    "norm_bwd",    "relu_bwd",   "dropout",   "copy",
-    "colsum",   "attn_fwd", "attn_bwd",    "interp_fwd",  "interp_bwd", "embed_fwd", "embed_bwd",
-    "xent",     "gather",   "scatter",     "gnorm",       "update",     "pool",      "distance",
-    "gate_fwd", "gate_bwd", "density_fwd", "density_bwd", "sticky",     "profile",
+    "device",      "gemm",      "norm_fwd", "norm_bwd",    "relu_bwd",    "dropout",
+    "copy",        "colsum",    "attn_fwd", "attn_bwd",    "interp_fwd",  "interp_bwd",
+    "embed_fwd",   "embed_bwd", "xent",     "gather",      "scatter",     "gnorm",
+    "update",      "pool",      "distance", "gate_fwd",    "gate_bwd",    "density_fwd",
+    "density_bwd", "sticky",    "profile",  "gemm_narrow", "attn_narrow", "embed_narrow",
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

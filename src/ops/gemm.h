@@ -14,12 +14,16 @@ typedef enum lam_trans {
  * when flipped), C is m x n.  Operands move on by step_* from one product to the next; a step of 0
  * reuses the operand, and step_c = 0 sums all products into one C.
  * Weights are stored [out][in] as in PyTorch, so for y = x W^T:
- *   y  = A=x  B=W flipped;     dx = A=dy  B=W kept;     dW = A=dy flipped  B=x kept, beta = 1. */
+ *   y  = A=x  B=W flipped;     dx = A=dy  B=W kept;     dW = A=dy flipped  B=x kept, beta = 1.
+ * B may be weights in HALF or BYTE, one matrix for all products (step_b = 0); a row of it as stored has
+ * one scale.  C may be HALF where it is a cache: then beta = 0, and there is no bias, ReLU or dropout. */
 typedef struct lam_gemm {
     int m, n, k, batch;
     lam_trans ta, tb;
-    const void *a, *b; /* ACT */
-    void *c;           /* c_class: ACT, or WIDE for gradients of parameters */
+    const void *a, *b;   /* ACT; b: b_class */
+    lam_class b_class;   /* ACT, HALF or BYTE */
+    const void *b_scale; /* WIDE, one for each stored row of b; BYTE only */
+    void *c;             /* c_class: ACT, HALF, or WIDE for gradients of parameters */
     lam_class c_class;
     size_t lda, ldb, ldc;
     size_t step_a, step_b, step_c;

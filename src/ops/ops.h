@@ -28,10 +28,15 @@
 typedef struct lam_dev
     lam_dev; /* an execution context: threads or a stream, scratch, sticky error */
 
+enum {
+    LAM_NARROW_ROW = 1 << 18
+}; /* elements of a stored row of weights in HALF or BYTE, at most */
+
 /* The largest shapes a model will ask for, so that scratch can be planned. */
 typedef struct lam_work {
     int B, H, K, queries, keys, r_rows; /* attention */
     int rows, width;                    /* row-wise work and column sums */
+    int narrow;                         /* 1: some operands are HALF or BYTE */
 } lam_work;
 
 typedef struct lam_dev_options {
@@ -91,6 +96,7 @@ struct lam_dev {
     lam_dtype act, wide; /* the C type of each class */
     int pad;             /* widths of buffers are rounded up to a multiple of this; 1: not at all */
     size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
+    int narrow;          /* 1: products, tables and attention take HALF and BYTE */
 };
 
 /* The back-end called `name` ("ref", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).
@@ -100,8 +106,19 @@ lam_status lam_ops_find(const lam_ops **out, const char *name);
 /* Bytes of one element of a class on this device. */
 static inline size_t lam_class_size(const lam_dev *dev, lam_class type)
 {
-    return type == LAM_INT ? sizeof(int32_t)
-                           : lam_dtype_size(type == LAM_ACT ? dev->act : dev->wide);
+    switch (type) {
+    case LAM_ACT:
+        return lam_dtype_size(dev->act);
+    case LAM_WIDE:
+        return lam_dtype_size(dev->wide);
+    case LAM_INT:
+        return sizeof(int32_t);
+    case LAM_HALF:
+        return sizeof(uint16_t);
+    case LAM_BYTE:
+        return sizeof(int8_t);
+    }
+    return 0;
 }
 
 /* The address of element `index` of a buffer. */

@@ -5,12 +5,15 @@
  *   m memory rows there are now (m <= M)  T rows of one stream, m + N
  * Layouts are written [B][T][D], fastest last.
  *
- * A buffer holds one of three element classes.  Which C type a class is, only the back-end knows:
+ * A buffer holds one of five element classes.  Which C type a class is, only the back-end knows:
  *           ref     cpu     cuda
  *   ACT     double  float   bf16 (float when verifying)   activations, GEMM operands, weights
  *   WIDE    double  float   float     statistics, log-sum-exp, vectors (biases, gains, u, v),
  *                                     gradients of parameters, master weights, moments
  *   INT     int32_t everywhere        token ids, row indices
+ *   HALF    bf16 everywhere           weights and cached keys and values, for inference
+ *   BYTE    int8_t everywhere         weights, with a scale (WIDE) for each row, for inference
+ * HALF and BYTE are only for devices that say so (lam_dev.narrow), and only where an operation names them.
  * Pointers are `void *` because they may be device addresses: code above ops never reads through
  * them.  Strides and offsets are in elements, never in bytes. */
 #ifndef LAM_OPS_TYPES_H
@@ -19,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum lam_class { LAM_ACT, LAM_WIDE, LAM_INT } lam_class;
+typedef enum lam_class { LAM_ACT, LAM_WIDE, LAM_INT, LAM_HALF, LAM_BYTE } lam_class;
 
 /* Rows of several blocks (streams): row r of block b starts at element b * step + r * ld of p,
  * where ld is given beside the view.  A contiguous buffer has step = rows * ld. */

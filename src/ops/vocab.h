@@ -9,11 +9,13 @@
 typedef struct lam_embed {
     int rows, first, count, width, ld; /* table and out rows are ld apart */
     double scale;
-    const void *ids;   /* INT [rows] */
-    const void *table; /* ACT [count][ld] */
-    void *out;         /* ACT [rows][ld] */
-    const void *dout;  /* ACT [rows][ld] */
-    void *dtable;      /* WIDE [count][ld], accumulated */
+    const void *ids;         /* INT [rows] */
+    const void *table;       /* table_class [count][ld] */
+    lam_class table_class;   /* ACT, HALF or BYTE */
+    const void *table_scale; /* WIDE [count]; BYTE only */
+    void *out;               /* ACT [rows][ld] */
+    const void *dout;        /* ACT [rows][ld] */
+    void *dtable;            /* WIDE [count][ld], accumulated */
 } lam_embed;
 
 /* Softmax cross-entropy of each row of logits against its target column.

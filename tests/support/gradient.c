@@ -8,7 +8,7 @@ lam_dev *test_ref;
 
 void test_ref_open(void)
 {
-    const lam_work largest = {4, 4, 64, 256, 256, 512, 1024, 256};
+    const lam_work largest = {4, 4, 64, 256, 256, 512, 1024, 256, 0};
     ck_assert_int_eq(lam_ops_ref.open(&test_ref, &(lam_dev_options){0}), LAM_OK);
     ck_assert_int_eq(lam_ops_ref.reserve(test_ref, &largest), LAM_OK);
 }

@@ -21,7 +21,7 @@ float lam_naive_keep(const lam_drop *d, size_t index)
     return bits >= lam_drop_threshold(d->p) ? (float)lam_drop_scale(d->p) : 0.0f;
 }
 
-static void embed_fwd(lam_dev *dev, const lam_embed *a)
+void lam_naive_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     (void)dev;
     const int32_t *ids = a->ids;
@@ -135,7 +135,8 @@ static lam_status naive_open(lam_dev **out, const lam_dev_options *options)
     *out = malloc(sizeof **out);
     if (!*out)
         return lam_fail(LAM_ERR_MEMORY, "device naive: no memory");
-    **out = (lam_dev){.ops = &lam_ops_naive, .act = LAM_F32, .wide = LAM_F32, .pad = 1};
+    **out =
+        (lam_dev){.ops = &lam_ops_naive, .act = LAM_F32, .wide = LAM_F32, .pad = 1, .narrow = 1};
     return LAM_OK;
 }
 
@@ -211,14 +212,14 @@ const lam_ops lam_ops_naive = {
     .download = naive_download,
     .zero = naive_zero,
     .sync = naive_sync,
-    .gemm = lam_naive_gemm,
+    .gemm = lam_naive_gemm_any,
     .norm_fwd = lam_naive_norm_fwd,
     .norm_bwd = lam_naive_norm_bwd,
     .relu_bwd = lam_naive_relu_bwd,
     .dropout = lam_naive_dropout,
     .copy = lam_naive_copy,
     .colsum = lam_naive_colsum,
-    .attn_fwd = lam_naive_attn_fwd,
+    .attn_fwd = lam_naive_attn_fwd_any,
     .attn_bwd = lam_naive_attn_bwd,
     .profile = lam_naive_profile,
     .interp_fwd = lam_naive_interp_fwd,
@@ -230,7 +231,7 @@ const lam_ops lam_ops_naive = {
     .density_fwd = lam_naive_density_fwd,
     .density_bwd = lam_naive_density_bwd,
     .sticky = lam_naive_sticky,
-    .embed_fwd = embed_fwd,
+    .embed_fwd = lam_naive_embed_fwd_any,
     .embed_bwd = embed_bwd,
     .xent = xent,
     .gather = gather,

@@ -23,6 +23,7 @@ void lam_naive_dropout(lam_dev *dev, const lam_dropout *a);
 void lam_naive_copy(lam_dev *dev, const lam_copy *a);
 void lam_naive_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_naive_attn_fwd(lam_dev *dev, const lam_attn *a);
+void lam_naive_embed_fwd(lam_dev *dev, const lam_embed *a);
 void lam_naive_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_naive_profile(lam_dev *dev, const lam_profile *a);
 void lam_naive_interp_fwd(lam_dev *dev, const lam_interp *a);
@@ -36,5 +37,10 @@ void lam_naive_density_bwd(lam_dev *dev, const lam_density *a);
 void lam_naive_sticky(lam_dev *dev, const lam_sticky_samples *a);
 void lam_naive_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
 void lam_naive_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
+
+/* The same for operands in bf16 and int8 as well. */
+void lam_naive_gemm_any(lam_dev *dev, const lam_gemm *a);
+void lam_naive_attn_fwd_any(lam_dev *dev, const lam_attn *a);
+void lam_naive_embed_fwd_any(lam_dev *dev, const lam_embed *a);
 
 #endif

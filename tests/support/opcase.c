@@ -17,7 +17,7 @@ lam_case lam_case_start(lam_case_run *run, lam_case_call *call, const void *op, 
                       .call = call,
                       .op = op,
                       .limit = limit,
-                      .work = {1, 1, 1, 1, 1, 1, 1, 1}};
+                      .work = {1, 1, 1, 1, 1, 1, 1, 1, 0}};
 }
 
 void lam_case_name(lam_case *c, const char *format, ...)

@@ -44,6 +44,9 @@ static const family families[] = {
     {"profile", lam_cases_profile},
     {"ortho_begin", lam_cases_ortho_begin},
     {"ortho_mix", lam_cases_ortho_mix},
+    {"gemm_narrow", lam_cases_gemm_narrow},
+    {"attn_narrow", lam_cases_attn_narrow},
+    {"embed_narrow", lam_cases_embed_narrow},
 };
 
 static int run_family(lam_case_run *run, const family *f)
@@ -53,7 +56,7 @@ static int run_family(lam_case_run *run, const family *f)
     run->worst_case[0] = '\0';
     f->run(run);
     if (run->report)
-        fprintf(run->report, "%-10s %4d cases, %d failed, worst error %.2f of the limit%s%s\n",
+        fprintf(run->report, "%-12s %4d cases, %d failed, worst error %.2f of the limit%s%s\n",
                 f->name, run->cases, run->failures, run->worst, run->worst > 0.0 ? ": " : "",
                 run->worst_case);
     return run->failures;

@@ -22,6 +22,7 @@ typedef struct geometry {
     int shift, reach;
     int plain;     /* 1: value is the identity, so that o shows P itself and its dropout mask */
     double spread; /* size of q and k */
+    int narrow;    /* in bf16: 1 keys and values, 2 positions, 3 both */
 } geometry;
 
 static int visible(const geometry *s, int i, int j)
@@ -58,11 +59,17 @@ static void head_vector(lam_case *c, void *slot, const char *name, int flags, co
     lam_case_rows(c, slot, name, LAM_WIDE, flags, &(lam_layout){1, 1, n, n, n}, LAM_RANDOM);
 }
 
+static void view_as(lam_case *c, lam_view *v, const char *name, lam_class type, int flags,
+                    const lam_layout *at, lam_fill fill)
+{
+    v->step = at->step;
+    lam_case_rows(c, &v->p, name, type, flags, at, fill);
+}
+
 static void view(lam_case *c, lam_view *v, const char *name, int flags, const lam_layout *at,
                  lam_fill fill)
 {
-    v->step = at->step;
-    lam_case_rows(c, &v->p, name, LAM_ACT, flags, at, fill);
+    view_as(c, v, name, LAM_ACT, flags, at, fill);
 }
 
 /* q, k and value (or their gradients) as columns of one buffer whose newest rows are the queries. */
@@ -86,7 +93,7 @@ typedef struct layouts {
 static layouts choose_layouts(lam_case *c, const geometry *s, lam_attn *a)
 {
     const int width = s->H * s->K;
-    layouts l = {.packed = s->keys >= s->queries && lam_case_pick(c, 3) == 0};
+    layouts l = {.packed = s->keys >= s->queries && lam_case_pick(c, 3) == 0 && !s->narrow};
     l.q = lam_case_layout(c, s->B, s->queries, width);
     l.k = lam_case_layout(c, s->B, s->keys, l.packed ? 3 * width : width);
     l.o = lam_case_layout(c, s->B, s->queries, width);
@@ -117,7 +124,9 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
                     .mode = s->mode,
                     .shift = s->shift,
                     .reach = s->reach,
-                    .scale = 1.0 / sqrt(s->K)};
+                    .scale = 1.0 / sqrt(s->K),
+                    .kv_class = s->narrow & 1 ? LAM_HALF : LAM_ACT,
+                    .r_class = s->narrow & 2 ? LAM_HALF : LAM_ACT};
     *l = choose_layouts(c, s, a);
     if (s->plain)
         l->packed = 0, l->k = lam_case_layout(c, s->B, s->keys, s->H * s->K), a->ldk = l->k.ld,
@@ -129,8 +138,8 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
         packed(c, v, "qkv", LAM_READ, &l->k, s->queries, LAM_RANDOM);
     } else {
         view(c, &a->q, "q", LAM_READ, &l->q, LAM_RANDOM);
-        view(c, &a->k, "k", LAM_READ, &l->k, LAM_RANDOM);
-        view(c, &a->value, "value", LAM_READ, &l->k, LAM_RANDOM);
+        view_as(c, &a->k, "k", a->kv_class, LAM_READ, &l->k, LAM_RANDOM);
+        view_as(c, &a->value, "value", a->kv_class, LAM_READ, &l->k, LAM_RANDOM);
         if (s->plain)
             make_identity(c->buffer[c->n_buffers - 1].first, s, &l->k);
     }
@@ -146,7 +155,7 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
     choose_rows(c, s, a);
     const lam_layout at = lam_case_layout(c, 1, a->r_rows, s->H * s->K);
     a->ldr = at.ld;
-    lam_case_rows(c, &a->r, "r", LAM_ACT, LAM_READ, &at, LAM_RANDOM);
+    lam_case_rows(c, &a->r, "r", a->r_class, LAM_READ, &at, LAM_RANDOM);
     if (lam_case_pick(c, 4))
         head_vector(c, &a->v, "v", LAM_READ, a);
     const size_t H = (size_t)s->H, rows = (size_t)a->r_rows;
@@ -169,7 +178,8 @@ static void add_outputs(lam_case *c, const geometry *s, lam_attn *a, const layou
                          .keys = s->keys,
                          .r_rows = a->r_rows,
                          .rows = s->B * (s->queries > s->keys ? s->queries : s->keys),
-                         .width = s->H * s->K};
+                         .width = s->H * s->K,
+                         .narrow = s->narrow != 0};
 }
 
 static void add_gradients(lam_case *c, const geometry *s, lam_attn *a, const layouts *l)
@@ -223,9 +233,9 @@ static void name_case(lam_case *c, const char *op, const geometry *s, const lam_
         n += (size_t)snprintf(parts + n, sizeof parts - n, " %s", c->buffer[i].name);
     lam_case_name(c,
                   "%s %s B=%d H=%d K=%d queries=%d keys=%d shift=%d reach=%d r=%d*%d%+d drop=%g "
-                  "packed=%d:%s",
+                  "packed=%d narrow=%d:%s",
                   op, mode[s->mode], s->B, s->H, s->K, s->queries, s->keys, s->shift, s->reach,
-                  a->r_rows, a->r_sign, a->r_zero, a->drop.p, pack, parts);
+                  a->r_rows, a->r_sign, a->r_zero, a->drop.p, pack, s->narrow, parts);
 }
 
 static void attn_one(lam_case_run *run, geometry s, int backward)
@@ -245,41 +255,41 @@ static void attn_one(lam_case_run *run, geometry s, int backward)
     lam_case_check(&c);
 }
 
-/* B, H, K, queries, keys, mode, shift, reach, plain, spread */
+/* B, H, K, queries, keys, mode, shift, reach, plain, spread, narrow */
 static const geometry special[] = {
-    {2, 2, 16, 33, 33, LAM_CAUSAL, 0, 0, 0, 0},   /* empty memory */
-    {2, 3, 20, 31, 44, LAM_CAUSAL, 13, 0, 0, 0},  /* M < N */
-    {1, 2, 41, 17, 70, LAM_CAUSAL, 53, 0, 0, 0},  /* M > N */
-    {3, 2, 32, 1, 65, LAM_CAUSAL, 64, 0, 0, 0},   /* one query, decoding */
-    {2, 1, 8, 1, 1, LAM_CAUSAL, 0, 0, 0, 0},      /* one pair */
-    {1, 10, 41, 15, 30, LAM_CAUSAL, 15, 0, 0, 0}, /* heads of 41 */
-    {2, 2, 16, 40, 20, LAM_CAUSAL, -11, 0, 0, 0}, /* the first queries see nothing */
-    {2, 2, 16, 20, 40, LAM_CAUSAL, 5, 0, 0, 0},   /* the newest keys are seen by none */
-    {2, 2, 16, 33, 66, LAM_CAUSAL, 33, 1, 0, 0},  /* reach: only itself */
-    {1, 2, 16, 33, 66, LAM_CAUSAL, 33, 17, 0, 0},
-    {2, 1, 24, 20, 52, LAM_CAUSAL, 32, 32, 0, 0},
-    {1, 1, 16, 20, 52, LAM_CAUSAL, 32, 500, 0, 0},
-    {1, 2, 16, 70, 10, LAM_CAUSAL, 0, 8, 0, 0},  /* the last queries are past all keys */
-    {2, 2, 32, 64, 64, LAM_AHEAD, -1, 0, 0, 0},  /* LaMemo, M = N: keys 1 .. M */
-    {2, 2, 32, 96, 32, LAM_AHEAD, -65, 0, 0, 0}, /* LaMemo, M > N: the newest N keys */
-    {1, 4, 16, 20, 20, LAM_AHEAD, -1, 0, 0, 0},  /* LaMemo, M < N: keys 1 .. M */
-    {2, 2, 16, 33, 1, LAM_AHEAD, -33, 0, 0, 0},  /* LaMemo with one new token */
-    {2, 2, 16, 17, 17, LAM_AHEAD, 0, 0, 0, 0},   /* the last query sees nothing */
-    {1, 2, 16, 40, 30, LAM_AHEAD, 7, 0, 0, 0},   /* many see nothing */
-    {2, 2, 8, 9, 5, LAM_AHEAD, 5, 0, 0, 0},      /* none sees anything */
-    {1, 1, 8, 9, 5, LAM_CAUSAL, -9, 0, 0, 0},    /* none sees anything */
-    {2, 2, 16, 45, 31, LAM_FULL, -20, 0, 0, 0},  /* attn_type 33 */
-    {1, 3, 16, 8, 129, LAM_FULL, 0, 0, 0, 0},
-    {2, 2, 32, 33, 32, LAM_FULL, 3, 0, 1, 0}, /* P itself and its mask */
-    {2, 3, 40, 17, 37, LAM_CAUSAL, 20, 0, 1, 0},
-    {1, 2, 64, 64, 64, LAM_AHEAD, -1, 0, 1, 0},
-    {2, 1, 16, 130, 15, LAM_FULL, 3, 0, 1, 0},
-    {1, 2, 16, 33, 49, LAM_CAUSAL, 16, 0, 0, 12}, /* large scores */
-    {1, 2, 16, 33, 49, LAM_AHEAD, -9, 0, 0, 12},
-    {1, 1, 128, 30, 60, LAM_CAUSAL, 30, 0, 0, 0}, /* wide heads */
-    {1, 1, 160, 17, 33, LAM_CAUSAL, 16, 0, 0, 0},
-    {1, 1, 64, 257, 300, LAM_CAUSAL, 43, 0, 0, 0}, /* several tiles each way */
-    {1, 1, 64, 300, 200, LAM_AHEAD, -101, 0, 0, 0},
+    {2, 2, 16, 33, 33, LAM_CAUSAL, 0, 0, 0, 0, 0},   /* empty memory */
+    {2, 3, 20, 31, 44, LAM_CAUSAL, 13, 0, 0, 0, 0},  /* M < N */
+    {1, 2, 41, 17, 70, LAM_CAUSAL, 53, 0, 0, 0, 0},  /* M > N */
+    {3, 2, 32, 1, 65, LAM_CAUSAL, 64, 0, 0, 0, 0},   /* one query, decoding */
+    {2, 1, 8, 1, 1, LAM_CAUSAL, 0, 0, 0, 0, 0},      /* one pair */
+    {1, 10, 41, 15, 30, LAM_CAUSAL, 15, 0, 0, 0, 0}, /* heads of 41 */
+    {2, 2, 16, 40, 20, LAM_CAUSAL, -11, 0, 0, 0, 0}, /* the first queries see nothing */
+    {2, 2, 16, 20, 40, LAM_CAUSAL, 5, 0, 0, 0, 0},   /* the newest keys are seen by none */
+    {2, 2, 16, 33, 66, LAM_CAUSAL, 33, 1, 0, 0, 0},  /* reach: only itself */
+    {1, 2, 16, 33, 66, LAM_CAUSAL, 33, 17, 0, 0, 0},
+    {2, 1, 24, 20, 52, LAM_CAUSAL, 32, 32, 0, 0, 0},
+    {1, 1, 16, 20, 52, LAM_CAUSAL, 32, 500, 0, 0, 0},
+    {1, 2, 16, 70, 10, LAM_CAUSAL, 0, 8, 0, 0, 0},  /* the last queries are past all keys */
+    {2, 2, 32, 64, 64, LAM_AHEAD, -1, 0, 0, 0, 0},  /* LaMemo, M = N: keys 1 .. M */
+    {2, 2, 32, 96, 32, LAM_AHEAD, -65, 0, 0, 0, 0}, /* LaMemo, M > N: the newest N keys */
+    {1, 4, 16, 20, 20, LAM_AHEAD, -1, 0, 0, 0, 0},  /* LaMemo, M < N: keys 1 .. M */
+    {2, 2, 16, 33, 1, LAM_AHEAD, -33, 0, 0, 0, 0},  /* LaMemo with one new token */
+    {2, 2, 16, 17, 17, LAM_AHEAD, 0, 0, 0, 0, 0},   /* the last query sees nothing */
+    {1, 2, 16, 40, 30, LAM_AHEAD, 7, 0, 0, 0, 0},   /* many see nothing */
+    {2, 2, 8, 9, 5, LAM_AHEAD, 5, 0, 0, 0, 0},      /* none sees anything */
+    {1, 1, 8, 9, 5, LAM_CAUSAL, -9, 0, 0, 0, 0},    /* none sees anything */
+    {2, 2, 16, 45, 31, LAM_FULL, -20, 0, 0, 0, 0},  /* attn_type 33 */
+    {1, 3, 16, 8, 129, LAM_FULL, 0, 0, 0, 0, 0},
+    {2, 2, 32, 33, 32, LAM_FULL, 3, 0, 1, 0, 0}, /* P itself and its mask */
+    {2, 3, 40, 17, 37, LAM_CAUSAL, 20, 0, 1, 0, 0},
+    {1, 2, 64, 64, 64, LAM_AHEAD, -1, 0, 1, 0, 0},
+    {2, 1, 16, 130, 15, LAM_FULL, 3, 0, 1, 0, 0},
+    {1, 2, 16, 33, 49, LAM_CAUSAL, 16, 0, 0, 12, 0}, /* large scores */
+    {1, 2, 16, 33, 49, LAM_AHEAD, -9, 0, 0, 12, 0},
+    {1, 1, 128, 30, 60, LAM_CAUSAL, 30, 0, 0, 0, 0}, /* wide heads */
+    {1, 1, 160, 17, 33, LAM_CAUSAL, 16, 0, 0, 0, 0},
+    {1, 1, 64, 257, 300, LAM_CAUSAL, 43, 0, 0, 0, 0}, /* several tiles each way */
+    {1, 1, 64, 300, 200, LAM_AHEAD, -101, 0, 0, 0, 0},
 };
 
 /* A geometry with the given sizes and the rest drawn, small enough for the naive loops. */
@@ -370,7 +380,8 @@ void lam_cases_profile(lam_case_run *run)
         s.shift = memory;
         profile_one(run, s);
     }
-    profile_one(run, (geometry){1, 1, 16, 70, 1100, LAM_CAUSAL, 1030, 0, 0, 0}); /* three chunks */
+    profile_one(run,
+                (geometry){1, 1, 16, 70, 1100, LAM_CAUSAL, 1030, 0, 0, 0, 0}); /* three chunks */
 }
 
 void lam_cases_attn_fwd(lam_case_run *run)
@@ -381,4 +392,23 @@ void lam_cases_attn_fwd(lam_case_run *run)
 void lam_cases_attn_bwd(lam_case_run *run)
 {
     attn_list(run, 1);
+}
+
+/* Forward only: nothing is trained on caches.  Few queries and many go different ways. */
+void lam_cases_attn_narrow(lam_case_run *run)
+{
+    if (!run->dev->narrow)
+        return;
+    lam_case sizes = lam_case_start(run, NULL, NULL, 0.0);
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+        geometry s = special[i];
+        s.narrow = 1 + lam_case_pick(&sizes, 3);
+        attn_one(run, s, 0);
+    }
+    for (int e = 0; e < lam_case_n_edges; e++)
+        for (int queries = 1; queries <= 3; queries++) {
+            geometry s = draw(&sizes, queries, lam_case_edges[e]);
+            s.narrow = 1 + lam_case_pick(&sizes, 3);
+            attn_one(run, s, 0);
+        }
 }

@@ -152,7 +152,7 @@ static void density_one(lam_case_run *run, int B, int H, int K, int queries, int
     a.prior = 0.0025;
     a.weight = 0.01;
     a.grad_scale = 0.5;
-    c.work = (lam_work){B, H, K, queries, 1, 1, B * queries, H * K};
+    c.work = (lam_work){B, H, K, queries, 1, 1, B * queries, H * K, 0};
     density_buffers(&c, &a, backward);
     lam_case_name(&c, "density_%s B=%d H=%d K=%d queries=%d basis=%d ldr=%d var_min=%g",
                   backward ? "bwd" : "fwd", B, H, K, queries, basis, (int)a.ldr, a.var_min);

@@ -75,7 +75,7 @@ static void interp_one(lam_case_run *run, sizes s, int backward)
         }
         stat(&c, &a.dlse_new, "dlse_new", LAM_WRITTEN, &s);
     }
-    c.work = (lam_work){s.B, s.H, s.K, s.rows, 1, 1, s.B * s.rows, s.H * s.K};
+    c.work = (lam_work){s.B, s.H, s.K, s.rows, 1, 1, s.B * s.rows, s.H * s.K, 0};
     lam_case_name(&c, "interp_%s B=%d rows=%d H=%d K=%d eps=%g spread=%g in_place=%d",
                   backward ? "bwd" : "fwd", s.B, s.rows, s.H, s.K, s.eps, s.spread, in_place);
     lam_case_check(&c);

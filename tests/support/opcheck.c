@@ -25,7 +25,16 @@ static void *make(size_t bytes)
 
 static lam_dtype type_of(const lam_dev *dev, lam_class type)
 {
-    return type == LAM_INT ? LAM_I32 : type == LAM_ACT ? dev->act : dev->wide;
+    switch (type) {
+    case LAM_INT:
+        return LAM_I32;
+    case LAM_HALF:
+        return LAM_BF16;
+    case LAM_BYTE:
+        return LAM_I8;
+    default:
+        return type == LAM_ACT ? dev->act : dev->wide;
+    }
 }
 
 /* Runs the case on `dev`.  before[i] are the values of buffer i; after[i] receives what the device
@@ -156,6 +165,11 @@ static double rounding(const lam_case *c, const lam_case_buffer *b)
     }
 }
 
+static int is_whole(lam_class type)
+{
+    return type == LAM_INT || type == LAM_BYTE;
+}
+
 /* The worst errors of the naive loop, its results rounded to the types of the device. */
 static int naive_errors(lam_case *c, error *worst)
 {
@@ -175,7 +189,7 @@ static int naive_errors(lam_case *c, error *worst)
     int ok = 1;
     for (size_t s = 0; ok && s <= samples; s++) { /* sample 0 is without jitter */
         for (int i = 0; s > 0 && i < c->n_buffers; i++)
-            for (size_t j = 0; c->buffer[i].type != LAM_INT && j < c->buffer[i].count; j++)
+            for (size_t j = 0; !is_whole(c->buffer[i].type) && j < c->buffer[i].count; j++)
                 before[i][j] = jitter(c, c->buffer[i].first[j], c->buffer[i].type);
         ok = execute(c, c->run->naive, before, after);
         for (int i = 0; ok && i < c->n_buffers; i++) {
@@ -185,7 +199,7 @@ static int naive_errors(lam_case *c, error *worst)
             const lam_dtype as = type_of(c->run->dev, b->type);
             void *rounded = make(b->count * sizeof(double));
             double *got = make(b->count * sizeof(double));
-            lam_convert(rounded, as, after[i], LAM_F32, b->count);
+            lam_convert(rounded, as, after[i], type_of(c->run->naive, b->type), b->count);
             lam_convert(got, LAM_F64, rounded, as, b->count);
             const error e = error_of(got, b->want, b->count);
             worst[i].rms = fmax(worst[i].rms, e.rms);
@@ -306,8 +320,8 @@ static int judge(lam_case *c)
     }
     int ok = execute(c, c->run->ref, first, want);
     for (int i = 0; i < c->n_buffers; i++)
-        lam_convert(c->buffer[i].want, LAM_F64, want[i],
-                    c->buffer[i].type == LAM_INT ? LAM_I32 : LAM_F64, c->buffer[i].count);
+        lam_convert(c->buffer[i].want, LAM_F64, want[i], type_of(c->run->ref, c->buffer[i].type),
+                    c->buffer[i].count);
     ok = ok && naive_errors(c, naive);
     ok = ok && execute(c, c->run->dev, first, one);
     ok = ok && execute(c, c->library ? c->run->dev : c->run->single, first, two);

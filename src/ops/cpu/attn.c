@@ -1,8 +1,10 @@
 /* attn.c -- relative-position attention on the CPU: the entry points (specified in ref/attn.c).
  *
  * One or two queries are bound by reading keys and values and go row by row; everything else goes by
- * blocks of 64 queries as small matrix products.  Neither holds more than one block of scores. */
+ * blocks of 64 queries as small matrix products.  Neither holds more than one block of scores.
+ * Blocks read floats: what is cached in bf16 is widened for them first, once for all their queries. */
 #include "ops/cpu/attn_int.h"
+#include "ops/cpu/narrow.h"
 
 enum { WORK_A_THREAD = 1 << 19 }; /* multiply-adds worth waking a thread for: some 10 us */
 
@@ -36,19 +38,83 @@ static size_t larger(size_t x, size_t y)
     return x > y ? x : y;
 }
 
+/* Keys, values and positions as floats. */
+typedef struct wide {
+    float *k, *value, *r;
+} wide;
+
+static wide carve(lam_arena *arena, const lam_work *size)
+{
+    const size_t HK = (size_t)size->H * (size_t)size->K;
+    const size_t rows = (size_t)size->B * (size_t)size->keys;
+    return (wide){.k = lam_take_floats(arena, rows * HK),
+                  .value = lam_take_floats(arena, rows * HK),
+                  .r = lam_take_floats(arena, (size_t)size->r_rows * HK)};
+}
+
+static size_t wide_bytes(const lam_work *size)
+{
+    lam_arena count = {0};
+    (void)carve(&count, size);
+    return count.used;
+}
+
 size_t lam_cpu_attn_scratch(const lam_work *largest, int threads)
 {
-    return larger(
-        larger(lam_attn_row_bytes(largest, threads), lam_attn_profile_bytes(largest, threads)),
-        larger(lam_attn_fwd_bytes(largest, threads), lam_attn_bwd_bytes(largest, threads)));
+    const size_t blocks =
+        larger(lam_attn_fwd_bytes(largest, threads), lam_attn_bwd_bytes(largest, threads));
+    const size_t rows =
+        larger(lam_attn_row_bytes(largest, threads), lam_attn_profile_bytes(largest, threads));
+    return larger(rows, blocks + (largest->narrow ? wide_bytes(largest) + LAM_ALIGN : 0));
+}
+
+static void widen_rows(const lam_cpu_dev *dev, float *to, const lam_attn *a, lam_view from,
+                       int blocks, int rows, size_t ld)
+{
+    const size_t HK = (size_t)a->H * (size_t)a->K, per = (size_t)rows;
+#pragma omp parallel for num_threads(lam_cpu_team(dev, (size_t)blocks *per *HK)) schedule(static)
+    for (size_t i = 0; i < (size_t)blocks * per; i++)
+        lam_widen_row(to + i * HK, (const uint16_t *)from.p + i / per * from.step + i % per * ld,
+                      LAM_HALF, 1.0f, HK);
+}
+
+/* The same attention on floats, which stand at the end of the scratch: blocks use its beginning. */
+static lam_attn widened(const lam_cpu_dev *dev, const lam_attn *a)
+{
+    const lam_work size = lam_attn_work(a);
+    const size_t HK = (size_t)a->H * (size_t)a->K, bytes = wide_bytes(&size);
+    char *scratch = lam_cpu_scratch(dev, bytes);
+    lam_arena arena = {scratch + (dev->scratch_bytes - bytes) / LAM_ALIGN * LAM_ALIGN, bytes, 0};
+    const wide x = carve(&arena, &size);
+    lam_attn b = *a;
+    if (a->kv_class == LAM_HALF) {
+        widen_rows(dev, x.k, a, a->k, a->B, a->keys, a->ldk);
+        widen_rows(dev, x.value, a, a->value, a->B, a->keys, a->ldk);
+        b.k = (lam_view){x.k, (size_t)a->keys * HK};
+        b.value = (lam_view){x.value, (size_t)a->keys * HK};
+        b.ldk = HK;
+        b.kv_class = LAM_ACT;
+    }
+    if (a->r && a->r_class == LAM_HALF) {
+        widen_rows(dev, x.r, a, (lam_view){(void *)(uintptr_t)a->r, 0}, 1, a->r_rows, a->ldr);
+        b.r = x.r;
+        b.ldr = HK;
+        b.r_class = LAM_ACT;
+    }
+    return b;
 }
 
 void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a)
 {
-    if (a->queries <= LAM_ROW_QUERIES)
+    const int narrow = a->kv_class == LAM_HALF || (a->r && a->r_class == LAM_HALF);
+    if (a->queries <= LAM_ROW_QUERIES) {
         lam_attn_row_fwd(lam_cpu(dev), a);
-    else
+    } else if (narrow) {
+        const lam_attn b = widened(lam_cpu(dev), a);
+        lam_attn_block_fwd(lam_cpu(dev), &b);
+    } else {
         lam_attn_block_fwd(lam_cpu(dev), a);
+    }
 }
 
 void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a)

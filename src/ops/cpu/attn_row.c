@@ -2,9 +2,12 @@
  *
  * Every key, value and positional row is read once, so memory sets the speed and nothing is packed.
  * The heads of a row lie side by side: all heads of a task are served while walking along the keys,
- * eight rows at a time, so that memory is read in order. */
+ * eight rows at a time, so that memory is read in order.  Caches in bf16 are widened as they are read:
+ * kv and r below are the classes of keys, values and positions, known to the compiler in each of the
+ * four copies of the loop. */
 #include "ops/cpu/attn_int.h"
 #include "ops/cpu/attn_shuffle.h"
+#include "ops/cpu/narrow.h"
 
 #include <omp.h>
 
@@ -53,12 +56,37 @@ typedef struct share {
     size_t ld; /* of s */
 } share;
 
+/* Rows of all heads, those in `part` being there; step is in bytes and may be negative. */
+typedef struct rows {
+    const char *base;
+    ptrdiff_t step;
+    lam_span part;
+} rows;
+
+LAM_INLINE rows cached_rows(const lam_attn *a, lam_view view, const share *x, lam_class type)
+{
+    const size_t size = type == LAM_HALF ? sizeof(uint16_t) : sizeof(float);
+    return (rows){(const char *)view.p + (size_t)x->b * view.step * size,
+                  (ptrdiff_t)(a->ldk * size), x->seen};
+}
+
+/* r in the order of p; `to_p` is p of key 0. */
+LAM_INLINE rows position_rows(const lam_attn *a, const share *x, int to_p, lam_class type)
+{
+    const size_t size = type == LAM_HALF ? sizeof(uint16_t) : sizeof(float);
+    const ptrdiff_t step = (ptrdiff_t)(a->ldr * size);
+    const lam_span part = {x->seen.lo + to_p, x->seen.hi + to_p};
+    if (a->r_sign > 0)
+        return (rows){a->r, step, part};
+    return (rows){(const char *)a->r + (a->r_rows - 1) * step, -step, part};
+}
+
 /* Some rows from row n of src on; one outside src->part is replaced by the nearest inside. */
 typedef struct several {
-    const float *at[ROWS];
+    const char *at[ROWS];
 } several;
 
-LAM_INLINE several rows_at(const lam_source *src, int n)
+LAM_INLINE several rows_at(const rows *src, int n)
 {
     const int lo = src->part.lo, hi = src->part.hi - 1;
     several x;
@@ -68,44 +96,42 @@ LAM_INLINE several rows_at(const lam_source *src, int n)
 }
 
 /* sum[u] += q * row u, lane by lane, over the K columns from `col` on. */
-LAM_INLINE void dot_rows(lam_f16v sum[ROWS], const float *q, const several *x, size_t col, int K)
+LAM_INLINE void dot_rows(lam_f16v sum[ROWS], const float *q, const several *x, size_t col, size_t K,
+                         const lam_class type)
 {
-    int c = 0;
+    size_t c = 0;
     for (; c + LAM_VEC <= K; c += LAM_VEC) {
         const lam_f16v y = lam_load(q + c);
         LAM_UNROLL
         for (int u = 0; u < ROWS; u++)
-            sum[u] = lam_fma(y, lam_load(x->at[u] + col + c), sum[u]);
+            sum[u] = lam_fma(y, lam_load_as(x->at[u], col + c, type), sum[u]);
     }
     if (c < K) {
         const lam_f16v y = lam_load(q + c);
         LAM_UNROLL
         for (int u = 0; u < ROWS; u++)
-            sum[u] = lam_fma(y, lam_load_n(x->at[u] + col + c, (size_t)(K - c)), sum[u]);
+            sum[u] = lam_fma(y, lam_load_as_n(x->at[u], col + c, type, K - c), sum[u]);
     }
 }
 
 /* The scores of sixteen keys from j on.  Lanes are summed at the end, for sixteen rows at once. */
-static void score_rows(row *w, const lam_attn *a, const share *x, int j)
+LAM_INLINE void score_rows(row *w, const lam_attn *a, const share *x, int j, const lam_class kv,
+                           const lam_class r_class)
 {
     const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
     const int to_p = a->r ? lam_attn_pzero(a) - x->i : 0;
-    lam_source key = lam_source_head(a, a->k, a->ldk, x->b, 0), pos = {0};
-    key.part = x->seen;
-    if (a->r) {
-        pos = lam_source_pos(a, 0);
-        pos.part = (lam_span){x->seen.lo + to_p, x->seen.hi + to_p};
-    }
+    const rows key = cached_rows(a, a->k, x, kv);
+    const rows pos = a->r ? position_rows(a, x, to_p, r_class) : key;
     for (int n = 0; n < LAM_VEC; n += ROWS) {
-        const several k = rows_at(&key, j + n), r = rows_at(a->r ? &pos : &key, j + n + to_p);
+        const several k = rows_at(&key, j + n), r = rows_at(&pos, j + n + to_p);
         for (int h = x->heads.lo; h < x->heads.hi; h++) {
             lam_f16v sum[ROWS];
             LAM_UNROLL
             for (int u = 0; u < ROWS; u++)
                 sum[u] = lam_splat(0.0f);
-            dot_rows(sum, w->qu + (size_t)h * width, &k, (size_t)h * K, a->K);
+            dot_rows(sum, w->qu + (size_t)h * width, &k, (size_t)h * K, K, kv);
             if (a->r)
-                dot_rows(sum, w->qv + (size_t)h * width, &r, (size_t)h * K, a->K);
+                dot_rows(sum, w->qv + (size_t)h * width, &r, (size_t)h * K, K, r_class);
             LAM_UNROLL
             for (int u = 0; u < ROWS; u++)
                 lam_store(w->lanes + (h * LAM_VEC + n + u) * LAM_VEC, sum[u]);
@@ -132,22 +158,22 @@ static void add_rbias(row *w, const lam_attn *a, const share *x)
 
 /* o += sum over up to eight keys from j on of p value; n columns, a vector or less. */
 LAM_INLINE void read_vector(float *o, const lam_f16v p[ROWS], const several *x, size_t col,
-                            size_t n)
+                            size_t n, const lam_class type)
 {
     lam_f16v sum[2] = {lam_splat(0.0f), lam_splat(0.0f)};
     LAM_UNROLL
     for (int u = 0; u < ROWS; u++) {
-        const float *at = x->at[u] + col;
-        sum[u % 2] = lam_fma(p[u], n == LAM_VEC ? lam_load(at) : lam_load_n(at, n), sum[u % 2]);
+        const lam_f16v y =
+            n == LAM_VEC ? lam_load_as(x->at[u], col, type) : lam_load_as_n(x->at[u], col, type, n);
+        sum[u % 2] = lam_fma(p[u], y, sum[u % 2]);
     }
     lam_store(o, lam_load(o) + (sum[0] + sum[1]));
 }
 
-static void read_rows(row *w, const lam_attn *a, const share *x, int j)
+LAM_INLINE void read_rows(row *w, const lam_attn *a, const share *x, int j, const lam_class kv)
 {
     const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
-    lam_source value = lam_source_head(a, a->value, a->ldk, x->b, 0);
-    value.part = x->seen;
+    const rows value = cached_rows(a, a->value, x, kv);
     const several v = rows_at(&value, j);
     for (int h = x->heads.lo; h < x->heads.hi; h++) {
         const float *s = w->s + (size_t)h * x->ld;
@@ -158,9 +184,9 @@ static void read_rows(row *w, const lam_attn *a, const share *x, int j)
         for (int u = 0; u < ROWS; u++)
             p[u] = lam_splat(j + u < x->seen.hi ? s[j + u] : 0.0f);
         for (; c + LAM_VEC <= K; c += LAM_VEC)
-            read_vector(o + c, p, &v, (size_t)h * K + c, LAM_VEC);
+            read_vector(o + c, p, &v, (size_t)h * K + c, LAM_VEC, kv);
         if (c < K)
-            read_vector(o + c, p, &v, (size_t)h * K + c, K - c);
+            read_vector(o + c, p, &v, (size_t)h * K + c, K - c, kv);
     }
 }
 
@@ -179,7 +205,8 @@ static void softmax_row(row *w, const lam_attn *a, const share *x, int h)
         lam_row_drop(s, x->seen, &w->mask, lam_attn_mask_row(a, x->b, h, x->i));
 }
 
-static void query_fwd(row *w, const lam_attn *a, const share *x)
+LAM_INLINE void query_fwd(row *w, const lam_attn *a, const share *x, const lam_class kv,
+                          const lam_class r)
 {
     const size_t K = (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
     const float scale = (float)a->scale, *u = a->u, *v = a->v;
@@ -192,18 +219,31 @@ static void query_fwd(row *w, const lam_attn *a, const share *x)
         memset(w->o + at, 0, width * sizeof *w->o);
     }
     for (int j = lam_floor(x->seen.lo, LAM_VEC); seeing && j < x->seen.hi; j += LAM_VEC)
-        score_rows(w, a, x, j);
+        score_rows(w, a, x, j, kv, r);
     if (a->rbias)
         add_rbias(w, a, x);
     for (int h = x->heads.lo; h < x->heads.hi; h++)
         softmax_row(w, a, x, h);
     for (int j = x->seen.lo; j < x->seen.hi; j += ROWS)
-        read_rows(w, a, x, j);
+        read_rows(w, a, x, j, kv);
     for (int h = x->heads.lo; h < x->heads.hi; h++) {
         float *o = lam_attn_head(a, a->o, x->b, h) + (size_t)x->i * a->ldo;
         for (size_t c = 0; c < K; c++)
             o[c] = w->o[(size_t)h * width + c] / w->sum[h];
     }
+}
+
+static void one_query(row *w, const lam_attn *a, const share *x)
+{
+    const int narrow_r = a->r && a->r_class == LAM_HALF;
+    if (a->kv_class == LAM_HALF && narrow_r)
+        query_fwd(w, a, x, LAM_HALF, LAM_HALF);
+    else if (a->kv_class == LAM_HALF)
+        query_fwd(w, a, x, LAM_HALF, LAM_ACT);
+    else if (narrow_r)
+        query_fwd(w, a, x, LAM_ACT, LAM_HALF);
+    else
+        query_fwd(w, a, x, LAM_ACT, LAM_ACT);
 }
 
 void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a)
@@ -229,7 +269,7 @@ void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a)
             x.heads = (lam_span){a->H * part / parts, a->H * (part + 1) / parts};
             for (x.i = 0; x.i < a->queries; x.i++) {
                 x.seen = lam_attn_sees(a, x.i);
-                query_fwd(&w, a, &x);
+                one_query(&w, a, &x);
             }
         }
     }

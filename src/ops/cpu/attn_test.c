@@ -513,8 +513,8 @@ START_TEST(scratch_for_larger_shapes_serves_smaller_ones)
             big[k] = 1 + (int)lam_rng_below(&rng, k < 2 ? 40 : 700);
             small[k] = 1 + (int)lam_rng_below(&rng, (uint64_t)big[k]);
         }
-        const lam_work x = {big[0], big[1], big[2], big[3], big[4], big[5], 0, 0};
-        const lam_work y = {small[0], small[1], small[2], small[3], small[4], small[5], 0, 0};
+        const lam_work x = {big[0], big[1], big[2], big[3], big[4], big[5], 0, 0, 0};
+        const lam_work y = {small[0], small[1], small[2], small[3], small[4], small[5], 0, 0, 0};
         ck_assert_uint_ge(lam_cpu_attn_scratch(&x, 3), lam_cpu_attn_scratch(&y, 3));
     }
 }

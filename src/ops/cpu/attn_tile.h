@@ -29,12 +29,6 @@ enum { LAM_TILE_STEP = 2, LAM_TILE_VECS = 1, LAM_TILE_PARTS = 4 };
 #endif
 enum { LAM_TILE_LANES = LAM_VEC / LAM_TILE_PARTS };
 
-#ifdef __clang__
-#define LAM_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define LAM_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 typedef enum lam_tile_start { LAM_TILE_SET, LAM_TILE_ADD } lam_tile_start;
 typedef enum lam_tile_order { LAM_TILE_ROWS, LAM_TILE_COLS } lam_tile_order;
 

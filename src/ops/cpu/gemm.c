@@ -2,8 +2,9 @@
  *
  * The library multiplies; what ops/gemm.h fuses behind the product (bias, ReLU, dropout) is done here
  * in one pass over C.  Only multiply() knows which library there is.  Its own order of summation is
- * the one thing on this back-end that may depend on the number of threads. */
-#include "ops/cpu/cpu.h"
+ * the one thing on this back-end that may depend on the number of threads.  A few rows, and whatever
+ * is narrow, goes another way (gemv.h). */
+#include "ops/cpu/gemv.h"
 #include "ops/cpu/philox.h"
 
 #include <omp.h>
@@ -32,15 +33,9 @@ static int multiply(const product *p)
                       g->k, 1.0f, p->a, (dnnl_dim_t)g->lda, p->b, (dnnl_dim_t)g->ldb, p->beta, p->c,
                       (dnnl_dim_t)g->ldc) != dnnl_success;
 #else
-    const int lda = (int)g->lda, ldb = (int)g->ldb;
-    if (g->m == 1 && (g->ta == LAM_KEEP || lda == 1)) /* row times matrix: sgemm is slow at it */
-        cblas_sgemv(CblasRowMajor, g->tb == LAM_FLIP ? CblasNoTrans : CblasTrans,
-                    g->tb == LAM_FLIP ? g->n : g->k, g->tb == LAM_FLIP ? g->k : g->n, 1.0f, p->b,
-                    ldb, p->a, 1, p->beta, p->c, 1);
-    else
-        cblas_sgemm(CblasRowMajor, g->ta == LAM_FLIP ? CblasTrans : CblasNoTrans,
-                    g->tb == LAM_FLIP ? CblasTrans : CblasNoTrans, g->m, g->n, g->k, 1.0f, p->a,
-                    lda, p->b, ldb, p->beta, p->c, (int)g->ldc);
+    cblas_sgemm(CblasRowMajor, g->ta == LAM_FLIP ? CblasTrans : CblasNoTrans,
+                g->tb == LAM_FLIP ? CblasTrans : CblasNoTrans, g->m, g->n, g->k, 1.0f, p->a,
+                (int)g->lda, p->b, (int)g->ldb, p->beta, p->c, (int)g->ldc);
     return 0;
 #endif
 }
@@ -106,6 +101,14 @@ void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
     assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
     if (a->m == 0 || a->n == 0)
         return;
+    if (a->k > 0 && lam_gemv_takes(a)) {
+        lam_gemv(cpu, a);
+        return;
+    }
+    if (a->k > 0 && (a->b_class != LAM_ACT || a->c_class == LAM_HALF)) {
+        lam_gemm_narrow(dev, a);
+        return;
+    }
     const int before = omp_get_max_threads(); /* how both libraries are told */
     omp_set_num_threads(team_of(cpu, a));
     for (size_t i = 0; i < (size_t)a->batch; i++) {

@@ -1,6 +1,6 @@
 /* cpu/table.c -- the cpu device (threads, host memory, scratch) and its table. */
 #include "core/arena.h"
-#include "ops/cpu/cpu.h"
+#include "ops/cpu/gemv.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
     lam_cpu_dev *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for the device itself");
-    cpu->base = (lam_dev){.ops = &lam_ops_cpu, .act = LAM_F32, .wide = LAM_F32, .pad = 1};
+    cpu->base =
+        (lam_dev){.ops = &lam_ops_cpu, .act = LAM_F32, .wide = LAM_F32, .pad = 1, .narrow = 1};
     cpu->threads = options->threads > 0 ? options->threads : usable_cpus();
     *out = &cpu->base;
     return LAM_OK;
@@ -74,7 +75,9 @@ static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
     const int threads = ((const lam_cpu_dev *)dev)->threads;
     const size_t attn = lam_cpu_attn_scratch(largest, threads);
     const size_t rowwise = lam_cpu_rowwise_scratch(largest);
-    return attn > rowwise ? attn : rowwise;
+    const size_t narrow = largest->narrow ? lam_gemm_narrow_scratch() : 0;
+    const size_t most = attn > rowwise ? attn : rowwise;
+    return most > narrow ? most : narrow;
 }
 
 /* Grows only, so that a smaller plan does not take from a larger one. */

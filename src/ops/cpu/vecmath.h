@@ -39,6 +39,11 @@ enum { LAM_PIECE = 16 };
     (0 + n) % 16, (1 + n) % 16, (2 + n) % 16, (3 + n) % 16, (4 + n) % 16, (5 + n) % 16,            \
         (6 + n) % 16, (7 + n) % 16, (8 + n) % 16, (9 + n) % 16, (10 + n) % 16, (11 + n) % 16,      \
         (12 + n) % 16, (13 + n) % 16, (14 + n) % 16, (15 + n) % 16
+#ifdef __clang__
+#define LAM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define LAM_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define LAM_INLINE static inline __attribute__((always_inline, unused))
 
 LAM_INLINE lam_f16v lam_splat(float x)

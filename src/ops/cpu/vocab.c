@@ -3,30 +3,40 @@
  * ref/vocab.c says what is computed.  embed_bwd is parallel over columns: every thread walks all rows
  * in order, so that an id which occurs twice receives both gradients in the order of the rows. */
 #include "ops/cpu/cpu.h"
-#include "ops/cpu/vecmath.h"
+#include "ops/cpu/narrow.h"
 
-/* The table row of an id, or NULL when it belongs to another table. */
-static float *table_row(const lam_embed *a, const void *table, size_t r)
+/* The table row of an id; -1 when it belongs to another table. */
+static ptrdiff_t table_row(const lam_embed *a, size_t r)
 {
     const int32_t id = ((const int32_t *)a->ids)[r];
-    if (id < a->first || id - a->first >= a->count)
-        return NULL;
-    return (float *)(uintptr_t)table + (size_t)(id - a->first) * (size_t)a->ld;
+    return id < a->first || id - a->first >= a->count ? -1 : id - a->first;
+}
+
+/* to = scale * row `row` of the table, whatever it is stored as. */
+static void look_up(float *to, const lam_embed *a, size_t row)
+{
+    const size_t at = row * (size_t)a->ld;
+    const float scale = (float)a->scale;
+    if (a->table_class == LAM_HALF)
+        lam_widen_row(to, (const uint16_t *)a->table + at, LAM_HALF, scale, (size_t)a->width);
+    else if (a->table_class == LAM_BYTE)
+        lam_widen_row(to, (const int8_t *)a->table + at, LAM_BYTE,
+                      scale * ((const float *)a->table_scale)[row], (size_t)a->width);
+    else
+        lam_widen_row(to, (const float *)a->table + at, LAM_ACT, scale, (size_t)a->width);
 }
 
 void lam_cpu_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t rows = (size_t)a->rows, width = (size_t)a->width, ld = (size_t)a->ld;
-    const float scale = (float)a->scale;
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *ld)) schedule(static)
     for (size_t r = 0; r < rows; r++) {
-        const float *row = table_row(a, a->table, r);
+        const ptrdiff_t row = table_row(a, r);
         float *out = (float *)a->out + r * ld;
-        const size_t filled = row ? width : 0;
-#pragma omp simd
-        for (size_t c = 0; c < filled; c++)
-            out[c] = scale * row[c];
+        const size_t filled = row >= 0 ? width : 0;
+        if (row >= 0)
+            look_up(out, a, (size_t)row);
         if (filled < ld)
             memset(out + filled, 0, (ld - filled) * sizeof *out);
     }
@@ -43,10 +53,11 @@ void lam_cpu_embed_bwd(lam_dev *dev, const lam_embed *a)
     for (size_t i = 0; i < strips; i++) {
         const size_t begin = i * strip, end = begin + strip < width ? begin + strip : width;
         for (size_t r = 0; r < rows; r++) {
-            float *row = table_row(a, a->dtable, r);
+            const ptrdiff_t id = table_row(a, r);
             const float *dout = (const float *)a->dout + r * ld;
-            if (!row)
+            if (id < 0)
                 continue;
+            float *row = (float *)a->dtable + (size_t)id * ld;
 #pragma omp simd
             for (size_t c = begin; c < end; c++)
                 row[c] += scale * dout[c];

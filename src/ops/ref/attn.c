@@ -27,6 +27,13 @@ static query query_at(const lam_attn *a, size_t b, size_t h, size_t i)
                    .v = a->v ? (const double *)a->v + at : NULL};
 }
 
+/* Column c of head h of row j of k or value. */
+static double key_element(const lam_attn *a, lam_view view, const query *x, size_t j, int c)
+{
+    const size_t at = x->b * view.step + j * a->ldk + x->h * (size_t)a->K + (size_t)c;
+    return lam_ref_element(view.p, a->kv_class, at);
+}
+
 /* Head h of row j of k, value, or one of their gradients. */
 static double *key_at(const lam_attn *a, lam_view view, const query *x, size_t j)
 {
@@ -71,14 +78,14 @@ static double mask(const lam_attn *a, const query *x, size_t j)
 /* scale * ( (q_i + u) . k_j + (q_i + v) . r + rbias ), Eq. 6 and 12. */
 static double score(const lam_attn *a, const query *x, size_t j)
 {
-    const double *k = key_at(a, a->k, x, j);
     double sum = 0.0;
     for (int c = 0; c < a->K; c++)
-        sum += (x->q[c] + (x->u ? x->u[c] : 0.0)) * k[c];
+        sum += (x->q[c] + (x->u ? x->u[c] : 0.0)) * key_element(a, a->k, x, j, c);
     if (a->r) {
-        const double *r = position_at(a, a->r, x, position_row(a, x->i, j));
+        const size_t at = position_row(a, x->i, j) * a->ldr + x->h * (size_t)a->K;
         for (int c = 0; c < a->K; c++)
-            sum += (x->q[c] + (x->v ? x->v[c] : 0.0)) * r[c];
+            sum += (x->q[c] + (x->v ? x->v[c] : 0.0)) *
+                   lam_ref_element(a->r, a->r_class, at + (size_t)c);
     }
     if (a->rbias)
         sum += ((const double *)a->rbias)[position_row(a, x->i, j) * (size_t)a->H + x->h];
@@ -112,10 +119,9 @@ static void forward_query(double *s, const lam_attn *a, const query *x)
     for (size_t j = 0; j < keys; j++) {
         if (s[j] == -INFINITY)
             continue;
-        const double *value = key_at(a, a->value, x, j);
         const double p = exp(s[j] - *lse) * mask(a, x, j);
         for (int c = 0; c < a->K; c++)
-            o[c] += p * value[c];
+            o[c] += p * key_element(a, a->value, x, j, c);
     }
 }
 

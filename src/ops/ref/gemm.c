@@ -12,6 +12,14 @@ static double element(const double *p, size_t ld, lam_trans trans, size_t row, s
     return trans == LAM_KEEP ? p[row * ld + col] : p[col * ld + row];
 }
 
+/* The same of B, whatever it is stored as. */
+static double weight(const lam_gemm *a, const void *b, size_t row, size_t col)
+{
+    const size_t stored = a->tb == LAM_KEEP ? row : col, other = a->tb == LAM_KEEP ? col : row;
+    const double x = lam_ref_element(b, a->b_class, stored * a->ldb + other);
+    return a->b_class == LAM_BYTE ? ((const double *)a->b_scale)[stored] * x : x;
+}
+
 /* drop(relu(x + bias)), as far as asked; `row` counts through the batch. */
 static double finish(const lam_gemm *a, double x, size_t row, size_t col)
 {
@@ -27,18 +35,22 @@ static double finish(const lam_gemm *a, double x, size_t row, size_t col)
 static void product(const lam_gemm *a, size_t i, int first, int last)
 {
     const double *x = (const double *)a->a + i * a->step_a;
-    const double *y = (const double *)a->b + i * a->step_b;
+    const void *y = a->b_class == LAM_ACT ? (const double *)a->b + i * a->step_b : a->b;
     double *c = (double *)a->c + i * a->step_c;
+    uint16_t *cache = (uint16_t *)a->c + i * a->step_c;
     const size_t m = (size_t)a->m, n = (size_t)a->n, k = (size_t)a->k;
     const size_t above = a->step_c == 0 ? 0 : i * m; /* rows of C in earlier products */
 
     for (size_t row = 0; row < m; row++)
         for (size_t col = 0; col < n; col++) {
             double *out = &c[row * a->ldc + col];
-            double sum = !first ? *out : a->beta == 0.0 ? 0.0 : a->beta * *out;
+            double sum = first && a->beta == 0.0 ? 0.0 : *out;
             for (size_t t = 0; t < k; t++)
-                sum += element(x, a->lda, a->ta, row, t) * element(y, a->ldb, a->tb, t, col);
-            *out = last ? finish(a, sum, above + row, col) : sum;
+                sum += element(x, a->lda, a->ta, row, t) * weight(a, y, t, col);
+            if (a->c_class == LAM_HALF)
+                lam_convert(&cache[row * a->ldc + col], LAM_BF16, &sum, LAM_F64, 1);
+            else
+                *out = last ? finish(a, sum, above + row, col) : sum;
         }
 }
 
@@ -47,6 +59,8 @@ void lam_ref_gemm(lam_dev *dev, const lam_gemm *a)
     (void)dev;
     assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
     assert(a->beta == 0.0 || a->beta == 1.0);
+    assert(a->b_class == LAM_ACT || a->step_b == 0);
+    assert(a->c_class != LAM_HALF || (a->beta == 0.0 && (a->batch < 2 || a->step_c > 0)));
     const size_t batch = (size_t)a->batch;
     const int separate = a->step_c != 0;
     for (size_t i = 0; i < batch; i++)

@@ -56,6 +56,21 @@ static inline double *lam_ref_row(lam_view view, size_t ld, size_t block, size_t
     return view.p ? (double *)view.p + block * view.step + row * ld : NULL;
 }
 
+/* Element `at` of a buffer of ACT, HALF or BYTE (before its row's scale). */
+static inline double lam_ref_element(const void *p, lam_class type, size_t at)
+{
+    double x = 0.0;
+    switch (type) {
+    case LAM_HALF:
+        lam_convert(&x, LAM_F64, (const uint16_t *)p + at, LAM_BF16, 1);
+        return x;
+    case LAM_BYTE:
+        return ((const int8_t *)p)[at];
+    default:
+        return ((const double *)p)[at];
+    }
+}
+
 /* drop(x) = x * this: 0 for a dropped element, the inverse of the kept share for a kept one. */
 static inline double lam_ref_mask(const lam_drop *d, size_t width, size_t row, size_t col)
 {

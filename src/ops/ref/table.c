@@ -13,7 +13,8 @@ static lam_status ref_open(lam_dev **out, const lam_dev_options *options)
     lam_ref_dev *ref = calloc(1, sizeof *ref);
     if (!ref)
         return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for the device itself");
-    ref->base = (lam_dev){.ops = &lam_ops_ref, .act = LAM_F64, .wide = LAM_F64, .pad = 1};
+    ref->base =
+        (lam_dev){.ops = &lam_ops_ref, .act = LAM_F64, .wide = LAM_F64, .pad = 1, .narrow = 1};
     *out = &ref->base;
     return LAM_OK;
 }

@@ -5,23 +5,28 @@
 #include <assert.h>
 #include <math.h>
 
-/* The table row of an id, or NULL when it belongs to another table. */
-static double *table_row(const lam_embed *a, const void *table, size_t r)
+/* The table row of an id; -1 when it belongs to another table. */
+static long table_row(const lam_embed *a, size_t r)
 {
     const int32_t id = ((const int32_t *)a->ids)[r];
-    if (id < a->first || id - a->first >= a->count)
-        return NULL;
-    return (double *)(uintptr_t)table + (size_t)(id - a->first) * (size_t)a->ld;
+    return id < a->first || id - a->first >= a->count ? -1 : id - a->first;
 }
 
 void lam_ref_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     (void)dev;
     for (size_t r = 0; r < (size_t)a->rows; r++) {
-        const double *row = table_row(a, a->table, r);
+        const long row = table_row(a, r);
         double *out = (double *)a->out + r * (size_t)a->ld;
-        for (int c = 0; c < a->ld; c++)
-            out[c] = row && c < a->width ? a->scale * row[c] : 0.0;
+        for (int c = 0; c < a->ld; c++) {
+            out[c] = 0.0;
+            if (row < 0 || c >= a->width)
+                continue;
+            out[c] = a->scale * lam_ref_element(a->table, a->table_class,
+                                                (size_t)row * (size_t)a->ld + (size_t)c);
+            if (a->table_class == LAM_BYTE)
+                out[c] *= ((const double *)a->table_scale)[row];
+        }
     }
 }
 
@@ -30,10 +35,10 @@ void lam_ref_embed_bwd(lam_dev *dev, const lam_embed *a)
 {
     (void)dev;
     for (size_t r = 0; r < (size_t)a->rows; r++) {
-        double *row = table_row(a, a->dtable, r);
+        const long row = table_row(a, r);
         const double *dout = (const double *)a->dout + r * (size_t)a->ld;
-        for (int c = 0; row && c < a->width; c++)
-            row[c] += a->scale * dout[c];
+        for (int c = 0; row >= 0 && c < a->width; c++)
+            ((double *)a->dtable)[(size_t)row * (size_t)a->ld + (size_t)c] += a->scale * dout[c];
     }
 }
 

@@ -1,0 +1,22 @@
+/* gemv.h -- the products that are not the library's: a few rows, and narrow operands.  gemm.c asks here
+ * first.  Everywhere m, n and k are above 0. */
+#ifndef LAM_OPS_CPU_GEMV_H
+#define LAM_OPS_CPU_GEMV_H
+
+#include "ops/cpu/cpu.h"
+
+/* Is this y = x W^T with few rows, without dropout? */
+int lam_gemv_takes(const lam_gemm *g);
+void lam_gemv(const lam_cpu_dev *dev, const lam_gemm *g);
+
+/* Any product with weights or result in HALF or BYTE, through floats.  A stored row has at most
+ * LAM_NARROW_ROW elements. */
+void lam_gemm_narrow(lam_dev *dev, const lam_gemm *g);
+size_t lam_gemm_narrow_scratch(void);
+
+static inline size_t lam_narrow_size(lam_class type)
+{
+    return type == LAM_BYTE ? 1 : type == LAM_HALF ? 2 : sizeof(float);
+}
+
+#endif
