@@ -100,6 +100,12 @@ typedef struct lamemo_engine_options {
         *device; /* "auto" (default: cuda where there is a GPU, else cpu), "cpu", "cuda", "ref" */
     int threads; /* of a session that names none; 0: every core this process may use */
     int full_precision; /* 1: float32 on cuda instead of bf16 */
+    const char
+        *weights; /* matrices on cpu: "auto" (default: as the folder has them), "float32", "bf16",
+                            "int8" (a scale for each row) */
+    const char
+        *cache; /* cached keys and values on cpu: "auto" (default: bf16 where weights are bf16 or
+                            int8), "float32", "bf16" */
 } lamemo_engine_options;
 
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights

@@ -201,7 +201,7 @@ static lam_status measure(lam_analysis *a, const targets *t, const lam_args *arg
     lam_progress_open(&line, args->quiet);
     for (int i = 0; i < t->n && status == LAM_OK; i++) {
         lam_engine *engine = NULL;
-        status = lam_engine_open(&engine, t->dir[i], dev);
+        status = lam_engine_open(&engine, t->dir[i], dev, NULL);
         if (status == LAM_OK)
             status = lam_analysis_add(a, engine, t->name[i], on_progress, &line);
         lam_engine_close(engine);

@@ -26,6 +26,7 @@ typedef struct eval_options {
     lam_int_list mem_len;
     int64_t max_steps;
     lam_device_options device;
+    lam_storage_options storage;
     bool same_length, json;
 } eval_options;
 
@@ -56,6 +57,7 @@ static const lam_option options[] = {
      .aliases = "max-size", .shown = "all", .help = "Stop after K segments."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, json),
      .help = "Print one JSON object per memory length."},
+    LAM_STORAGE_OPTIONS(eval_options, storage, "the folder's"),
     LAM_DEVICE_OPTIONS(eval_options, device, "auto"),
     {0},
 };
@@ -219,12 +221,13 @@ static lam_status measure_all(const lam_engine *engine, const lam_args *args)
 static lam_status run(const lam_args *args)
 {
     const eval_options *o = args->options;
+    const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
     if (!o->model || !o->data)
         return lam_fail(LAM_ERR_ARG, "%s is missing", !o->model ? "--model" : "--data");
     LAM_TRY(lam_device_open(&dev, &o->device));
-    lam_status status = lam_engine_open(&engine, o->model, dev);
+    lam_status status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
         status = measure_all(engine, args);
     lam_engine_close(engine);

@@ -15,6 +15,7 @@
 typedef struct generate_options {
     const char *model, *prompt;
     lam_device_options device;
+    lam_storage_options storage;
     int tokens, samples, refresh, prompt_segment, mem_len;
     double temp, top_p, min_p, repeat_penalty;
     int top_k, repeat_last;
@@ -66,6 +67,7 @@ static const lam_option options[] = {
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, json),
      .help = "Print one JSON object per sample when all are done."},
     {.type = LAM_OPT_GROUP, .help = "Machine"},
+    LAM_STORAGE_OPTIONS(generate_options, storage, "the folder's"),
     LAM_DEVICE_OPTIONS(generate_options, device, "auto"),
     {0},
 };
@@ -227,6 +229,7 @@ static lam_status continue_prompt(const lam_engine *engine, const generate_optio
 static lam_status run(const lam_args *args)
 {
     const generate_options *o = args->options;
+    const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
     char *text = NULL;
@@ -236,7 +239,7 @@ static lam_status run(const lam_args *args)
     LAM_TRY(lam_prompt_read(&text, &size, o->prompt));
     lam_status status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK)
-        status = lam_engine_open(&engine, o->model, dev);
+        status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
         status = continue_prompt(engine, o, text, size);
     lam_engine_close(engine);

@@ -14,6 +14,7 @@ typedef struct score_options {
     const char *model;
     int segment, mem_len;
     lam_device_options device;
+    lam_storage_options storage;
     bool tokens, json;
 } score_options;
 
@@ -28,6 +29,7 @@ static const lam_option options[] = {
      .help = "Print every token with its log-probability."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(score_options, json),
      .help = "Print one JSON object."},
+    LAM_STORAGE_OPTIONS(score_options, storage, "the folder's"),
     LAM_DEVICE_OPTIONS(score_options, device, "auto"),
     {0},
 };
@@ -129,6 +131,7 @@ static lam_status print_json(const score_options *o, const scored *s)
 static lam_status run(const lam_args *args)
 {
     const score_options *o = args->options;
+    const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
     scored s = {0};
@@ -139,7 +142,7 @@ static lam_status run(const lam_args *args)
     LAM_TRY(lam_prompt_read(&text, &size, args->operands[0]));
     lam_status status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK)
-        status = lam_engine_open(&engine, o->model, dev);
+        status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
         status = encode(engine, &s, text, size);
     if (status == LAM_OK)

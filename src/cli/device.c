@@ -4,6 +4,13 @@
 #include "core/log.h"
 
 const char *const lam_precisions[] = {"bf16", "float32", NULL};
+const char *const lam_stores[] = {"auto", "float32", "bf16", "int8", NULL};
+const char *const lam_cache_stores[] = {"auto", "float32", "bf16", NULL};
+
+lam_storage lam_storage_of(const lam_storage_options *options)
+{
+    return (lam_storage){(lam_store)options->weights, (lam_store)options->cache};
+}
 
 lam_status lam_device_open(lam_dev **out, const lam_device_options *options)
 {

@@ -1,8 +1,10 @@
-/* device.h -- the --device, --threads and --precision options that every computing command shares. */
+/* device.h -- the --device, --threads and --precision options that every computing command shares, and
+ * --weights and --cache of those that only infer. */
 #ifndef LAM_CLI_DEVICE_H
 #define LAM_CLI_DEVICE_H
 
 #include "cli/options.h"
+#include "model/storage.h"
 #include "ops/ops.h"
 
 typedef struct lam_device_options {
@@ -12,6 +14,31 @@ typedef struct lam_device_options {
 } lam_device_options;
 
 extern const char *const lam_precisions[]; /* "bf16", "float32"; ends with NULL */
+extern const char *const lam_stores[];     /* "auto", "float32", "bf16", "int8"; as in lam_store */
+extern const char *const lam_cache_stores[]; /* the same without int8 */
+
+/* What is in a lam_storage at `field` of struct `type`, as two ints. */
+typedef struct lam_storage_options {
+    int weights, cache; /* lam_store */
+} lam_storage_options;
+
+#define LAM_STORAGE_OPTIONS(type, field, standard)                                                 \
+    {"weights",                                                                                    \
+     0,                                                                                            \
+     "TYPE",                                                                                       \
+     LAM_OPT_CHOICE,                                                                               \
+     offsetof(type, field.weights),                                                                \
+     "auto",                                                                                       \
+     .choices = lam_stores,                                                                        \
+     .shown = standard,                                                                            \
+     .help = "Matrices and embeddings on cpu: float32, bf16, or int8 with a scale for each row."}, \
+    {                                                                                              \
+        "cache", 0, "TYPE", LAM_OPT_CHOICE, offsetof(type, field.cache), "auto",                   \
+            .choices = lam_cache_stores, .shown = "bf16 where weights are bf16 or int8",           \
+            .help = "Cached keys, values and positions on cpu: float32 or bf16."                   \
+    }
+
+lam_storage lam_storage_of(const lam_storage_options *options);
 
 /* Three table entries for a lam_device_options at `field` of struct `type`. */
 #define LAM_DEVICE_OPTIONS(type, field, standard)                                                  \

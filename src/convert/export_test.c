@@ -84,7 +84,7 @@ START_TEST(the_folder_is_a_model_folder_again)
     ck_assert_int_eq(lam_export(&o, &r), LAM_OK);
     ck_assert_int_eq(lam_ops_find(&ops, "ref"), LAM_OK);
     ck_assert_int_eq(ops->open(&dev, &(lam_dev_options){0}), LAM_OK);
-    ck_assert_msg(lam_folder_load(&loaded, o.out, dev) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_folder_load(&loaded, o.out, dev, NULL) == LAM_OK, "%s", lam_error());
     lam_model_free(loaded);
     ops->close(dev);
     ck_assert_int_eq(lam_folder_vocab(&a, model), LAM_OK);

@@ -57,7 +57,7 @@ static void same_parameters(const char *dir, const lam_safetensors *trace)
     lam_model *model;
     ck_assert_int_eq(lam_ops_find(&ops, "ref"), LAM_OK);
     ck_assert_int_eq(ops->open(&dev, &(lam_dev_options){0}), LAM_OK);
-    ck_assert_msg(lam_folder_load(&model, dir, dev) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_folder_load(&model, dir, dev, NULL) == LAM_OK, "%s", lam_error());
     int expected = 0;
     for (int i = 0; i < lam_st_count(trace); i++)
         expected += strncmp(lam_st_at(trace, i)->name, "param.", 6) == 0;

@@ -10,6 +10,7 @@
 #include "infer/session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 SAME(LAM_OK, LAMEMO_OK);
@@ -77,13 +78,28 @@ lam_status lam_api_size(const char *name, int value)
 
 /* ---- the engine ---- */
 
-static lam_status open_engine(lamemo_engine *e, const char *path, const char *device)
+static lam_status find_store(lam_store *out, const char *name, lam_store last)
+{
+    static const char *const names[] = {"auto", "float32", "bf16", "int8"};
+    for (int i = 0; i <= (int)last; i++)
+        if (!name || strcmp(name, names[i]) == 0) {
+            *out = (lam_store)i;
+            return LAM_OK;
+        }
+    return lam_fail(LAM_ERR_ARG, "'%s': there are auto, float32, bf16%s", name,
+                    last == LAM_STORE_INT8 ? " and int8" : "");
+}
+
+static lam_status open_engine(lamemo_engine *e, const char *path, const lamemo_engine_options *o)
 {
     const lam_ops *ops = NULL;
+    lam_storage storage = {0};
+    LAM_TRY(find_store(&storage.weights, o->weights, LAM_STORE_INT8));
+    LAM_TRY(find_store(&storage.cache, o->cache, LAM_STORE_BF16));
     LAM_TRY(lam_api_size("threads", e->dev_options.threads));
-    LAM_TRY(lam_ops_find(&ops, device));
+    LAM_TRY(lam_ops_find(&ops, o->device ? o->device : "auto"));
     LAM_TRY(ops->open(&e->dev, &e->dev_options));
-    return lam_engine_open(&e->inner, path, e->dev);
+    return lam_engine_open(&e->inner, path, e->dev, &storage);
 }
 
 lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,
@@ -95,7 +111,7 @@ lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *
     if (!e)
         return lam_api_status(lam_fail(LAM_ERR_MEMORY, "%s: no memory", path));
     e->dev_options = (lam_dev_options){.threads = o.threads, .full_prec = o.full_precision != 0};
-    const lam_status status = open_engine(e, path, o.device ? o.device : "auto");
+    const lam_status status = open_engine(e, path, &o);
     if (status == LAM_OK)
         *engine = e;
     else

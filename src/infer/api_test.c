@@ -99,7 +99,7 @@ static void reference_logits(const int32_t *tokens, int n, double *logits)
     lam_session *s;
     ck_assert_int_eq(lam_ops_find(&ops, "ref"), LAM_OK);
     ck_assert_int_eq(ops->open(&dev, &(lam_dev_options){0}), LAM_OK);
-    ck_assert_int_eq(lam_engine_open(&inner, test_temp_path("model"), dev), LAM_OK);
+    ck_assert_int_eq(lam_engine_open(&inner, test_temp_path("model"), dev, NULL), LAM_OK);
     ck_assert_int_eq(lam_session_create(&s, inner->model, &(lam_session_options){0}), LAM_OK);
     ck_assert_int_eq(lam_session_feed(s, tokens, n), LAM_OK);
     ck_assert_int_eq(lam_session_logits(s, logits), LAM_OK);
@@ -281,6 +281,11 @@ START_TEST(what_is_wrong_is_refused_by_name)
     ck_assert_int_eq(lamemo_engine_open(test_temp_path("nowhere"), NULL, &none), LAMEMO_ERR_IO);
     ck_assert_ptr_null(none);
     ck_assert_int_eq(lamemo_engine_open("x", &(lamemo_engine_options){.device = "abacus"}, &none),
+                     LAMEMO_ERR_ARG);
+    ck_assert_int_eq(lamemo_engine_open("x", &(lamemo_engine_options){.weights = "int4"}, &none),
+                     LAMEMO_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "'int4'"));
+    ck_assert_int_eq(lamemo_engine_open("x", &(lamemo_engine_options){.cache = "int8"}, &none),
                      LAMEMO_ERR_ARG);
     ck_assert_int_eq(lamemo_session_create(engine, &(lamemo_session_options){.streams = -1}, &t),
                      LAMEMO_ERR_ARG);

@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-static lam_status load(lam_engine *e, const char *dir)
+static lam_status load(lam_engine *e, const char *dir, const lam_storage *storage)
 {
     char folder[4096], path[4200];
     LAM_TRY(lam_folder_find(folder, sizeof folder, dir));
-    LAM_TRY(lam_folder_load(&e->model, folder, e->dev));
+    LAM_TRY(lam_folder_load(&e->model, folder, e->dev, storage));
     LAM_TRY(lam_path_join(path, sizeof path, folder, "vocab.json"));
     LAM_TRY(lam_vocab_load(&e->vocab, path));
     if (lam_vocab_size(e->vocab) != e->model->cfg.n_token)
@@ -19,14 +19,15 @@ static lam_status load(lam_engine *e, const char *dir)
     return LAM_OK;
 }
 
-lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev)
+lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev,
+                           const lam_storage *storage)
 {
     *out = NULL;
     lam_engine *e = calloc(1, sizeof *e);
     if (!e)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
     e->dev = dev;
-    const lam_status status = load(e, dir);
+    const lam_status status = load(e, dir, storage);
     if (status != LAM_OK) {
         lam_engine_close(e);
         return status;

@@ -4,6 +4,7 @@
 
 #include "data/vocab.h"
 #include "model/model.h"
+#include "model/storage.h"
 
 typedef struct lam_engine {
     lam_dev *dev; /* kept */
@@ -12,8 +13,9 @@ typedef struct lam_engine {
 } lam_engine;
 
 /* Loads a model or run folder.  `dev` is kept and must outlive the engine.  The vocabulary must be as large
- * as the model's. */
-lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev);
+ * as the model's.  storage as in lam_folder_load. */
+lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev,
+                           const lam_storage *storage);
 void lam_engine_close(lam_engine *engine); /* NULL is fine */
 
 /* What a text without a beginning begins with: <eos> for words, else a newline, a blank, or type 0. */

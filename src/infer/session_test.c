@@ -88,14 +88,28 @@ static void feed_and_check(lam_session *s, const int32_t *in, const int32_t *out
     }
 }
 
+/* How a model is held, and how near the two ways of computing it are on cpu, where one key in many falls on
+ * the other side of a rounding to bf16. */
+static const struct {
+    lam_class weights, cache;
+    double near;
+} held[] = {{LAM_ACT, LAM_ACT, 2e-5},
+            {LAM_BYTE, LAM_ACT, 2e-5},
+            {LAM_ACT, LAM_HALF, 4e-3},
+            {LAM_HALF, LAM_HALF, 4e-3},
+            {LAM_BYTE, LAM_HALF, 4e-3}};
+enum { HELD = sizeof held / sizeof *held };
+
 START_TEST(random_pieces_snapshots_and_rewinds_equal_the_forward_pass)
 {
-    const kind *k = &kinds[_i];
+    const kind *k = &kinds[_i % KINDS];
+    const int h = _i / KINDS;
     const char *const devices[] = {"ref", "cpu"};
     for (int d = 0; d < 2; d++) {
         const lam_config cfg = toy_config(k->memory, k->attn_type, k->N, k->M);
         toy t =
-            toy_open(devices[d], &cfg, &(lam_stack_options){.B = STREAMS, .N = k->N, .M = k->M}, 1);
+            toy_open_as(devices[d], &cfg, &(lam_stack_options){.B = STREAMS, .N = k->N, .M = k->M},
+                        held[h].weights, held[h].cache);
         int32_t in[STREAMS * TOTAL], out[STREAMS * TOTAL];
         double want[STREAMS * TOTAL];
         lam_rng rng = {.key = 9};
@@ -108,7 +122,7 @@ START_TEST(random_pieces_snapshots_and_rewinds_equal_the_forward_pass)
         int back_at = 0, rewinds = 0;
         for (int at = 0; at < TOTAL;) {
             const int n = 1 + (int)lam_rng_below(&rng, (uint64_t)(TOTAL - at));
-            feed_and_check(s, in, out, at, n, want, d == 0 ? 1e-12 : 2e-5);
+            feed_and_check(s, in, out, at, n, want, d == 0 ? 1e-12 : held[h].near);
             at += n;
             if (back && rewinds < 12 && lam_rng_below(&rng, 2)) {
                 ck_assert_msg(lam_session_restore(s, back) == LAM_OK, "%s", lam_error());
@@ -221,7 +235,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, random_pieces_snapshots_and_rewinds_equal_the_forward_pass, 0,
-                        KINDS);
+                        KINDS * HELD);
     tcase_add_loop_test(tests, a_restored_session_repeats_every_bit, 0, KINDS);
     tcase_add_test(tests, the_segment_length_may_change);
     tcase_add_test(tests, wrong_use_is_an_error);

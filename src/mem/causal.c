@@ -1,6 +1,7 @@
 /* causal.c -- see causal.h. */
 #include "mem/causal.h"
 
+#include <assert.h>
 #include <math.h>
 
 lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row)
@@ -14,41 +15,87 @@ lam_linear lam_kv_map(const lam_segment *s, int rows)
     return (lam_linear){s->dev, 1, rows, s->dims.D, 2 * s->dims.HK, (size_t)s->dims.D};
 }
 
-const void *lam_kv_weight(const lam_segment *s, int layer)
-{
-    return lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv),
-                  (size_t)s->dims.HK * (size_t)s->dims.D);
-}
-
 lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row)
 {
     const size_t D = (size_t)s->dims.D;
     return (lam_view){lam_at(s->dev, LAM_ACT, p, (size_t)row * D), (size_t)rows * D};
 }
 
-lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row)
+static lam_view third_of(const lam_segment *s, void *qkv, lam_third third, int row)
 {
     const size_t HK = (size_t)s->dims.HK;
     return (lam_view){lam_at(s->dev, LAM_ACT, qkv, (size_t)row * 3 * HK + (size_t)third * HK),
                       (size_t)s->T * 3 * HK};
 }
 
-static lam_rows qkv_rows(const lam_segment *s, void *qkv, lam_third third, int row)
+lam_view lam_qkv_view(const lam_segment *s, int layer, lam_third third, int row)
 {
-    const lam_view view = lam_qkv_view(s, qkv, third, row);
+    const lam_layer_rows *rows = &s->layer[layer];
+    const size_t HK = (size_t)s->dims.HK, T = (size_t)s->T, at = (size_t)row;
+    if (s->cache == LAM_ACT)
+        return third_of(s, rows->qkv, third, row);
+    if (third == LAM_Q)
+        return (lam_view){lam_at(s->dev, LAM_ACT, rows->qkv, at * HK), T * HK};
+    const size_t half = third == LAM_K ? 0 : HK;
+    return (lam_view){lam_at(s->dev, LAM_HALF, rows->kv, at * 2 * HK + half), T * 2 * HK};
+}
+
+size_t lam_q_ld(const lam_segment *s)
+{
+    return (s->cache == LAM_ACT ? 3 : 1) * (size_t)s->dims.HK;
+}
+
+static size_t kv_ld(const lam_segment *s)
+{
+    return (s->cache == LAM_ACT ? 3 : 2) * (size_t)s->dims.HK;
+}
+
+lam_view lam_dqkv_view(const lam_segment *s, lam_third third, int row)
+{
+    return third_of(s, s->dqkv, third, row);
+}
+
+static lam_rows dqkv_rows(const lam_segment *s, lam_third third, int row)
+{
+    const lam_view view = lam_dqkv_view(s, third, row);
     return (lam_rows){view.p, view.step, 3 * (size_t)s->dims.HK};
 }
 
+/* W_qkv from `third` on. */
+static lam_weights third_weight(const lam_segment *s, int layer, lam_third third)
+{
+    const size_t row = (size_t)third * (size_t)s->dims.HK;
+    return lam_weights_from(s->dev, lam_weight(s->params, s->ids[layer].qkv), row,
+                            row * (size_t)s->dims.D);
+}
+
+lam_weights lam_kv_weight(const lam_segment *s, int layer)
+{
+    return third_weight(s, layer, LAM_K);
+}
+
 /* Rows from..to of W_qkv starting at `third` applied to the layer's input. */
+static void project_part(const lam_segment *s, int layer, lam_third third, int thirds, int from,
+                         int to)
+{
+    const lam_linear l = {s->dev,           s->B, to - from, s->dims.D, thirds * s->dims.HK,
+                          (size_t)s->dims.D};
+    const lam_view out = lam_qkv_view(s, layer, third, from);
+    lam_linear_fwd(&l, (lam_rows){out.p, out.step, third == LAM_Q ? lam_q_ld(s) : kv_ld(s)},
+                   lam_rows_from(s->dev, s->layer[layer].xn, s->T, (size_t)s->dims.D, from),
+                   third_weight(s, layer, third),
+                   &(lam_epilogue){.type = third == LAM_Q ? LAM_ACT : s->cache});
+}
+
+/* Queries are activations, keys and values may be cached in another type: then they go apart. */
 static void project(const lam_segment *s, int layer, lam_third third, int thirds, int from, int to)
 {
-    const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
-    const lam_layer_rows *rows = &s->layer[layer];
-    const lam_linear l = {s->dev, s->B, to - from, s->dims.D, thirds * s->dims.HK, D};
-    const void *weight =
-        lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv), (size_t)third * HK * D);
-    lam_linear_fwd(&l, qkv_rows(s, rows->qkv, third, from),
-                   lam_rows_from(s->dev, rows->xn, s->T, D, from), weight, NULL);
+    if (third == LAM_Q && thirds == 3 && s->cache != LAM_ACT) {
+        project_part(s, layer, LAM_Q, 1, from, to);
+        project_part(s, layer, LAM_K, 2, from, to);
+    } else {
+        project_part(s, layer, third, thirds, from, to);
+    }
 }
 
 lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer)
@@ -61,8 +108,9 @@ lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer)
                       .K = s->dims.K,
                       .scale = 1.0 / sqrt((double)s->cfg->d_head),
                       .drop = drop,
-                      .ldq = 3 * (size_t)s->dims.HK,
-                      .ldk = 3 * (size_t)s->dims.HK,
+                      .ldq = lam_q_ld(s),
+                      .ldk = kv_ld(s),
+                      .kv_class = s->cache,
                       .ldo = (size_t)s->dims.HK};
 }
 
@@ -76,9 +124,9 @@ static lam_attn causal_attn(const lam_segment *s, int layer)
     a.keys = at + s->n;
     a.shift = at;
     a.reach = s->cfg->same_length ? s->M : 0; /* every query sees equally many keys */
-    a.q = lam_qkv_view(s, rows->qkv, LAM_Q, at);
-    a.k = lam_qkv_view(s, rows->qkv, LAM_K, 0);
-    a.value = lam_qkv_view(s, rows->qkv, LAM_V, 0);
+    a.q = lam_qkv_view(s, layer, LAM_Q, at);
+    a.k = lam_qkv_view(s, layer, LAM_K, 0);
+    a.value = lam_qkv_view(s, layer, LAM_V, 0);
     a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, at);
     a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, at);
     lam_pos_past(s->pos, layer, &a);
@@ -101,6 +149,7 @@ void lam_causal_fwd(const lam_segment *s, int layer, int leads)
 
 void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p)
 {
+    assert(s->cache == LAM_ACT); /* analysis runs with `full` */
     p->attn = causal_attn(s, layer);
     p->cut[0] = s->ctx - s->mem->m;
     p->cut[1] = s->ctx;
@@ -112,9 +161,9 @@ void lam_causal_bwd(const lam_segment *s, int layer)
     lam_attn a = causal_attn(s, layer);
     const int at = s->ctx;
     a.d_o = lam_row_view(s, LAM_ACT, s->dc, s->dims.HK, at);
-    a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, at);
-    a.dk = lam_qkv_view(s, s->dqkv, LAM_K, 0);
-    a.dvalue = lam_qkv_view(s, s->dqkv, LAM_V, 0);
+    a.dq = lam_dqkv_view(s, LAM_Q, at);
+    a.dk = lam_dqkv_view(s, LAM_K, 0);
+    a.dvalue = lam_dqkv_view(s, LAM_V, 0);
     lam_pos_past_grad(s->pos, layer, &a);
     s->dev->ops->attn_bwd(s->dev, &a);
     lam_pos_past_done(s->pos, layer);
@@ -127,21 +176,19 @@ static void project_bwd_w(const lam_segment *s, int layer, lam_third third, int 
     const lam_linear l = {s->dev, s->B, s->T - from, s->dims.D, thirds * s->dims.HK, D};
     void *dweight =
         lam_at(s->dev, LAM_WIDE, lam_grad(s->params, s->ids[layer].qkv), (size_t)third * HK * D);
-    lam_linear_bwd_w(&l, dweight, qkv_rows(s, s->dqkv, third, from),
+    lam_linear_bwd_w(&l, dweight, dqkv_rows(s, third, from),
                      lam_rows_from(s->dev, s->layer[layer].xn, s->T, D, from));
 }
 
 /* ... and dx += dqkv W on rows from..to. */
 static void project_bwd_x(const lam_segment *s, int layer, lam_third third, int from, int to)
 {
-    const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
+    const size_t D = (size_t)s->dims.D;
     if (from >= to)
         return;
     const lam_linear l = {s->dev, s->B, to - from, s->dims.D, (3 - (int)third) * s->dims.HK, D};
-    const void *weight =
-        lam_at(s->dev, LAM_ACT, lam_weight(s->params, s->ids[layer].qkv), (size_t)third * HK * D);
-    lam_linear_bwd_x(&l, lam_rows_from(s->dev, s->dxn, s->T, D, from),
-                     qkv_rows(s, s->dqkv, third, from), weight, 1.0);
+    lam_linear_bwd_x(&l, lam_rows_from(s->dev, s->dxn, s->T, D, from), dqkv_rows(s, third, from),
+                     third_weight(s, layer, third), 1.0);
 }
 
 void lam_project_bwd(const lam_segment *s, int layer, int q_from)

@@ -22,15 +22,18 @@ void lam_project_bwd(const lam_segment *s, int layer, int q_from);
 void lam_causal_attend_fwd(const lam_segment *s, int layer);
 void lam_causal_attend_bwd(const lam_segment *s, int layer);
 
-/* q, k and v of `row` in a [B][T][3HK] buffer. */
+/* q, k and v of `row` of a layer, wherever the segment keeps them; queries are lam_q_ld apart. */
 typedef enum lam_third { LAM_Q, LAM_K, LAM_V } lam_third;
-lam_view lam_qkv_view(const lam_segment *s, void *qkv, lam_third third, int row);
+lam_view lam_qkv_view(const lam_segment *s, int layer, lam_third third, int row);
+size_t lam_q_ld(const lam_segment *s);
+/* The same of their gradients, a [B][T][3HK] buffer. */
+lam_view lam_dqkv_view(const lam_segment *s, lam_third third, int row);
 /* `row` of a [B][T][width] buffer of a class. */
 lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row);
 
 /* Keys and values of `rows` packed rows of D, side by side, and the layer's weights for them. */
 lam_linear lam_kv_map(const lam_segment *s, int rows);
-const void *lam_kv_weight(const lam_segment *s, int layer);
+lam_weights lam_kv_weight(const lam_segment *s, int layer);
 
 /* `row` of a packed [B][rows][D] buffer of activations. */
 lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row);

@@ -246,7 +246,7 @@ static lam_attn content_attn(const lam_segment *s, int layer, int keys, void *ou
     a.mode = LAM_FULL;
     a.queries = s->n;
     a.keys = keys;
-    a.q = lam_qkv_view(s, s->layer[layer].qkv, LAM_Q, s->ctx);
+    a.q = lam_qkv_view(s, layer, LAM_Q, s->ctx);
     a.o = (lam_view){out, n * (size_t)s->dims.HK};
     a.lse = (lam_view){s->own[LSE], n * (size_t)s->cfg->n_head};
     return a;
@@ -257,6 +257,7 @@ static lam_attn packed_attn(const lam_segment *s, int layer, int keys, void *kv,
 {
     const size_t HK = (size_t)s->dims.HK;
     lam_attn a = content_attn(s, layer, keys, out);
+    a.kv_class = LAM_ACT;
     a.ldk = 2 * HK;
     a.k = (lam_view){kv, (size_t)keys * 2 * HK};
     a.value = (lam_view){lam_at(s->dev, LAM_ACT, kv, HK), a.k.step};
@@ -270,8 +271,8 @@ static void attend_evicted(const lam_segment *s, int layer, const eviction *e)
     lam_attn a;
     if (s->cfg->remainder == LAM_REMAINDER_DROP) {
         a = content_attn(s, layer, keys, s->own[TARGET]);
-        a.k = lam_qkv_view(s, s->layer[layer].qkv, LAM_K, e->first);
-        a.value = lam_qkv_view(s, s->layer[layer].qkv, LAM_V, e->first);
+        a.k = lam_qkv_view(s, layer, LAM_K, e->first);
+        a.value = lam_qkv_view(s, layer, LAM_V, e->first);
     } else {
         project_keys(s, layer, s->B * keys, s->own[EVICTED_KV], s->own[EVICTED],
                      s->own[EVICTED_NORM]);
@@ -339,7 +340,7 @@ static void reconstruct(const lam_segment *s, int layer, const eviction *e)
     compare(s, layer);
 
     a.d_o = (lam_view){s->own[TARGET], a.o.step};
-    a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, s->ctx); /* nobody reads it: queries are constants */
+    a.dq = lam_dqkv_view(s, LAM_Q, s->ctx); /* nobody reads it: queries are constants */
     a.dk = (lam_view){s->own[DKV], a.k.step};
     a.dvalue = (lam_view){lam_at(s->dev, LAM_ACT, s->own[DKV], HK), a.k.step};
     s->dev->ops->attn_bwd(s->dev, &a);

@@ -133,7 +133,7 @@ static void layout(lam_segment *s, lam_arena *arena)
 }
 
 /* [W_K; W_V], own or the layer's; the gradient likewise, marked as used. */
-static const void *kv_weight(const lam_segment *s, int layer)
+static lam_weights kv_weight(const lam_segment *s, int layer)
 {
     return s->cfg->ltm_share_proj ? lam_kv_weight(s, layer)
                                   : lam_weight(s->params, s->ids[layer].own[KEY]);
@@ -161,7 +161,7 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
                       .n = s->dims.HK,
                       .k = s->cfg->ltm_basis,
                       .batch = s->B,
-                      .a = lam_weight(s->params, s->ids[layer].own[MU]),
+                      .a = lam_weight(s->params, s->ids[layer].own[MU]).p,
                       .lda = basis_ld(s),
                       .b = s->layer[layer].own[KV],
                       .ldb = 2 * HK,
@@ -199,8 +199,8 @@ static lam_density density_of(const lam_segment *s, int layer)
                          .var_min = cfg->ltm_var_min,
                          .centre = s->own[CENTRE],
                          .width = s->own[WIDTH],
-                         .q = lam_qkv_view(s, s->layer[layer].qkv, LAM_Q, s->ctx + s->first),
-                         .ldq = 3 * HK,
+                         .q = lam_qkv_view(s, layer, LAM_Q, s->ctx + s->first),
+                         .ldq = lam_q_ld(s),
                          .pull = {own[PULL], 2 * HK},
                          .mu = {lam_at(s->dev, LAM_WIDE, own[MEAN], first), step},
                          .var = {lam_at(s->dev, LAM_WIDE, own[VAR], first), step},
@@ -279,7 +279,7 @@ static void density_bwd(const lam_segment *s, int layer)
     lam_heads_gemm(s, (lam_gemm){.m = cfg->ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
                    r_heads(s, a.r), z_heads(s, s->own[DZ]), v_heads(s, s->own[DKV]));
     a.dr = s->own[DR];
-    a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, s->ctx);
+    a.dq = lam_dqkv_view(s, LAM_Q, s->ctx);
     a.dpull = (lam_view){s->own[DPULL], 2 * HK};
     a.prior = cfg->ltm_sigma0 * cfg->ltm_sigma0;
     a.weight = cfg->ltm_kl / cfg->n_head;

@@ -138,9 +138,9 @@ static void gate_fwd(const lam_segment *s, int layer)
         const lam_epilogue e = {
             .add = tap > 0,
             .bias = tap == LAM_LTM_TAPS - 1 ? lam_vector(s->params, ids[CONV_BIAS]) : NULL};
-        lam_linear_fwd(&l, (lam_rows){s->layer[layer].own[PRE], 0, D}, shifted(s, tap),
-                       lam_at(s->dev, LAM_ACT, lam_weight(s->params, ids[CONV]), (size_t)tap * D),
-                       &e);
+        lam_linear_fwd(
+            &l, (lam_rows){s->layer[layer].own[PRE], 0, D}, shifted(s, tap),
+            lam_weights_from(s->dev, lam_weight(s->params, ids[CONV]), 0, (size_t)tap * D), &e);
     }
     const lam_gate gate = gate_of(s, layer);
     s->dev->ops->gate_fwd(s->dev, &gate);

@@ -54,9 +54,9 @@ static lam_attn ahead_attn(const lam_segment *s, int layer)
     a.queries = s->ctx;
     a.keys = s->ctx - oldest + 1;
     a.shift = -oldest;
-    a.q = lam_qkv_view(s, rows->qkv, LAM_Q, 0);
-    a.k = lam_qkv_view(s, rows->qkv, LAM_K, oldest);
-    a.value = lam_qkv_view(s, rows->qkv, LAM_V, oldest);
+    a.q = lam_qkv_view(s, layer, LAM_Q, 0);
+    a.k = lam_qkv_view(s, layer, LAM_K, oldest);
+    a.value = lam_qkv_view(s, layer, LAM_V, oldest);
     if (s->cfg->alpha == LAM_ALPHA_ZERO) { /* C<-> is C<- */
         a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0);
         a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0);
@@ -130,9 +130,9 @@ static void ahead_bwd(const lam_segment *s, int layer)
         a.dlse = i.dlse_new;
     }
     const int oldest = -a.shift;
-    a.dq = lam_qkv_view(s, s->dqkv, LAM_Q, 0);
-    a.dk = lam_qkv_view(s, s->dqkv, LAM_K, oldest);
-    a.dvalue = lam_qkv_view(s, s->dqkv, LAM_V, oldest);
+    a.dq = lam_dqkv_view(s, LAM_Q, 0);
+    a.dk = lam_dqkv_view(s, LAM_K, oldest);
+    a.dvalue = lam_dqkv_view(s, LAM_V, oldest);
     a.kv_add = 1;
     lam_pos_ahead_grad(s->pos, layer, &a);
     s->dev->ops->attn_bwd(s->dev, &a);

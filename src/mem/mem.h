@@ -36,7 +36,8 @@ enum {
 typedef struct lam_layer_rows {
     void *x;   /* ACT [B][T][D]: input of the layer; ctx rows first */
     void *xn;  /* what attention reads: x itself, or LayerNorm(x) in pre-norm models */
-    void *qkv; /* ACT [B][T][3HK] */
+    void *qkv; /* ACT [B][T][3HK]; with a HALF cache only q, [B][T][HK], the same for all layers */
+    void *kv;  /* HALF [B][T][2HK], or NULL */
     void *c;   /* ACT [B][T][HK]: contexts, before W_o */
     void *lse; /* WIDE [B][T][H]: log s of each context */
     void *c_new, *lse_new, *alpha; /* look-ahead: ACT [B][M][HK], WIDE [B][M][H] twice */
@@ -55,9 +56,10 @@ struct lam_segment {
     int B, M, N;           /* streams and capacities: remembered rows in front, current rows */
     int T;                 /* rows per stream of this segment: ctx + its planned length */
     int ctx, first, n;
-    int full;      /* compute the last layer's lead rows and state too: verify, analyze */
-    int train;     /* there will be a backward */
-    lam_drop drop; /* seed and step of this segment; p is set where it is used */
+    lam_class cache; /* of keys and values: ACT, or HALF (inference) */
+    int full;        /* compute the last layer's lead rows and state too: verify, analyze */
+    int train;       /* there will be a backward */
+    lam_drop drop;   /* seed and step of this segment; p is set where it is used */
     void *own[LAM_OWN_BUFFERS]; /* buffers of the mechanism that layers use in turn */
     void *out; /* ACT [B][n][D]: C W_o^T of the layer at work; in attend_bwd its gradient */
 

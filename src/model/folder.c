@@ -1,7 +1,7 @@
 /* folder.c -- see folder.h.
  *
- * Parameters are float32 on disk, whatever the device computes in; float16, bfloat16 and float64 files
- * load too. */
+ * Parameters are float32 on disk, whatever the device computes in; float16, bfloat16, float64 and (with
+ * scales) int8 files load too. */
 #include "model/folder.h"
 
 #include "core/file.h"
@@ -81,37 +81,60 @@ static lam_status check_tensors(const lam_safetensors *st, const lam_params *par
 {
     LAM_TRY(lam_params_check(st, params, ""));
     for (int i = 0; i < lam_st_count(st); i++)
-        if (lam_params_find(params, lam_st_at(st, i)->name) < 0)
+        if (!lam_params_know(params, st, lam_st_at(st, i)->name))
             return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is not part of this configuration",
                             lam_st_path(st), lam_st_at(st, i)->name);
     return LAM_OK;
 }
 
-static lam_status read_weights(lam_model *model, const char *dir)
+static lam_status read_weights(lam_model *model, const lam_safetensors *st)
 {
-    lam_safetensors *st;
-    LAM_TRY(lam_st_open_folder(&st, dir));
-    lam_status status = check_tensors(st, &model->params);
-    if (status == LAM_OK)
-        status = lam_params_read(st, &model->params, model->params.master, "");
-    lam_st_close(st);
-    return status;
+    LAM_TRY(check_tensors(st, &model->params));
+    return lam_params_read(st, &model->params, model->params.master, "");
 }
 
-lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev)
+/* The type in which a file keeps its matrices, where the device has it: int8 if any is, bf16 if all are. */
+static lam_class kept_as(const lam_safetensors *st, const lam_dev *dev)
 {
-    char path[PATH_MAX];
-    lam_config cfg;
+    int matrices = 0, halves = 0, bytes = 0;
+    for (int i = 0; i < lam_st_count(st); i++) {
+        const lam_st_tensor *t = lam_st_at(st, i);
+        matrices += t->shape.rank >= 2;
+        halves += t->shape.rank >= 2 && t->dtype == LAM_BF16;
+        bytes += t->dtype == LAM_I8;
+    }
+    if (!dev->narrow)
+        return LAM_ACT;
+    return bytes > 0 ? LAM_BYTE : matrices > 0 && halves == matrices ? LAM_HALF : LAM_ACT;
+}
+
+static lam_status load(lam_model **out, const lam_config *cfg, const lam_safetensors *st,
+                       lam_dev *dev, lam_storage storage)
+{
+    const lam_class weights = lam_store_class(storage.weights, kept_as(st, dev));
+    const lam_class cache = lam_store_class(storage.cache, weights == LAM_ACT ? LAM_ACT : LAM_HALF);
     lam_model *model;
-    *out = NULL;
-    LAM_TRY(lam_folder_find(path, sizeof path, dir));
-    LAM_TRY(read_config(&cfg, path));
-    LAM_TRY(lam_model_create(&model, &cfg, dev));
-    const lam_status status = read_weights(model, path);
+    LAM_TRY(lam_model_create_as(&model, cfg, dev, weights, cache));
+    const lam_status status = read_weights(model, st);
     if (status == LAM_OK)
         *out = model;
     else
         lam_model_free(model);
+    return status;
+}
+
+lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev,
+                           const lam_storage *storage)
+{
+    char path[PATH_MAX];
+    lam_config cfg;
+    lam_safetensors *st;
+    *out = NULL;
+    LAM_TRY(lam_folder_find(path, sizeof path, dir));
+    LAM_TRY(read_config(&cfg, path));
+    LAM_TRY(lam_st_open_folder(&st, path));
+    const lam_status status = load(out, &cfg, st, dev, storage ? *storage : (lam_storage){0});
+    lam_st_close(st);
     return status;
 }
 
@@ -120,7 +143,11 @@ lam_status lam_folder_restore(lam_model *model, const char *dir)
     lam_config cfg;
     LAM_TRY(read_config(&cfg, dir));
     LAM_TRY(lam_config_same(&cfg, &model->cfg, dir));
-    return read_weights(model, dir);
+    lam_safetensors *st;
+    LAM_TRY(lam_st_open_folder(&st, dir));
+    const lam_status status = read_weights(model, st);
+    lam_st_close(st);
+    return status;
 }
 
 /* ---- writing ---- */

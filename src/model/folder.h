@@ -8,13 +8,16 @@
 #define LAM_MODEL_FOLDER_H
 
 #include "model/model.h"
+#include "model/storage.h"
 
 /* The folder that holds the model: `dir` itself, or, where `dir` is a run of `lamemo train`, its
  * best checkpoint, else its last one.  out has `size` bytes. */
 lam_status lam_folder_find(char *out, size_t size, const char *dir);
 
-/* Opens the model in `dir` (looked up as above) on `dev`, which is kept. */
-lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev);
+/* Opens the model in `dir` (looked up as above) on `dev`, which is kept.  storage NULL: as it suits the folder;
+ * asking for a type that the device has not is LAM_ERR_UNSUPPORTED. */
+lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev,
+                           const lam_storage *storage);
 /* Only its configuration. */
 lam_status lam_folder_config(lam_config *cfg, const char *dir);
 /* The text of its vocab.json, owned by the caller (free).  LAM_ERR_IO if it has none. */

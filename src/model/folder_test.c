@@ -66,7 +66,7 @@ START_TEST(a_saved_model_comes_back)
     lam_model *a = make(2, "lamemo", 1), *b;
     char *vocab;
     ck_assert_int_eq(lam_folder_save(dir, a, "{\"x\": 1}"), LAM_OK);
-    ck_assert_msg(lam_folder_load(&b, dir, dev) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_folder_load(&b, dir, dev, NULL) == LAM_OK, "%s", lam_error());
     ck_assert_int_eq(memcmp(&a->cfg, &b->cfg, sizeof a->cfg), 0);
     ck_assert(equal(a, b));
     ck_assert_int_eq(lam_folder_vocab(&vocab, dir), LAM_OK);
@@ -130,7 +130,7 @@ static void write_changed(const char *dir, const lam_model *model, change c)
 static void check_refused(const char *dir, const char *why)
 {
     lam_model *b;
-    ck_assert_int_eq(lam_folder_load(&b, dir, dev), LAM_ERR_FORMAT);
+    ck_assert_int_eq(lam_folder_load(&b, dir, dev, NULL), LAM_ERR_FORMAT);
     ck_assert_ptr_null(b);
     ck_assert_msg(strstr(lam_error(), why) != NULL, "'%s' is not in '%s'", why, lam_error());
 }
@@ -155,7 +155,7 @@ START_TEST(a_tensor_missing_bent_or_extra_is_named)
     write_changed(dir, a, (change){.skip = -1, .bend = -1, .dtype = LAM_I32});
     check_refused(dir, "is I32, must be F32");
     write_changed(dir, a, (change){.skip = -1, .bend = -1, .dtype = LAM_BF16});
-    ck_assert_int_eq(lam_folder_load(&b, dir, dev), LAM_OK);
+    ck_assert_int_eq(lam_folder_load(&b, dir, dev, NULL), LAM_OK);
     lam_model_free(b);
     lam_model_free(a);
 }
@@ -187,7 +187,8 @@ START_TEST(a_failed_save_leaves_the_old_model)
             test_fault_no_exchange(no_exchange); /* the hook again */
             const lam_status status = lam_folder_save(dir, b, NULL);
             ck_assert_int_eq(status != LAM_OK, test_fault_happened());
-            ck_assert_msg(lam_folder_load(&c, dir, dev) == LAM_OK, "call %d: %s", n, lam_error());
+            ck_assert_msg(lam_folder_load(&c, dir, dev, NULL) == LAM_OK, "call %d: %s", n,
+                          lam_error());
             /* The last fsync fails after the new folder is in place: then it is b, and whole. */
             ck_assert(equal(c, b) || (status != LAM_OK && equal(c, a)));
             lam_model_free(a);

@@ -38,11 +38,22 @@ void lam_model_undeclare(lam_model *model)
 
 lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev)
 {
+    return lam_model_create_as(out, cfg, dev, LAM_ACT, LAM_ACT);
+}
+
+lam_status lam_model_create_as(lam_model **out, const lam_config *cfg, lam_dev *dev,
+                               lam_class weights, lam_class cache)
+{
     *out = NULL;
+    if (cache != LAM_ACT && !dev->narrow)
+        return lam_fail(LAM_ERR_UNSUPPORTED, "device %s: caches in bf16 are for cpu and ref",
+                        dev->ops->name);
     lam_model *model = calloc(1, sizeof *model);
     if (!model)
         return lam_fail(LAM_ERR_MEMORY, "model: no memory");
     lam_status status = lam_model_declare(model, cfg, dev);
+    model->params.store = weights;
+    model->cache = cache;
     if (status == LAM_OK)
         status = lam_params_place(&model->params, dev);
     if (status != LAM_OK) {

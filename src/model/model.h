@@ -19,10 +19,15 @@ typedef struct lam_model {
     lam_embed_params embed;
     lam_head_params head;
     lam_layer_params *layer; /* [L] */
+    lam_class cache; /* of keys, values and positions when nothing is trained: ACT or HALF */
 } lam_model;
 
 /* Declares and places all parameters, zeroed.  cfg must be finished.  On failure *out is NULL. */
 lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev);
+/* The same for inference, with matrices in `weights` (ACT, HALF or BYTE) and keys and values in `cache` (ACT
+ * or HALF).  LAM_ERR_UNSUPPORTED where the device has no such types. */
+lam_status lam_model_create_as(lam_model **out, const lam_config *cfg, lam_dev *dev,
+                               lam_class weights, lam_class cache);
 void lam_model_free(lam_model *model); /* NULL is fine */
 
 /* Declares the parameters without any memory for them, to count: lamemo info.  `dev` may be a bare

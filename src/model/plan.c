@@ -43,7 +43,13 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
     if (layer == cfg->n_layer)
         return;
     r->xn = cfg->pre_lnorm ? act(st, arena, rows, d.D) : r->x;
-    r->qkv = act(st, arena, rows, 3 * d.HK);
+    if (st->seg.cache == LAM_ACT) {
+        r->qkv = act(st, arena, rows, 3 * d.HK);
+    } else { /* queries are gone with the call, keys and values stay */
+        r->qkv = layer == 0 ? act(st, arena, rows, d.HK) : st->rows[0].qkv;
+        r->kv =
+            lam_arena_take(arena, rows * 2 * (size_t)d.HK * lam_class_size(st->dev, st->seg.cache));
+    }
     r->c = act(st, arena, rows, d.HK);
     r->lse = wide(st, arena, rows * H);
     const int ahead = st->pos.ahead_rows > 0;

@@ -23,7 +23,8 @@ static lam_work largest(const lam_stack *st)
                       .keys = T,
                       .r_rows = max_of(st->pos.past_rows, st->pos.ahead_rows),
                       .rows = st->opt.B * T,
-                      .width = max_of(max_of(m->dims.D, m->dims.F), m->cfg.n_token + 64)};
+                      .width = max_of(max_of(m->dims.D, m->dims.F), m->cfg.n_token + 64),
+                      .narrow = m->params.store != LAM_ACT || st->seg.cache != LAM_ACT};
 }
 
 /* Remembered rows in front of a segment, at most. */
@@ -37,6 +38,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
 {
     const size_t L = (size_t)model->cfg.n_layer;
     const int rows = opt->B * opt->N, front = front_rows(model, opt->M);
+    const lam_class cache = opt->train || opt->full ? LAM_ACT : model->cache;
     st->model = model;
     st->opt = *opt;
     st->dev = opt->dev ? opt->dev : model->dev;
@@ -62,6 +64,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                               .dims = model->dims,
                               .M = front,
                               .N = opt->N,
+                              .cache = cache,
                               .r_past = st->r,
                               .r_ahead = st->r + L};
     st->embed = (lam_embedding){.dev = st->dev,
@@ -88,6 +91,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                             .B = opt->B,
                             .M = front,
                             .N = opt->N,
+                            .cache = cache,
                             .full = opt->full,
                             .train = opt->train};
     return LAM_OK;

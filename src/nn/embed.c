@@ -57,6 +57,13 @@ static lam_embed lookup(const lam_embedding *e, int t, const void *tokens, int r
                        .ids = tokens};
 }
 
+static void set_table(lam_embed *a, lam_weights w)
+{
+    a->table = w.p;
+    a->table_class = w.type;
+    a->table_scale = w.scale;
+}
+
 /* The projection P [D][width] of table t as a linear map from narrow rows to D. */
 static lam_linear proj_of(const lam_embedding *e, int t, int rows)
 {
@@ -69,26 +76,16 @@ void lam_embed_rows(const lam_embedding *e, void *out, const void *tokens, int r
     for (int t = 0; t < e->ids->tables; t++) {
         lam_embed a = lookup(e, t, tokens, rows);
         const int proj = e->ids->proj[t];
-        a.table = lam_weight(e->params, e->ids->table[t]);
+        set_table(&a, lam_weight(e->params, e->ids->table[t]));
         a.out = proj < 0 ? out : e->narrow;
         e->dev->ops->embed_fwd(e->dev, &a);
         if (proj < 0)
             continue;
         /* out = sum over clusters of narrow P^T */
-        e->dev->ops->gemm(e->dev, &(lam_gemm){.m = rows,
-                                              .n = e->dims.D,
-                                              .k = a.ld,
-                                              .batch = 1,
-                                              .ta = LAM_KEEP,
-                                              .tb = LAM_FLIP,
-                                              .a = e->narrow,
-                                              .lda = (size_t)a.ld,
-                                              .b = lam_weight(e->params, proj),
-                                              .ldb = (size_t)a.ld,
-                                              .c = out,
-                                              .ldc = (size_t)e->dims.D,
-                                              .c_class = LAM_ACT,
-                                              .beta = t > 0 ? 1.0 : 0.0});
+        const lam_linear l = proj_of(e, t, rows);
+        lam_linear_fwd(&l, (lam_rows){out, 0, (size_t)e->dims.D},
+                       (lam_rows){e->narrow, 0, (size_t)a.ld}, lam_weight(e->params, proj),
+                       &(lam_epilogue){.add = t > 0});
     }
 }
 
@@ -98,7 +95,7 @@ void lam_embed_rows_bwd(const lam_embedding *e, const void *dout, const void *to
     for (int t = 0; t < e->ids->tables; t++) {
         lam_embed a = lookup(e, t, tokens, rows);
         const int proj = e->ids->proj[t];
-        a.table = lam_weight(e->params, e->ids->table[t]);
+        set_table(&a, lam_weight(e->params, e->ids->table[t]));
         a.dtable = lam_grad(e->params, e->ids->table[t]);
         a.dout = dout;
         if (proj >= 0) {

@@ -51,7 +51,8 @@ typedef struct part {
     int first, count, columns; /* columns = count + clusters */
     int width;                 /* stored width of the rows that meet the weights */
     int proj;
-    const void *weight, *bias;
+    lam_weights weight;
+    const void *bias;
     int table, row;
 } part;
 
@@ -64,8 +65,8 @@ static part part_of(const lam_head *h, int i)
     p.columns = i == 0 ? c.count + cfg->n_cutoffs : c.count;
     p.width = lam_padded(h->dev, c.width);
     p.proj = h->ids->proj[i];
-    p.weight = lam_at(h->dev, LAM_ACT, lam_weight(h->params, h->ids->weight[table]),
-                      (size_t)row * (size_t)p.width);
+    p.weight = lam_weights_from(h->dev, lam_weight(h->params, h->ids->weight[table]), (size_t)row,
+                                (size_t)row * (size_t)p.width);
     p.bias = lam_at(h->dev, LAM_WIDE, lam_vector(h->params, h->ids->bias[table]), (size_t)row);
     return p;
 }

@@ -17,7 +17,7 @@ static walk walk_rows(const lam_linear *l, lam_rows a, lam_rows b)
     return (walk){l->rows, l->blocks, a.ld, b.ld, a.step, b.step};
 }
 
-void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, const void *weight,
+void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
                     const lam_epilogue *epilogue)
 {
     if (l->rows == 0)
@@ -32,7 +32,9 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, const void *wei
                   .a = x.p,
                   .lda = w.ld_a,
                   .step_a = w.step_a,
-                  .b = weight,
+                  .b = weight.p,
+                  .b_class = weight.type,
+                  .b_scale = weight.scale,
                   .ldb = l->ldw,
                   .c = y.p,
                   .c_class = LAM_ACT,
@@ -43,11 +45,12 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, const void *wei
         g.bias = epilogue->bias;
         g.relu = epilogue->relu;
         g.drop = epilogue->drop;
+        g.c_class = epilogue->type;
     }
     l->dev->ops->gemm(l->dev, &g);
 }
 
-void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, const void *weight,
+void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta)
 {
     if (l->rows == 0)
@@ -62,7 +65,9 @@ void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, const void 
                                           .a = dy.p,
                                           .lda = w.ld_a,
                                           .step_a = w.step_a,
-                                          .b = weight,
+                                          .b = weight.p,
+                                          .b_class = weight.type,
+                                          .b_scale = weight.scale,
                                           .ldb = l->ldw,
                                           .c = dx.p,
                                           .c_class = LAM_ACT,

@@ -6,7 +6,7 @@
 #ifndef LAM_NN_LINEAR_H
 #define LAM_NN_LINEAR_H
 
-#include "ops/ops.h"
+#include "nn/weights.h"
 
 /* Row r of block b at element b * step + r * ld. */
 typedef struct lam_rows {
@@ -27,13 +27,14 @@ typedef struct lam_epilogue {
     const void *bias; /* WIDE [out], or NULL */
     int relu;
     lam_drop drop;
+    lam_class type; /* of y: ACT, or HALF for a cache */
 } lam_epilogue;
 
 /* y = x W^T, then the epilogue (NULL: none). */
-void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, const void *weight,
+void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
                     const lam_epilogue *epilogue);
 /* dx = dy W + beta dx. */
-void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, const void *weight,
+void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta);
 /* dW += dy^T x. */
 void lam_linear_bwd_w(const lam_linear *l, void *dweight, lam_rows dy, lam_rows x);

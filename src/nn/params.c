@@ -1,5 +1,5 @@
 /* params.c -- declaring, placing and moving parameters. */
-#include "nn/params.h"
+#include "nn/params_int.h"
 
 #include "core/arena.h"
 
@@ -106,6 +106,8 @@ lam_status lam_params_place(lam_params *p, lam_dev *dev)
     if (p->failed)
         return lam_fail(LAM_ERR_MEMORY, "parameter table: no memory");
     p->dev = dev;
+    if (p->store != LAM_ACT)
+        LAM_TRY(lam_params_place_narrow(p));
     LAM_TRY(dev->ops->alloc(dev, &p->master, p->total * lam_class_size(dev, LAM_WIDE)));
     if (dev->act == dev->wide) {
         p->weight = p->master;
@@ -116,6 +118,8 @@ lam_status lam_params_place(lam_params *p, lam_dev *dev)
 
 lam_status lam_params_place_grad(lam_params *p)
 {
+    if (p->store != LAM_ACT)
+        return lam_fail(LAM_ERR_ARG, "weights in bf16 or int8 cannot be trained");
     return p->grad
                ? LAM_OK
                : p->dev->ops->alloc(p->dev, &p->grad, p->total * lam_class_size(p->dev, LAM_WIDE));
@@ -128,14 +132,11 @@ void lam_params_free(lam_params *p)
             p->dev->ops->release(p->dev, p->weight);
         p->dev->ops->release(p->dev, p->master);
         p->dev->ops->release(p->dev, p->grad);
+        p->dev->ops->release(p->dev, p->narrow);
+        p->dev->ops->release(p->dev, p->scale);
     }
     free(p->list);
     *p = (lam_params){0};
-}
-
-void *lam_weight(const lam_params *p, int i)
-{
-    return lam_at(p->dev, LAM_ACT, p->weight, p->list[i].offset);
 }
 
 void *lam_vector(const lam_params *p, int i)
@@ -174,8 +175,24 @@ static size_t stored_index(const lam_param *q, size_t k)
     return index;
 }
 
+static lam_status get_narrow(const lam_params *p, int i, double *host)
+{
+    const lam_param *q = &p->list[i];
+    const size_t n = lam_param_count(q);
+    double *padded = malloc(q->stored * sizeof *padded + 1);
+    if (!padded)
+        return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory", q->name);
+    const lam_status status = lam_params_take_all(p, i, padded);
+    for (size_t k = 0; k < n && status == LAM_OK; k++)
+        host[k] = padded[stored_index(q, k)];
+    free(padded);
+    return status;
+}
+
 lam_status lam_params_get(const lam_params *p, const void *flat, int i, double *host)
 {
+    if (lam_param_is_narrow(p, &p->list[i]))
+        return get_narrow(p, i, host);
     const lam_param *q = &p->list[i];
     const size_t size = lam_class_size(p->dev, LAM_WIDE), n = lam_param_count(q);
     char *raw = malloc(q->stored * size + 1);
@@ -216,10 +233,16 @@ lam_status lam_params_set(lam_params *p, void *flat, int i, const double *host)
     else
         for (size_t k = 0; k < n; k++)
             padded[stored_index(q, k)] = host[k];
-    upload_as(p, flat, LAM_WIDE, q, padded, raw);
-    if (flat == p->master && p->weight != p->master)
-        upload_as(p, p->weight, LAM_ACT, q, padded, raw);
-    const lam_status status = p->dev->ops->sync(p->dev); /* raw goes away */
+    lam_status status = LAM_OK;
+    if (lam_param_is_narrow(p, q)) {
+        status =
+            lam_params_put_rows(p, i, 0, (size_t)q->dim[0].groups * (size_t)q->dim[0].ld, padded);
+    } else {
+        upload_as(p, flat, LAM_WIDE, q, padded, raw);
+        if (flat == p->master && p->weight != p->master)
+            upload_as(p, p->weight, LAM_ACT, q, padded, raw);
+        status = p->dev->ops->sync(p->dev); /* raw goes away */
+    }
     free(padded);
     free(raw);
     return status;

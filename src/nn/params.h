@@ -3,14 +3,17 @@
  * All parameters are stretches of one flat vector; so are their gradients and the optimiser's moments.
  * Names and shapes are those of the authors' PyTorch modules, so that files carry over.  A device
  * may want wider rows than a model has: each dimension says how it is padded, and files and
- * counts never see the padding (it is zero and stays zero). */
+ * counts never see the padding (it is zero and stays zero).
+ *
+ * For inference matrices may be stored in bf16 or int8 instead (`store`, set before lam_params_place): then
+ * they have a vector of their own, and there is no float copy of them. */
 #ifndef LAM_NN_PARAMS_H
 #define LAM_NN_PARAMS_H
 
 #include "core/rng.h"
 #include "core/status.h"
 #include "core/tensor.h"
-#include "ops/ops.h"
+#include "nn/weights.h"
 
 enum { LAM_NAME_MAX = 96, LAM_PARAM_DIMS = 4 };
 
@@ -46,6 +49,7 @@ typedef struct lam_param {
     lam_role role;
     int maps;              /* LAM_ROLE_MATRIX: how many linear maps; their sizes are equal */
     size_t offset, stored; /* place in the flat vectors, padding included */
+    size_t row;            /* place among the scales */
     int used;              /* received a gradient in this step */
     long steps;            /* updates so far: Adam's own counter for this tensor */
 } lam_param;
@@ -53,12 +57,16 @@ typedef struct lam_param {
 typedef struct lam_params {
     int n, cap;
     lam_param *list;
-    size_t total; /* elements of the flat vectors */
+    size_t total;    /* elements of the flat vectors */
+    lam_class store; /* of matrices: ACT, HALF or BYTE */
+    size_t narrow_total, rows;
     int failed;   /* an add ran out of memory or named a thing twice: checked by place() */
     lam_dev *dev; /* kept */
     void *master; /* WIDE [total] */
     void *weight; /* ACT [total]; the same memory as master where the types are equal */
     void *grad;   /* WIDE [total], NULL until training needs it */
+    void *narrow; /* HALF or BYTE [narrow_total] */
+    void *scale;  /* WIDE [rows]; of BYTE */
 } lam_params;
 
 /* Declares a parameter and returns its number.  name is printf-formatted. */
@@ -85,7 +93,8 @@ void lam_params_set_apart(lam_params *p, int i);
 void lam_params_set_maps(lam_params *p, int i, int maps);
 void lam_params_set_vector(lam_params *p, int i);
 
-/* Gives the declared parameters memory on the device, zeroed; gradients only on request. */
+/* Gives the declared parameters memory on the device, zeroed; gradients only on request, and not for
+ * narrow matrices. */
 lam_status lam_params_place(lam_params *p, lam_dev *dev);
 lam_status lam_params_place_grad(lam_params *p);
 void lam_params_free(lam_params *p);
@@ -100,13 +109,15 @@ typedef struct lam_init_rule {
 lam_status lam_params_init(lam_params *p, const lam_init_rule *rule);
 
 /* Addresses: matrices as GEMM operands, vectors and masters in full precision, gradients. */
-void *lam_weight(const lam_params *p, int i);
+lam_weights lam_weight(const lam_params *p, int i);
 void *lam_vector(const lam_params *p, int i);
 /* The gradient of parameter i, marked as used in this step. */
 void *lam_grad(const lam_params *p, int i);
 
-size_t lam_param_count(const lam_param *param); /* true elements, without padding */
-int lam_param_is_plain(const lam_param *param); /* stored as in files, element by element */
+size_t lam_param_count(const lam_param *param);   /* true elements, without padding */
+int lam_param_is_plain(const lam_param *param);   /* stored as in files, element by element */
+int lam_param_may_narrow(const lam_param *param); /* may be stored in bf16 or int8 */
+size_t lam_params_bytes(const lam_params *p);     /* of memory, without gradients */
 lam_shape lam_param_shape(const lam_param *param);
 int lam_params_find(const lam_params *p, const char *name); /* -1: none */
 

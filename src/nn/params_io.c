@@ -4,9 +4,14 @@
  * a padded or turned one is in host memory as a whole. */
 #include "nn/params_io.h"
 
+#include "core/quantize.h"
+#include "nn/params_int.h"
+
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { FULL_NAME = LAM_NAME_MAX + 16, PIECE = 1 << 18 /* elements */ };
 
@@ -81,8 +86,9 @@ lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const void *f
                             lam_dtype dtype)
 {
     for (int i = 0; i < p->n; i++)
-        LAM_TRY(lam_param_is_plain(&p->list[i]) ? write_pieces(w, p, flat, i, dtype)
-                                                : write_whole(w, p, flat, i, dtype));
+        LAM_TRY(lam_param_is_plain(&p->list[i]) && !lam_param_is_narrow(p, &p->list[i])
+                    ? write_pieces(w, p, flat, i, dtype)
+                    : write_whole(w, p, flat, i, dtype));
     return LAM_OK;
 }
 
@@ -93,6 +99,38 @@ static int is_float(lam_dtype dtype)
     return dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16 || dtype == LAM_F64;
 }
 
+/* The scales of an int8 matrix, or NULL. */
+static const lam_st_tensor *scales_of(const lam_safetensors *st, const char *name)
+{
+    char scale[FULL_NAME + sizeof LAM_SCALE_SUFFIX];
+    snprintf(scale, sizeof scale, "%s%s", name, LAM_SCALE_SUFFIX);
+    return lam_st_find(st, scale);
+}
+
+static lam_status check_scales(const lam_safetensors *st, const lam_shape *shape, const char *name)
+{
+    char have[128], want[128];
+    const lam_st_tensor *const scales = scales_of(st, name);
+    const lam_shape rows = {.rank = 1, .dim = {shape->dim[0]}};
+    if (!scales)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is I8 and has no %s%s", lam_st_path(st),
+                        name, name, LAM_SCALE_SUFFIX);
+    if (scales->dtype != LAM_F32 || !lam_shape_equal(&scales->shape, &rows))
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s%s is %s %s, must be F32 %s", lam_st_path(st),
+                        name, LAM_SCALE_SUFFIX, lam_dtype_name(scales->dtype),
+                        lam_shape_text(&scales->shape, have, sizeof have),
+                        lam_shape_text(&rows, want, sizeof want));
+    for (int64_t i = 0; i < rows.dim[0]; i++) {
+        float x;
+        memcpy(&x, (const char *)scales->data + (size_t)i * sizeof x, sizeof x);
+        if (!(isfinite(x) && x >= 0.0f))
+            return lam_fail(LAM_ERR_FORMAT,
+                            "%s: scale %lld of %s is %g, must be finite and not below 0",
+                            lam_st_path(st), (long long)i, name, (double)x);
+    }
+    return LAM_OK;
+}
+
 static lam_status check_one(const lam_safetensors *st, const lam_param *param, const char *name)
 {
     char have[128], want[128];
@@ -100,14 +138,31 @@ static lam_status check_one(const lam_safetensors *st, const lam_param *param, c
     const lam_shape shape = lam_param_shape(param);
     if (!tensor)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", lam_st_path(st), name);
-    if (!is_float(tensor->dtype))
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F32, F16, BF16 or F64",
-                        lam_st_path(st), name, lam_dtype_name(tensor->dtype));
+    const int whole = tensor->dtype == LAM_I8 && lam_param_may_narrow(param);
+    if (!is_float(tensor->dtype) && !whole)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F32, F16, BF16 or F64%s",
+                        lam_st_path(st), name, lam_dtype_name(tensor->dtype),
+                        lam_param_may_narrow(param) ? ", or I8 with scales" : "");
     if (!lam_shape_equal(&tensor->shape, &shape))
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, the configuration makes it %s",
                         lam_st_path(st), name, lam_shape_text(&tensor->shape, have, sizeof have),
                         lam_shape_text(&shape, want, sizeof want));
-    return LAM_OK;
+    return whole ? check_scales(st, &shape, name) : LAM_OK;
+}
+
+int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *name)
+{
+    const size_t length = strlen(name), suffix = strlen(LAM_SCALE_SUFFIX);
+    char matrix[FULL_NAME];
+    if (lam_params_find(p, name) >= 0)
+        return 1;
+    if (length <= suffix || length >= sizeof matrix ||
+        strcmp(name + length - suffix, LAM_SCALE_SUFFIX) != 0)
+        return 0;
+    memcpy(matrix, name, length - suffix);
+    matrix[length - suffix] = '\0';
+    const lam_st_tensor *tensor = lam_st_find(st, matrix);
+    return lam_params_find(p, matrix) >= 0 && tensor && tensor->dtype == LAM_I8;
 }
 
 lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const char *prefix)
@@ -151,26 +206,73 @@ static lam_status read_pieces(const lam_st_tensor *tensor, lam_params *p, void *
     return status;
 }
 
-static lam_status read_whole(const lam_st_tensor *tensor, lam_params *p, void *flat, int i)
+/* A tensor of a file, and the scales it may have. */
+typedef struct source {
+    const lam_st_tensor *tensor, *scales;
+} source;
+
+/* Rows first .. first + rows, of n elements each, as doubles. */
+static void rows_from(double *out, source from, size_t first, size_t rows, size_t n)
 {
-    const size_t n = lam_param_count(&p->list[i]);
+    const lam_dtype dtype = from.tensor->dtype;
+    const char *data = (const char *)from.tensor->data + first * n * lam_dtype_size(dtype);
+    if (dtype != LAM_I8) {
+        lam_convert(out, LAM_F64, data, dtype, rows * n);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++) {
+        float scale;
+        memcpy(&scale, (const char *)from.scales->data + (first + r) * sizeof scale, sizeof scale);
+        lam_dequantize(out + r * n, (const int8_t *)data + r * n, scale, n);
+    }
+}
+
+static lam_status read_whole(source from, lam_params *p, void *flat, int i)
+{
+    const size_t n = lam_param_count(&p->list[i]), rows = (size_t)from.tensor->shape.dim[0];
     double *const host = malloc(n * sizeof *host + 1);
     if (!host)
         return no_memory(&p->list[i]);
-    lam_convert(host, LAM_F64, tensor->data, tensor->dtype, n);
+    rows_from(host, from, 0, rows, n / rows);
     const lam_status status = lam_params_set(p, flat, i, host);
     free(host);
     return status;
+}
+
+/* For a narrow parameter that lies in memory as in the file. */
+static lam_status read_rows(source from, lam_params *p, int i)
+{
+    const size_t rows = (size_t)from.tensor->shape.dim[0], n = p->list[i].stored / rows;
+    const size_t most = PIECE / n > 0 ? PIECE / n : 1;
+    double *const host = malloc(most * n * sizeof *host + 1);
+    lam_status status = host ? LAM_OK : no_memory(&p->list[i]);
+    for (size_t at = 0; at < rows && status == LAM_OK; at += most) {
+        const size_t now = rows - at < most ? rows - at : most;
+        rows_from(host, from, at, now, n);
+        status = lam_params_put_rows(p, i, at, now, host);
+    }
+    free(host);
+    return status;
+}
+
+static lam_status read_one(source from, lam_params *p, void *flat, int i)
+{
+    if (!lam_param_is_plain(&p->list[i]))
+        return read_whole(from, p, flat, i);
+    if (lam_param_is_narrow(p, &p->list[i]))
+        return read_rows(from, p, i);
+    return from.tensor->dtype == LAM_I8 ? read_whole(from, p, flat, i)
+                                        : read_pieces(from.tensor, p, flat, i);
 }
 
 lam_status lam_params_read(const lam_safetensors *st, lam_params *p, void *flat, const char *prefix)
 {
     char name[FULL_NAME];
     for (int i = 0; i < p->n; i++) {
-        const lam_st_tensor *tensor = lam_st_find(st, full_name(name, prefix, &p->list[i]));
-        assert(tensor); /* the file was checked */
-        LAM_TRY(lam_param_is_plain(&p->list[i]) ? read_pieces(tensor, p, flat, i)
-                                                : read_whole(tensor, p, flat, i));
+        full_name(name, prefix, &p->list[i]);
+        const source from = {lam_st_find(st, name), scales_of(st, name)};
+        assert(from.tensor); /* the file was checked */
+        LAM_TRY(read_one(from, p, flat, i));
     }
     return LAM_OK;
 }

@@ -1,7 +1,10 @@
 /* params_io.h -- flat vectors of a parameter table (weights, moments) to and from safetensors.
  *
  * Tensor "PREFIX" "NAME" holds the stretch of parameter NAME without padding, in the table's order.
- * Several vectors may share a file under several prefixes. */
+ * Several vectors may share a file under several prefixes.
+ *
+ * A matrix may be int8: then tensor NAME.scale (F32, one for each index of its first dimension) says what a
+ * unit is worth there. */
 #ifndef LAM_NN_PARAMS_IO_H
 #define LAM_NN_PARAMS_IO_H
 
@@ -15,9 +18,13 @@ lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const char *
 lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const void *flat,
                             lam_dtype dtype);
 
-/* Every parameter is there, with its shape and a floating-point type; LAM_ERR_FORMAT names the first
- * that is not. */
+#define LAM_SCALE_SUFFIX ".scale"
+
+/* Every parameter is there, with its shape and a floating-point type or int8 and scales; LAM_ERR_FORMAT names
+ * the first that is not. */
 lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const char *prefix);
+/* Is a tensor of the file (no prefix) a parameter, or the scales of one in int8? */
+int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *name);
 /* Fills the flat vector from a checked file; reading the master refreshes the weights too. */
 lam_status lam_params_read(const lam_safetensors *st, lam_params *p, void *flat,
                            const char *prefix);

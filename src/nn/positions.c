@@ -74,7 +74,8 @@ void lam_pos_layout(lam_positions *pos, lam_arena *arena, int train)
     pos->past_used = train && !absolute ? lam_arena_take(arena, past * D * size) : pos->past;
     pos->ahead_used = train ? lam_arena_take(arena, ahead * D * size) : pos->ahead;
     for (int l = 0; l < L; l++) {
-        pos->r_past[l] = lam_arena_take(arena, absolute ? 0 : past * HK * size);
+        pos->r_past[l] =
+            lam_arena_take(arena, absolute ? 0 : past * HK * lam_class_size(pos->dev, pos->cache));
         pos->r_ahead[l] = lam_arena_take(arena, ahead * HK * size);
     }
     const size_t widest = (size_t)pos->past_rows > ahead ? (size_t)pos->past_rows : ahead;
@@ -184,9 +185,9 @@ void lam_pos_project(lam_positions *pos, lam_drop drop)
     drop_table(pos, pos->ahead_used, pos->ahead, pos->ahead_rows, drop);
     const lam_linear past = r_net(pos, pos->past_rows), ahead = r_net(pos, pos->ahead_rows);
     for (int l = 0; l < pos->cfg->n_layer; l++) {
-        const void *w = lam_weight(pos->params, pos->ids->r_net[l]);
+        const lam_weights w = lam_weight(pos->params, pos->ids->r_net[l]);
         lam_linear_fwd(&past, (lam_rows){pos->r_past[l], 0, HK}, (lam_rows){pos->past_used, 0, D},
-                       w, NULL);
+                       w, &(lam_epilogue){.type = pos->cache});
         lam_linear_fwd(&ahead, (lam_rows){pos->r_ahead[l], 0, HK},
                        (lam_rows){pos->ahead_used, 0, D}, w, NULL);
     }
@@ -208,7 +209,8 @@ void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a)
     a->ldr = (size_t)pos->dims.HK;
     if (is_learned(pos->cfg)) {
         a->u = lam_at(pos->dev, LAM_WIDE, lam_vector(p, ids->u), slice(pos, ids->u, layer));
-        a->r = lam_at(pos->dev, LAM_ACT, lam_weight(p, ids->r_emb), slice(pos, ids->r_emb, layer));
+        a->r =
+            lam_at(pos->dev, LAM_ACT, lam_weight(p, ids->r_emb).p, slice(pos, ids->r_emb, layer));
         a->rbias =
             lam_at(pos->dev, LAM_WIDE, lam_vector(p, ids->r_bias), slice(pos, ids->r_bias, layer));
         a->r_zero = pos->past_rows - 1;
@@ -218,6 +220,7 @@ void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a)
     a->u = lam_vector(p, ids->u);
     a->v = lam_vector(p, ids->v);
     a->r = pos->r_past[layer];
+    a->r_class = pos->cache;
     a->r_zero = 0;
     a->r_sign = -1;
 }

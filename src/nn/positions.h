@@ -32,12 +32,13 @@ typedef struct lam_positions {
     const lam_params *params;  /* kept */
     const lam_pos_params *ids; /* kept */
     lam_dims dims;
-    int M, N; /* capacities */
+    int M, N;        /* capacities */
+    lam_class cache; /* of r_past: ACT or HALF */
     int past_rows, ahead_rows;
     void *past, *ahead; /* ACT [rows][D]: the tables */
     void *past_used,
         *ahead_used;          /* what this step uses: dropped copies, or the tables themselves */
-    void **r_past, **r_ahead; /* ACT [rows][HK] of each layer */
+    void **r_past, **r_ahead; /* cache and ACT [rows][HK] of each layer */
     void *dr;                 /* ACT scratch of backward, NULL when not training */
 } lam_positions;
 

@@ -61,7 +61,8 @@ lam_config toy_config(const char *memory, int attn_type, int N, int M)
     return cfg;
 }
 
-toy toy_open(const char *device, const lam_config *cfg, const lam_stack_options *options, int pad)
+static toy open_toy(const char *device, const lam_config *cfg, const lam_stack_options *options,
+                    int pad, lam_class weights, lam_class cache)
 {
     toy t = {.B = options->B, .N = options->N};
     const lam_ops *ops = NULL;
@@ -70,10 +71,21 @@ toy toy_open(const char *device, const lam_config *cfg, const lam_stack_options 
     must(lam_ops_find(&ops, device));
     must(ops->open(&t.dev, &(lam_dev_options){.threads = 2}));
     t.dev->pad = pad;
-    must(lam_model_create(&t.model, &finished, t.dev));
+    must(lam_model_create_as(&t.model, &finished, t.dev, weights, cache));
     toy_fill(&t);
     must(lam_stack_create(&t.stack, t.model, options));
     return t;
+}
+
+toy toy_open(const char *device, const lam_config *cfg, const lam_stack_options *options, int pad)
+{
+    return open_toy(device, cfg, options, pad, LAM_ACT, LAM_ACT);
+}
+
+toy toy_open_as(const char *device, const lam_config *cfg, const lam_stack_options *options,
+                lam_class weights, lam_class cache)
+{
+    return open_toy(device, cfg, options, 1, weights, cache);
 }
 
 void toy_close(toy *t)

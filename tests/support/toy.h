@@ -22,6 +22,9 @@ lam_config toy_config(const char *memory, int attn_type, int N, int M);
 /* Opens device `name` and builds model and stack; aborts the test on failure.  `pad` > 1 makes the
  * reference device ask for padded widths. */
 toy toy_open(const char *device, const lam_config *cfg, const lam_stack_options *options, int pad);
+/* The same with matrices and caches in other types, for inference. */
+toy toy_open_as(const char *device, const lam_config *cfg, const lam_stack_options *options,
+                lam_class weights, lam_class cache);
 void toy_close(toy *t);
 
 /* The same pseudo-random parameters for the same names on every device and every configuration: the

@@ -1,0 +1,22 @@
+/* storage.h -- in which type a model is held for inference: the choices of --weights and --cache. */
+#ifndef LAM_MODEL_STORAGE_H
+#define LAM_MODEL_STORAGE_H
+
+#include "ops/types.h"
+
+typedef enum lam_store { LAM_STORE_AUTO, LAM_STORE_F32, LAM_STORE_BF16, LAM_STORE_INT8 } lam_store;
+
+/* {0} is what suits the folder: weights in the type they are stored in, and caches in bf16 where weights are
+ * narrow, both float32 on a device that has no other types. */
+typedef struct lam_storage {
+    lam_store weights; /* matrices and embeddings */
+    lam_store cache;   /* keys, values and positions; not INT8 */
+} lam_storage;
+
+static inline lam_class lam_store_class(lam_store store, lam_class standard)
+{
+    static const lam_class classes[] = {LAM_ACT, LAM_ACT, LAM_HALF, LAM_BYTE};
+    return store == LAM_STORE_AUTO ? standard : classes[store];
+}
+
+#endif
