@@ -15,15 +15,17 @@ typedef struct export_options {
     bool replace, json;
 } export_options;
 
-static const char *const dtype_names[] = {"f32", "bf16", "f16", NULL};
-static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16};
+static const char *const dtype_names[] = {"f32", "bf16", "f16", "int8", NULL};
+static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16, LAM_I8};
 
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(export_options, model),
      .help = "Model or run folder."},
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "The new folder."},
     {"dtype", 0, "TYPE", LAM_OPT_CHOICE, offsetof(export_options, dtype), "f32",
-     .choices = dtype_names, .help = "Type of the weights."},
+     .choices = dtype_names,
+     .help =
+         "Type of the weights; int8 is for matrices and embeddings, with a scale for each row."},
     {"max-shard-size", 0, "SIZE", LAM_OPT_STRING, offsetof(export_options, max_shard),
      .shown = "one file",
      .help = "Divide the weights into files of at most SIZE (500MB, 5GB, 2GiB) and an index."},
@@ -100,10 +102,13 @@ const lam_command lam_command_export = {
         "file or in several with an index, as Hugging Face's tools do. Names and shapes are those "
         "of "
         "the authors' PyTorch modules, tied tensors appear once (load_state_dict with "
-        "strict=False). The result is a model folder, which lamemo reads too.",
+        "strict=False). The result is a model folder, which lamemo reads too, and runs in that "
+        "type: bf16 and int8 take a half and a quarter of the memory, and decoding on the CPU is "
+        "faster.",
     .options = options,
     .options_size = sizeof(export_options),
     .examples = "lamemo export --model runs/tiny --out tiny-bf16 --dtype bf16\n"
+                "lamemo export -m runs/tiny -o tiny-int8 --dtype int8\n"
                 "lamemo export -m runs/wt103 -o wt103-shards --max-shard-size 200MB",
     .run = run,
 };

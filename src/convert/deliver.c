@@ -1,18 +1,17 @@
 /* deliver.c -- see deliver.h. */
-#include "convert/deliver.h"
+#include "convert/deliver_int.h"
 
 #include "core/file.h"
 #include "io/json.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 1 << 16, SHARD_NAME = 64 }; /* elements at a time; bytes of a file's name */
+enum { SHARD_NAME = 64 }; /* bytes of a file's name */
 
 /* ---- the target ---- */
 
@@ -43,18 +42,13 @@ lam_status lam_deliver_check(const char *dir, int replace)
 
 /* ---- which tensor goes where ---- */
 
-static size_t bytes_of(const lam_delivery *d, int i)
-{
-    return lam_param_count(&d->params->list[i]) * lam_dtype_size(d->dtype);
-}
-
 /* shard[i]: the file of parameter i, in order, each as full as it may be; a tensor is never cut. */
 static int divide(const lam_delivery *d, int *shard)
 {
     int files = 0;
     size_t filled = 0;
     for (int i = 0; i < d->params->n; i++) {
-        const size_t bytes = bytes_of(d, i);
+        const size_t bytes = lam_deliver_bytes(d, i);
         if (i == 0 || (d->max_shard > 0 && filled + bytes > (size_t)d->max_shard)) {
             files++;
             filled = 0;
@@ -75,57 +69,17 @@ static void shard_name(char out[SHARD_NAME], int file, int files)
 
 /* ---- the data ---- */
 
-/* Converting to a narrower type must not lose a weight to infinity. */
-static lam_status check_range(const lam_delivery *d, const char *name, const double *wide,
-                              const void *narrow, size_t n)
-{
-    const size_t size = lam_dtype_size(d->dtype);
-    for (size_t i = 0; i < n; i++) {
-        double back;
-        lam_convert(&back, LAM_F64, (const char *)narrow + i * size, d->dtype, 1);
-        if (isfinite(wide[i]) && !isfinite(back))
-            return lam_fail(LAM_ERR_NUMERIC, "tensor %s: %g is too large for %s", name, wide[i],
-                            lam_dtype_name(d->dtype));
-    }
-    return LAM_OK;
-}
-
-static lam_status write_tensor(const lam_delivery *d, lam_st_writer *w, int i, double *wide,
-                               void *narrow)
-{
-    const char *name = d->params->list[i].name;
-    const lam_strided *t = lam_tensors_find(d->tensors, name);
-    const size_t count = lam_param_count(&d->params->list[i]);
-    for (size_t at = 0; at < count; at += PIECE) {
-        const size_t n = count - at < PIECE ? count - at : PIECE;
-        lam_strided_copy(wide, LAM_F64, t, at, n);
-        lam_convert(narrow, d->dtype, wide, LAM_F64, n);
-        if (d->dtype != LAM_F32)
-            LAM_TRY(check_range(d, name, wide, narrow, n));
-        LAM_TRY(lam_st_writer_data(w, narrow, n * lam_dtype_size(d->dtype)));
-    }
-    return LAM_OK;
-}
-
 static lam_status write_file(const lam_delivery *d, lam_st_writer *w, const int *shard, int file)
 {
-    double *wide = malloc(PIECE * sizeof *wide);
-    float *narrow = malloc(PIECE * sizeof *narrow);
-    lam_status status = wide && narrow ? lam_st_writer_meta(w, "format", "pt")
-                                       : lam_fail(LAM_ERR_MEMORY, "no memory for a piece");
-    for (int i = 0; i < d->params->n && status == LAM_OK; i++) {
-        const lam_shape shape = lam_param_shape(&d->params->list[i]);
+    LAM_TRY(lam_st_writer_meta(w, "format", "pt"));
+    for (int i = 0; i < d->params->n; i++)
         if (shard[i] == file)
-            status = lam_st_writer_add(w, d->params->list[i].name, d->dtype, &shape);
-    }
-    if (status == LAM_OK)
-        status = lam_st_writer_begin(w);
-    for (int i = 0; i < d->params->n && status == LAM_OK; i++)
+            LAM_TRY(lam_deliver_declare(d, w, i));
+    LAM_TRY(lam_st_writer_begin(w));
+    for (int i = 0; i < d->params->n; i++)
         if (shard[i] == file)
-            status = write_tensor(d, w, i, wide, narrow);
-    free(wide);
-    free(narrow);
-    return status;
+            LAM_TRY(lam_deliver_write(d, w, i));
+    return LAM_OK;
 }
 
 static lam_status save_file(const lam_delivery *d, const char *dir, const int *shard, int file,
@@ -145,7 +99,7 @@ static lam_status save_file(const lam_delivery *d, const char *dir, const int *s
 
 static lam_status save_index(const lam_delivery *d, const char *dir, const int *shard, int files)
 {
-    char name[SHARD_NAME], path[PATH_MAX], *text = NULL;
+    char name[SHARD_NAME], scale[LAM_TENSOR_NAME_MAX], path[PATH_MAX], *text = NULL;
     json_t *map = json_object();
     size_t total = 0, size = 0;
     int bad = !map;
@@ -153,7 +107,9 @@ static lam_status save_index(const lam_delivery *d, const char *dir, const int *
     for (int i = 0; i < d->params->n; i++) {
         shard_name(name, shard[i], files);
         bad |= json_object_set_new(map, d->params->list[i].name, json_string(name));
-        total += bytes_of(d, i);
+        if (lam_deliver_scale_name(d, i, scale))
+            bad |= json_object_set_new(map, scale, json_string(name));
+        total += lam_deliver_bytes(d, i);
     }
     json_t *root =
         json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)total, "weight_map", map);

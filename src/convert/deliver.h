@@ -14,7 +14,7 @@ typedef struct lam_delivery {
     const lam_params *params;   /* declared for cfg: which tensors, and in what order */
     const lam_tensors *tensors; /* holds all of them, checked */
     const lam_vocab *vocab;     /* NULL: none is written */
-    lam_dtype dtype;            /* LAM_F32, LAM_F16 or LAM_BF16 */
+    lam_dtype dtype;            /* LAM_F32, LAM_F16, LAM_BF16, or LAM_I8: matrices with scales */
     int64_t max_shard;          /* most bytes of a file; 0: one file */
     const char *dir;
     int replace; /* a model folder that is there may be replaced */
@@ -23,6 +23,9 @@ typedef struct lam_delivery {
 /* Refuses a target that exists, unless it is an empty folder or, with `replace`, a model folder.  To be
  * asked before any work. */
 lam_status lam_deliver_check(const char *dir, int replace);
+
+/* Bytes of the data of parameter i. */
+size_t lam_deliver_bytes(const lam_delivery *d, int i);
 
 /* Writes the folder: whole or not at all.  A number beyond float16 that a finite weight becomes is
  * LAM_ERR_NUMERIC.  *files: how many files the weights took. */

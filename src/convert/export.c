@@ -37,19 +37,18 @@ static lam_status run(job *j, lam_export_result *result)
 {
     LAM_TRY(lam_deliver_check(j->o->out, j->o->replace));
     LAM_TRY(open_folder(j));
-    const size_t elements = lam_model_count(&j->model);
-    *result = (lam_export_result){.tensors = j->model.params.n,
-                                  .elements = elements,
-                                  .bytes = elements * lam_dtype_size(j->o->dtype)};
-    return lam_deliver(&(lam_delivery){.cfg = &j->cfg,
-                                       .params = &j->model.params,
-                                       .tensors = &j->tensors,
-                                       .vocab = j->vocab,
-                                       .dtype = j->o->dtype,
-                                       .max_shard = j->o->max_shard,
-                                       .dir = j->o->out,
-                                       .replace = j->o->replace},
-                       &result->files);
+    const lam_delivery d = {.cfg = &j->cfg,
+                            .params = &j->model.params,
+                            .tensors = &j->tensors,
+                            .vocab = j->vocab,
+                            .dtype = j->o->dtype,
+                            .max_shard = j->o->max_shard,
+                            .dir = j->o->out,
+                            .replace = j->o->replace};
+    *result = (lam_export_result){.tensors = d.params->n, .elements = lam_model_count(&j->model)};
+    for (int i = 0; i < d.params->n; i++)
+        result->bytes += lam_deliver_bytes(&d, i);
+    return lam_deliver(&d, &result->files);
 }
 
 lam_status lam_export(const lam_export_options *options, lam_export_result *result)

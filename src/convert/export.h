@@ -10,7 +10,7 @@
 
 typedef struct lam_export_options {
     const char *model, *out; /* a model or run folder; the new folder */
-    lam_dtype dtype;         /* LAM_F32, LAM_F16 or LAM_BF16 */
+    lam_dtype dtype;         /* LAM_F32, LAM_F16, LAM_BF16 or LAM_I8 */
     int64_t max_shard;       /* most bytes of a weights file; 0: one file */
     int replace;
 } lam_export_options;

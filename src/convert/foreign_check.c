@@ -1,6 +1,8 @@
 /* foreign_check.c -- see foreign.h: do the tensors of a file make up the model, and nothing else? */
 #include "convert/foreign.h"
 
+#include "nn/params_io.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,26 @@ static int is_float(lam_dtype dtype)
     return dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16 || dtype == LAM_F64;
 }
 
+/* The scales of a matrix in int8: one for each row, numbers that can be multiplied with. */
+static lam_status check_scales(const lam_tensors *all, const char *name, int64_t rows)
+{
+    const lam_strided *t = lam_tensors_scales(all, name);
+    if (!t)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is I8 and has no scales", all->label, name);
+    if (t->dtype != LAM_F32 || t->shape.rank != 1 || t->shape.dim[0] != rows)
+        return lam_fail(LAM_ERR_FORMAT, "%s: the scales of %s must be F32 [%lld]", all->label, name,
+                        (long long)rows);
+    for (int64_t i = 0; i < rows; i++) {
+        double x;
+        lam_strided_copy(&x, LAM_F64, t, (size_t)i, 1);
+        if (!(isfinite(x) && x >= 0.0))
+            return lam_fail(LAM_ERR_FORMAT,
+                            "%s: scale %lld of %s is %g, must be finite and not below 0",
+                            all->label, (long long)i, name, x);
+    }
+    return LAM_OK;
+}
+
 static lam_status check_param(const lam_tensors *all, const lam_param *param)
 {
     char have[128], want[128];
@@ -17,14 +39,15 @@ static lam_status check_param(const lam_tensors *all, const lam_param *param)
     const lam_shape shape = lam_param_shape(param);
     if (!t)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", all->label, param->name);
-    if (!is_float(t->dtype))
+    const int scaled = t->dtype == LAM_I8 && lam_param_may_narrow(param);
+    if (!is_float(t->dtype) && !scaled)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, not of a floating-point type",
                         all->label, param->name, lam_dtype_name(t->dtype));
     if (!lam_shape_equal(&t->shape, &shape))
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, the configuration makes it %s",
                         all->label, param->name, lam_shape_text(&t->shape, have, sizeof have),
                         lam_shape_text(&shape, want, sizeof want));
-    return LAM_OK;
+    return scaled ? check_scales(all, param->name, shape.dim[0]) : LAM_OK;
 }
 
 /* The parameter that a tied tensor repeats; 0: it repeats none. */
@@ -69,6 +92,16 @@ static int ends_with(const char *name, const char *end)
     return n >= k && strcmp(name + n - k, end) == 0;
 }
 
+/* Is it the scales of a tensor in int8? */
+static int is_scale(const lam_tensors *all, const char *name)
+{
+    if (!ends_with(name, LAM_SCALE_SUFFIX))
+        return 0;
+    const int length = (int)(strlen(name) - strlen(LAM_SCALE_SUFFIX));
+    const lam_strided *t = lam_tensors_at(all, "%.*s", length, name);
+    return t && t->dtype == LAM_I8;
+}
+
 static lam_status check_other(const lam_tensors *all, const lam_named *it, const lam_config *cfg)
 {
     char original[LAM_TENSOR_NAME_MAX];
@@ -95,7 +128,7 @@ lam_status lam_foreign_check(const lam_tensors *all, const lam_params *params,
     for (int i = 0; i < params->n; i++)
         LAM_TRY(check_param(all, &params->list[i]));
     for (int i = 0; i < all->n; i++)
-        if (lam_params_find(params, all->list[i].name) < 0)
+        if (lam_params_find(params, all->list[i].name) < 0 && !is_scale(all, all->list[i].name))
             LAM_TRY(check_other(all, &all->list[i], cfg));
     return LAM_OK;
 }

@@ -1,6 +1,8 @@
 /* tensors.c -- see tensors.h.  Finding them in a PyTorch file is in torch_state.c. */
 #include "convert/tensors.h"
 
+#include "nn/params_io.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,27 @@ const lam_strided *lam_tensors_at(const lam_tensors *all, const char *format, ..
     vsnprintf(name, sizeof name, format, args);
     va_end(args);
     return lam_tensors_find(all, name);
+}
+
+const lam_strided *lam_tensors_scales(const lam_tensors *all, const char *name)
+{
+    return lam_tensors_at(all, "%s%s", name, LAM_SCALE_SUFFIX);
+}
+
+void lam_tensors_copy(double *out, const lam_tensors *all, const char *name, size_t first, size_t n)
+{
+    const lam_strided *t = lam_tensors_find(all, name);
+    const lam_strided *scales = t->dtype == LAM_I8 ? lam_tensors_scales(all, name) : NULL;
+    lam_strided_copy(out, LAM_F64, t, first, n);
+    if (!scales)
+        return;
+    const size_t row = lam_shape_count(&t->shape) / (size_t)t->shape.dim[0];
+    double scale = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || (first + i) % row == 0)
+            lam_strided_copy(&scale, LAM_F64, scales, (first + i) / row, 1);
+        out[i] *= scale;
+    }
 }
 
 lam_status lam_tensors_from_safetensors(lam_tensors *all, const lam_safetensors *st)

@@ -30,6 +30,13 @@ const lam_strided *lam_tensors_find(const lam_tensors *all, const char *name); /
 const lam_strided *lam_tensors_at(const lam_tensors *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Elements first .. first + n of the tensor called `name`, which is there; one in int8 has scales
+ * (lam_tensors_scales) and is worth its numbers times them. */
+void lam_tensors_copy(double *out, const lam_tensors *all, const char *name, size_t first,
+                      size_t n);
+/* The tensor NAME.scale, or NULL. */
+const lam_strided *lam_tensors_scales(const lam_tensors *all, const char *name);
+
 lam_status lam_tensors_from_safetensors(lam_tensors *all, const lam_safetensors *st);
 /* The state_dict of a checkpoint ("model_state", "state_dict", ...), a bare state_dict, or the parameters
  * and buffers of a pickled module.  Where it is such a module, *module is its node, else NULL. */

@@ -23,6 +23,21 @@ done
 [ "$(wc -c < "$work/bf16/model.safetensors")" -lt "$(wc -c < "$work/model/model.safetensors")" ] ||
     fail "bf16 is not smaller"
 
+# int8 is a quarter, runs as it is, and equals what --weights makes of the whole model.
+run 0 export --model "$work/model" --out "$work/int8" --dtype int8 --max-shard-size 8kB
+says "$out" "of int8 in 2 files"
+run 0 generate --model "$work/int8" --prompt "once" -n 60 --json --logprobs
+cp "$out" "$work/text8"
+run 0 generate --model "$work/model" --weights int8 --prompt "once" -n 60 --json --logprobs
+cmp "$out" "$work/text8" || fail "--weights int8 generates another text than the folder"
+run 0 score --model "$work/int8" --weights float32 --cache bf16 "once upon a time"
+run 0 score --model "$work/int8" --device ref "once upon a time"
+run 0 import "$work/int8" --out "$work/widened"
+run 0 score --model "$work/widened" "once upon a time"
+run 2 score --model "$work/model" --weights int4 "once"
+says "$err" "int4"
+run 2 score --model "$work/model" --cache int8 "once"
+
 # Folders, files and shards come in again, bit for bit.
 run 0 import "$work/shards" --out "$work/again"
 says "$out" "memory lamemo, attn_type 3, 8,704 parameters in 29 tensors, vocabulary of 256"

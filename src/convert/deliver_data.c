@@ -1,0 +1,114 @@
+/* deliver_data.c -- one parameter's tensor in its new type: deliver.c decides where it goes.
+ *
+ * Floating-point types go through in pieces.  int8 is for matrices, a row at a time, followed by a tensor of
+ * their scales; everything else is float32 then. */
+#include "convert/deliver_int.h"
+
+#include "core/quantize.h"
+#include "nn/params_io.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PIECE = 1 << 16 }; /* elements at a time */
+
+static lam_dtype type_of(const lam_delivery *d, const lam_param *param)
+{
+    if (d->dtype != LAM_I8)
+        return d->dtype;
+    return lam_param_may_narrow(param) ? LAM_I8 : LAM_F32;
+}
+
+int lam_deliver_scale_name(const lam_delivery *d, int i, char out[LAM_TENSOR_NAME_MAX])
+{
+    const lam_param *param = &d->params->list[i];
+    snprintf(out, LAM_TENSOR_NAME_MAX, "%s%s", param->name, LAM_SCALE_SUFFIX);
+    return type_of(d, param) == LAM_I8;
+}
+
+size_t lam_deliver_bytes(const lam_delivery *d, int i)
+{
+    const lam_param *param = &d->params->list[i];
+    const lam_dtype type = type_of(d, param);
+    const size_t scales = (size_t)lam_param_shape(param).dim[0] * sizeof(float);
+    return lam_param_count(param) * lam_dtype_size(type) + (type == LAM_I8 ? scales : 0);
+}
+
+lam_status lam_deliver_declare(const lam_delivery *d, lam_st_writer *w, int i)
+{
+    char scale[LAM_TENSOR_NAME_MAX];
+    const lam_param *param = &d->params->list[i];
+    const lam_shape shape = lam_param_shape(param), rows = {.rank = 1, .dim = {shape.dim[0]}};
+    LAM_TRY(lam_st_writer_add(w, param->name, type_of(d, param), &shape));
+    if (!lam_deliver_scale_name(d, i, scale))
+        return LAM_OK;
+    return lam_st_writer_add(w, scale, LAM_F32, &rows);
+}
+
+/* Converting to a narrower type must not lose a weight to infinity. */
+static lam_status check_range(lam_dtype type, const char *name, const double *wide,
+                              const void *narrow, size_t n)
+{
+    const size_t size = lam_dtype_size(type);
+    for (size_t i = 0; i < n; i++) {
+        double back;
+        lam_convert(&back, LAM_F64, (const char *)narrow + i * size, type, 1);
+        if (isfinite(wide[i]) && !isfinite(back))
+            return lam_fail(LAM_ERR_NUMERIC, "tensor %s: %g is too large for %s", name, wide[i],
+                            lam_dtype_name(type));
+    }
+    return LAM_OK;
+}
+
+static lam_status write_pieces(const lam_delivery *d, lam_st_writer *w, const lam_param *param)
+{
+    const lam_dtype type = type_of(d, param);
+    const size_t count = lam_param_count(param);
+    double *wide = malloc(PIECE * sizeof *wide);
+    float *narrow = malloc(PIECE * sizeof *narrow);
+    lam_status status = wide && narrow ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "no memory for a piece");
+    for (size_t at = 0; at < count && status == LAM_OK; at += PIECE) {
+        const size_t n = count - at < PIECE ? count - at : PIECE;
+        lam_tensors_copy(wide, d->tensors, param->name, at, n);
+        lam_convert(narrow, type, wide, LAM_F64, n);
+        if (type != LAM_F32)
+            status = check_range(type, param->name, wide, narrow, n);
+        if (status == LAM_OK)
+            status = lam_st_writer_data(w, narrow, n * lam_dtype_size(type));
+    }
+    free(wide);
+    free(narrow);
+    return status;
+}
+
+static lam_status write_rows(const lam_delivery *d, lam_st_writer *w, const lam_param *param)
+{
+    const size_t rows = (size_t)lam_param_shape(param).dim[0], n = lam_param_count(param) / rows;
+    double *wide = malloc(n * sizeof *wide + 1);
+    int8_t *narrow = malloc(n + 1);
+    float *scale = malloc(rows * sizeof *scale + 1);
+    lam_status status = wide && narrow && scale
+                            ? LAM_OK
+                            : lam_fail(LAM_ERR_MEMORY, "tensor %s: no memory", param->name);
+    for (size_t r = 0; r < rows && status == LAM_OK; r++) {
+        lam_tensors_copy(wide, d->tensors, param->name, r * n, n);
+        if (lam_quantize(narrow, &scale[r], wide, n) != 0)
+            status = lam_fail(LAM_ERR_NUMERIC, "tensor %s: row %zu has a number too large for int8",
+                              param->name, r);
+        else
+            status = lam_st_writer_data(w, narrow, n);
+    }
+    if (status == LAM_OK)
+        status = lam_st_writer_data(w, scale, rows * sizeof *scale);
+    free(wide);
+    free(narrow);
+    free(scale);
+    return status;
+}
+
+lam_status lam_deliver_write(const lam_delivery *d, lam_st_writer *w, int i)
+{
+    const lam_param *param = &d->params->list[i];
+    return type_of(d, param) == LAM_I8 ? write_rows(d, w, param) : write_pieces(d, w, param);
+}
