@@ -290,6 +290,12 @@ static const geometry special[] = {
     {1, 1, 160, 17, 33, LAM_CAUSAL, 16, 0, 0, 0, 0},
     {1, 1, 64, 257, 300, LAM_CAUSAL, 43, 0, 0, 0, 0}, /* several tiles each way */
     {1, 1, 64, 300, 200, LAM_AHEAD, -101, 0, 0, 0, 0},
+    {3, 2, 64, 130, 261, LAM_CAUSAL, 131, 0, 0, 0, 0}, /* and several streams and heads */
+    {2, 3, 32, 200, 330, LAM_CAUSAL, 130, 0, 0, 0, 0},
+    {5, 2, 48, 150, 150, LAM_AHEAD, -1, 0, 0, 0, 0},
+    {1, 2, 32, 260, 390, LAM_CAUSAL, 130, 100, 0, 0, 0}, /* reach over tiles */
+    {1, 2, 64, 100, 210, LAM_FULL, -20, 0, 0, 0, 0},
+    {2, 1, 32, 250, 70, LAM_AHEAD, 3, 0, 0, 0, 0}, /* the last tiles see nothing */
 };
 
 /* A geometry with the given sizes and the rest drawn, small enough for the naive loops. */
