@@ -2,7 +2,7 @@
  *
  *     gpu_bench [cuda|cpu [ROUNDS [NAME]]]       only operations whose name begins so
  *
- * Runs the operations, attention apart, at the shapes of one enwik8-base LaMemo step (40 streams of
+ * Runs the operations at the shapes of one enwik8-base LaMemo step (40 streams of
  * 512 + 512 rows) and some of wt103, and prints the median time of a call, its rate, and its floor:
  * the bytes it must move over a copy's rate measured first, or its arithmetic over the rate of a
  * large product.  A round queues a call ten times and waits once, so launches overlap as in a step.
@@ -239,6 +239,49 @@ static void run_pick(const bench *x, const job *j)
     (j->extra ? x->ops->scatter : x->ops->gather)(x->dev, &a);
 }
 
+/* Attention of `m` queries, the last of `n` keys (extra & LOOK: the keys after the first), in rows of
+ * q, k and value side by side; heads `k` wide.  Backward uses what forward, the job before, left. */
+enum { BACKWARD = 1, LOOK = 2 };
+
+static void run_attn(const bench *x, const job *j)
+{
+    const int heads = j->k == K ? H : 10, streams = j->k == K ? B : 64, ahead = j->extra & LOOK;
+    const size_t D_of = (size_t)(heads * j->k), ld = 3 * D_of, step = (size_t)j->n * ld;
+    const size_t first = (size_t)(ahead ? 0 : j->n - j->m) * ld, o = (size_t)j->m * D_of;
+    const lam_dev *dev = x->dev;
+    const lam_attn a = {.B = streams,
+                        .H = heads,
+                        .K = j->k,
+                        .queries = j->m,
+                        .keys = j->n,
+                        .mode = ahead ? LAM_AHEAD : LAM_CAUSAL,
+                        .shift = ahead ? 0 : j->n - j->m,
+                        .scale = 1.0 / sqrt(j->k),
+                        .q = {lam_at(dev, LAM_ACT, x->act[0], first), step},
+                        .k = {lam_at(dev, LAM_ACT, x->act[0], D_of), step},
+                        .value = {lam_at(dev, LAM_ACT, x->act[0], 2 * D_of), step},
+                        .ldq = ld,
+                        .ldk = ld,
+                        .u = x->wide[0],
+                        .v = lam_at(dev, LAM_WIDE, x->wide[0], D_of),
+                        .r = x->act[4],
+                        .r_rows = j->n,
+                        .r_zero = 0,
+                        .r_sign = ahead ? 1 : -1,
+                        .ldr = D_of,
+                        .o = {x->act[1], o},
+                        .ldo = D_of,
+                        .lse = {x->wide[1], (size_t)(j->m * heads)},
+                        .d_o = {x->act[2], o},
+                        .dq = {lam_at(dev, LAM_ACT, x->act[3], first), step},
+                        .dk = {lam_at(dev, LAM_ACT, x->act[3], D_of), step},
+                        .dvalue = {lam_at(dev, LAM_ACT, x->act[3], 2 * D_of), step},
+                        .dr = x->act[5],
+                        .du = x->wide[3],
+                        .dv = lam_at(dev, LAM_WIDE, x->wide[3], D_of)};
+    (j->extra & BACKWARD ? x->ops->attn_bwd : x->ops->attn_fwd)(x->dev, &a);
+}
+
 /* As many parts as a model of twelve layers has. */
 static int parts_of(lam_part *parts)
 {
@@ -286,7 +329,22 @@ static void run_update(const bench *x, const job *j)
 #define ACTS(n)          (2.0 * (n))
 #define GEMM(mm, nn, kk) .flops = 2.0 * (mm) * (nn) * (kk), .m = (mm), .n = (nn), .k = (kk)
 
+/* Multiply-adds of visible pairs: three products forward, eight backward. */
+#define PAST(b, h, kk, q, all)                                                                     \
+    2.0 * (b) * (h) * (kk) * ((double)(q) * ((all) - (q)) + 0.5 * (q) * ((q) + 1.0))
+#define AHEAD(b, h, kk, q) 2.0 * (b) * (h) * (kk)*0.5 * (q) * ((q)-1.0)
+#define ATTN(flop, q, keys_, kk, what)                                                             \
+    run_attn, .flops = (flop), .m = (q), .n = (keys_), .k = (kk), .extra = (what)
+
 static const job jobs[] = {
+    {"attn past", ATTN(3 * PAST(B, H, K, N, T), N, T, K, 0)},
+    {"attn past bwd", ATTN(8 * PAST(B, H, K, N, T), N, T, K, BACKWARD)},
+    {"attn ahead", ATTN(3 * AHEAD(B, H, K, M), M, M, K, LOOK)},
+    {"attn ahead bwd", ATTN(8 * AHEAD(B, H, K, M), M, M, K, BACKWARD | LOOK)},
+    {"attn wt103", ATTN(3 * PAST(64, 10, 48, 150, 300), 150, 300, 48, 0)},
+    {"attn wt103 bwd", ATTN(8 * PAST(64, 10, 48, 150, 300), 150, 300, 48, BACKWARD)},
+    {"attn wt103 ahead", ATTN(3 * AHEAD(64, 10, 48, 150), 150, 150, 48, LOOK)},
+    {"attn wt103 ahead bwd", ATTN(8 * AHEAD(64, 10, 48, 150), 150, 150, 48, BACKWARD | LOOK)},
     {"gemm qkv y", run_gemm, GEMM(ROWS, 3 * D, D), .tb = LAM_FLIP},
     {"gemm qkv dx", run_gemm, GEMM(ROWS, D, 3 * D)},
     {"gemm qkv dW", run_gemm, GEMM(3 * D, D, ROWS), .ta = LAM_FLIP},
