@@ -1,9 +1,10 @@
 /* cuda/attn.cu -- relative-position attention on the GPU: which kernels run, and their scratch.
  *
  * Tiles on tensor cores take bf16 calls whose head width they know and whose rows are aligned, on
- * Hopper with kernels of their own (the only ones compiled for sm_90a); the plain loops take the rest: float32, dropout on P, rbias, odd widths, and a handful of queries
- * (decoding), which would leave tiles empty.  All give the same numbers up to rounding and are
- * deterministic: a result row belongs to one block, and partial sums are added in a fixed order. */
+ * Hopper with kernels of their own (the only ones compiled for sm_90a); the plain loops take the
+ * rest: float32, dropout on P, rbias, odd widths, and a handful of queries (decoding), which would
+ * leave tiles empty.  All give the same numbers up to rounding and are deterministic: a result row
+ * belongs to one block, and partial sums are added in a fixed order. */
 #include "ops/cuda/attn_int.cuh"
 
 enum { FEW_QUERIES = 16, FAR = 1 << 29 };
@@ -49,13 +50,14 @@ static attn_call call_of(const lam_cuda_dev *dev, const lam_attn *a)
 static bool is_tiled(const lam_cuda_dev *dev, const attn_call *c)
 {
     return dev->bf16 && c->aligned && c->mask.threshold == 0 && !c->a.rbias &&
-           attn_tiled_width(c->a.K);
+           attn_by_tiled_width(c->a.K, [](auto) {});
 }
 
 /* Hopper's own kernels; they are there for attention with positions. */
 static bool is_sm90(const lam_cuda_dev *dev, const attn_call *c)
 {
-    return is_tiled(dev, c) && dev->capability == 90 && c->a.r && attn_sm90_width(c->a.K);
+    return is_tiled(dev, c) && dev->capability == 90 && c->a.r &&
+           attn_by_sm90_width(c->a.K, [](auto) {});
 }
 
 static kind kind_of(const lam_cuda_dev *dev, const attn_call *c)

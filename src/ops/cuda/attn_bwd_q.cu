@@ -213,18 +213,5 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
 
 void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c)
 {
-    switch (c->a.K) {
-    case 32:
-        return launch<32>(dev, c);
-    case 48:
-        return launch<48>(dev, c);
-    case 64:
-        return launch<64>(dev, c);
-    case 80:
-        return launch<80>(dev, c);
-    case 96:
-        return launch<96>(dev, c);
-    case 128:
-        return launch<128>(dev, c);
-    }
+    attn_by_tiled_width(c->a.K, [&](auto width) { launch<width>(dev, c); });
 }

@@ -11,6 +11,8 @@
 
 #include "ops/cuda/cuda_int.cuh"
 
+#include <type_traits>
+
 struct attn_call {
     lam_attn a;
     int e_lo, e_hi;
@@ -98,10 +100,18 @@ void lam_cuda_attn_profile(lam_cuda_dev *dev, const attn_call *c, const lam_prof
 void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c);
 void lam_cuda_attn_simt_bwd(lam_cuda_dev *dev, const attn_call *c);
 
-/* Head widths the tiles are built for. */
-static inline bool attn_tiled_width(int K)
+/* Calls launch(width) with the head width as a constant; false if it is not one of WIDTHS. */
+template <int... WIDTHS, typename LAUNCH>
+static bool attn_by_width(int K, LAUNCH launch)
 {
-    return K == 32 || K == 48 || K == 64 || K == 80 || K == 96 || K == 128;
+    return ((K == WIDTHS && (launch(std::integral_constant<int, WIDTHS>()), true)) || ...);
+}
+
+/* Head widths the tiles are built for. */
+template <typename LAUNCH>
+static bool attn_by_tiled_width(int K, LAUNCH launch)
+{
+    return attn_by_width<32, 48, 64, 80, 96, 128>(K, launch);
 }
 
 void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c);
@@ -110,9 +120,10 @@ void lam_cuda_attn_tile_bwd_kv(lam_cuda_dev *dev, const attn_call *c); /* dk, dv
 void lam_cuda_attn_tile_bwd_r(lam_cuda_dev *dev, const attn_call *c);  /* dr, dv */
 
 /* Head widths the Hopper kernels are built for. */
-static inline bool attn_sm90_width(int K)
+template <typename LAUNCH>
+static bool attn_by_sm90_width(int K, LAUNCH launch)
 {
-    return K == 32 || K == 48 || K == 64;
+    return attn_by_width<32, 48, 64>(K, launch);
 }
 
 void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c);

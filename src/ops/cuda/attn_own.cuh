@@ -1,26 +1,25 @@
-/* cuda/attn_bwd_own.cu -- dk, dvalue and dr of relative-position attention on tensor cores.
+/* cuda/attn_own.cuh -- backward on tensor cores for a block that owns keys, or distances.
  *
  * fwd was S = scale (q . k + k_bias + q . r + r_bias) (attn_prepare.cu), P = exp(S - lse),
- * o = P value.  With dS = P (do . value - delta)
- *   dk_j = scale ( sum_i dS_ij q_i + (sum_i dS_ij) u )       dvalue_j = sum_i P_ij do_i
- *   dr_e = scale ( sum_{b,i} dS q_i + (sum dS) v )           along the diagonal j - shift - i = e
- *   du = scale sum_j (sum_i dS_ij) k_j                       dv = scale sum_e (sum dS) r_e
+ * o = P value; dS = P (do . value - delta).
  *
- * One kernel, two owners.  A block owns rows of k and value (KEYS), or rows of r (DISTANCES) for a
- * group of streams, a warp 16 of them, and tiles of queries come by.  Scores are computed transposed,
- * owned rows down and queries across, so that P and dS are at once left operands of the sums above.
- * Of the two parts of S one is a direct product with the owned rows; the other belongs to rows that
- * move along with the queries: a window of 32 rows for 16 queries, of r for KEYS (place j - i, so
- * tiles go from the last query to the first), of k and value for DISTANCES (key i + e).  Its product
- * is skewed down the columns: in the accumulator layout one shuffle an element between the lanes of a
- * column.  Each owner sums over everything, in order: no atomics.  k, value and r are read through
- * windows kept in registers (heads up to 64) that move on by one 16-row tile a step. */
+ * One walk, two owners: attn_bwd_kv.cu and attn_bwd_r.cu.  A block owns rows of k and value (KEYS),
+ * or rows of r (DISTANCES) for a group of streams, a warp 16 of them, and tiles of queries come by.
+ * Scores are computed transposed, owned rows down and queries across, so that P and dS are at once
+ * left operands of the sums.  Of the two parts of S one is a direct product with the owned rows; the
+ * other belongs to rows that move along with the queries: a window of 32 rows for 16 queries, of r
+ * for KEYS (place j - i, so tiles go from the last query to the first), of k and value for DISTANCES
+ * (key i + e).  Its product is skewed down the columns (attn_own_skew.cuh).  Each owner sums over
+ * everything, in order: no atomics.  k, value and r are read through windows kept in registers (heads
+ * up to 64) that move on by one 16-row tile a step. */
+#ifndef LAM_OPS_CUDA_ATTN_OWN_CUH
+#define LAM_OPS_CUDA_ATTN_OWN_CUH
+
+#include "ops/cuda/attn_own_skew.cuh"
 #include "ops/cuda/attn_tile.cuh"
 
-enum owner { KEYS, DISTANCES };
-
-template <int K, owner OWNER>
-struct plan {
+template <int K, attn_owner OWNER>
+struct attn_own_plan {
     enum {
         IN_REGS = K <= 64, /* left operands stay in registers */
         WARPS = K <= 64 ? 8 : 4,
@@ -46,7 +45,7 @@ struct plan {
 
 /* What a block does: `steps` tiles of queries; step n of a stream uses chunks n .. n + CHUNKS - 1 of
  * the ring, and every stream starts a fresh run of chunks. */
-struct task {
+struct attn_own_task {
     int h, stream, first; /* the first stream, the first owned row: a key, or a place */
     int tile_lo, tile_hi; /* tiles of queries with something visible */
     int steps;
@@ -57,22 +56,22 @@ struct step {
     bool fresh; /* first of its stream */
 };
 
-template <int K, owner OWNER>
-static __device__ __forceinline__ step step_of(const task &w, int n)
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ step step_of(const attn_own_task &w, int n)
 {
     if (OWNER == KEYS)
         return {w.stream, w.tile_hi - n, n, n == 0};
     const int tiles = w.tile_hi - w.tile_lo + 1, stream = n / tiles, tile = n % tiles;
     return {w.stream + stream, w.tile_lo + tile,
-            stream * (tiles + plan<K, OWNER>::CHUNKS - 1) + tile, tile == 0};
+            stream * (tiles + attn_own_plan<K, OWNER>::CHUNKS - 1) + tile, tile == 0};
 }
 
 /* Copies what step n needs and the ones before it did not bring. */
-template <int K, owner OWNER>
-static __device__ __forceinline__ void fetch(const attn_call &c, const task &w, int n,
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ void fetch(const attn_call &c, const attn_own_task &w, int n,
                                              uint32_t room)
 {
-    typedef plan<K, OWNER> P;
+    typedef attn_own_plan<K, OWNER> P;
     const lam_attn &a = c.a;
     const step s = step_of<K, OWNER>(w, n);
     const size_t col = (size_t)w.h * K, row = ((size_t)s.stream * a.H + w.h);
@@ -111,49 +110,6 @@ static __device__ __forceinline__ void fetch(const attn_call &c, const task &w, 
     }
 }
 
-/* ---- the skew of columns --------------------------------------------------------------------- */
-
-/* Owned row 8 half + g and query 8 n + 2t + x of a step read row
- *     KEYS       8 (half - n + 1) + g + 7 - (2t + x)      DISTANCES  8 (half + n) + g + 2t + x
- * of the window: a lane of the same column, in this group of 8 rows or the next. */
-struct slide {
-    int lane[2]; /* by x */
-    bool next[2];
-};
-
-template <owner OWNER>
-static __device__ __forceinline__ slide slide_of(const attn_lanes &l)
-{
-    slide s;
-#pragma unroll
-    for (int x = 0; x < 2; x++) {
-        const int row = OWNER == KEYS ? l.g + 7 - 2 * l.t - x : l.g + 2 * l.t + x;
-        s.lane[x] = row % 8 * 4 + l.t;
-        s.next[x] = row >= 8;
-    }
-    return s;
-}
-
-/* s += the window's product, skewed.  w[tile][n]: rows 16 tile .. of the window, queries 8 n .. */
-template <owner OWNER>
-static __device__ __forceinline__ void add_skewed(float (&s)[2][4], const float (&w)[2][2][4],
-                                                  const slide &sl)
-{
-#pragma unroll
-    for (int n = 0; n < 2; n++)
-#pragma unroll
-        for (int x = 0; x < 2; x++) {
-            const int group = OWNER == KEYS ? 1 - n : n;
-            float moved[3];
-#pragma unroll
-            for (int y = 0; y < 3; y++)
-                moved[y] = __shfl_sync(ATTN_FULL_WARP,
-                                       w[(group + y) / 2][n][(group + y) % 2 * 2 + x], sl.lane[x]);
-            s[n][x] += sl.next[x] ? moved[1] : moved[0];
-            s[n][2 + x] += sl.next[x] ? moved[2] : moved[1];
-        }
-}
-
 /* A 16-row left operand: kept in registers, or loaded where it is used. */
 template <int K, bool IN_REGS>
 struct left {
@@ -179,9 +135,9 @@ struct left {
 };
 
 /* The left operands and sums of a warp. */
-template <int K, owner OWNER>
-struct mine {
-    enum { IN_REGS = plan<K, OWNER>::IN_REGS };
+template <int K, attn_owner OWNER>
+struct attn_owned {
+    enum { IN_REGS = attn_own_plan<K, OWNER>::IN_REGS };
     left<K, IN_REGS> own;                              /* k or r */
     left<K, OWNER == KEYS && IN_REGS> own2;            /* value (KEYS) */
     left<K, IN_REGS> window[2];                        /* r or k */
@@ -203,11 +159,11 @@ struct where {
 };
 
 /* The scores of 16 owned rows and 16 queries, and dP - delta. */
-template <int K, owner OWNER>
+template <int K, attn_owner OWNER>
 static __device__ __forceinline__ void
-score16(float (&s)[2][4], float (&dp)[2][4], mine<K, OWNER> &m,
-        left<K, mine<K, OWNER>::IN_REGS> &w0, left<K, mine<K, OWNER>::IN_REGS> &w1, int even,
-        const where &at, const slide &sl, const attn_lanes &lanes)
+score16(float (&s)[2][4], float (&dp)[2][4], attn_owned<K, OWNER> &m,
+        left<K, attn_owned<K, OWNER>::IN_REGS> &w0, left<K, attn_owned<K, OWNER>::IN_REGS> &w1,
+        int even, const where &at, const slide &sl, const attn_lanes &lanes)
 {
     float w[2][2][4];
 #pragma unroll
@@ -250,8 +206,8 @@ score16(float (&s)[2][4], float (&dp)[2][4], mine<K, OWNER> &m,
 }
 
 /* One step of a warp: 16 owned rows, 16 queries.  `even` is the older of the two window tiles. */
-template <int K, owner OWNER>
-static __device__ __forceinline__ void step16(mine<K, OWNER> &m, int even, const where &at,
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ void step16(attn_owned<K, OWNER> &m, int even, const where &at,
                                               float scale2, const slide &sl,
                                               const attn_lanes &lanes)
 {
@@ -283,12 +239,12 @@ static __device__ __forceinline__ void step16(mine<K, OWNER> &m, int even, const
 }
 
 /* A tile of queries. */
-template <int K, owner OWNER>
-static __device__ __forceinline__ void visit(const attn_call &c, const task &w, int n,
-                                             mine<K, OWNER> &m, const slide &sl,
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_task &w, int n,
+                                             attn_owned<K, OWNER> &m, const slide &sl,
                                              const attn_lanes &lanes)
 {
-    typedef plan<K, OWNER> P;
+    typedef attn_own_plan<K, OWNER> P;
     const lam_attn &a = c.a;
     const int warp = (int)threadIdx.x / LAM_WARP;
     const step s = step_of<K, OWNER>(w, n);
@@ -344,10 +300,10 @@ static __device__ __forceinline__ void visit(const attn_call &c, const task &w, 
 }
 
 /* part[.] = scale * sum over the owned rows of (sum of dS) * row: this block's share of du or dv. */
-template <int K, owner OWNER>
-static __device__ __forceinline__ void weigh_own(float *part, float scale)
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ void attn_own_weigh(float *part, float scale)
 {
-    typedef plan<K, OWNER> P;
+    typedef attn_own_plan<K, OWNER> P;
     const unsigned char *rows = attn_room() + P::MINE;
     const float *sums = (const float *)(attn_room() + P::SUMS);
     const int x = (int)threadIdx.x;
@@ -361,9 +317,9 @@ static __device__ __forceinline__ void weigh_own(float *part, float scale)
 }
 
 /* d += (sum of dS) * u, or v. */
-template <int K, owner OWNER>
-static __device__ __forceinline__ void add_bias_grad(mine<K, OWNER> &m, const float *bias,
-                                                     const attn_lanes &lanes)
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ void attn_own_add_bias(attn_owned<K, OWNER> &m, const float *bias,
+                                                         const attn_lanes &lanes)
 {
     if (!bias)
         return;
@@ -374,8 +330,8 @@ static __device__ __forceinline__ void add_bias_grad(mine<K, OWNER> &m, const fl
             m.d[n][x] += m.sum[x] * bias[8 * n + 2 * lanes.t + x % 2];
 }
 
-static __device__ __forceinline__ void share_sums(float *sums, const float (&sum)[4], int warp,
-                                                  const attn_lanes &lanes)
+static __device__ __forceinline__ void attn_own_share(float *sums, const float (&sum)[4], int warp,
+                                                      const attn_lanes &lanes)
 {
     if (lanes.t == 0) {
         sums[16 * warp + lanes.g] = sum[0];
@@ -383,11 +339,12 @@ static __device__ __forceinline__ void share_sums(float *sums, const float (&sum
     }
 }
 
-template <int K, owner OWNER>
-static __device__ __forceinline__ void walk(const attn_call &c, const task &w, mine<K, OWNER> &m,
-                                            const attn_lanes &lanes)
+template <int K, attn_owner OWNER>
+static __device__ __forceinline__ void attn_own_walk(const attn_call &c, const attn_own_task &w,
+                                                     attn_owned<K, OWNER> &m,
+                                                     const attn_lanes &lanes)
 {
-    typedef plan<K, OWNER> P;
+    typedef attn_own_plan<K, OWNER> P;
     const uint32_t room = attn_address(attn_room());
     const uint32_t rows = room + (uint32_t)((int)threadIdx.x / LAM_WARP * 16 * P::PITCH);
     const slide sl = slide_of<OWNER>(lanes);
@@ -410,163 +367,4 @@ static __device__ __forceinline__ void walk(const attn_call &c, const task &w, m
     attn_copy_wait<0>();
 }
 
-template <int K>
-static __global__ void __launch_bounds__(plan<K, KEYS>::THREADS) tile_bwd_kv(const attn_call c)
-{
-    typedef plan<K, KEYS> P;
-    const lam_attn &a = c.a;
-    const int warp = (int)threadIdx.x / LAM_WARP, b = (int)blockIdx.z;
-    const attn_lanes lanes = attn_lanes_of<K>((int)threadIdx.x % LAM_WARP);
-    task w;
-    w.h = (int)blockIdx.y;
-    w.stream = b;
-    w.first = (int)blockIdx.x * P::OWN;
-    const int last = min(w.first + P::OWN, a.keys) - 1;
-    w.tile_lo = max(0, w.first - a.shift - c.e_hi) / P::QUERIES;
-    const int i_hi = min(a.queries - 1, last - a.shift - c.e_lo);
-    w.tile_hi = i_hi < 0 ? -1 : i_hi / P::QUERIES;
-    w.steps = max(0, w.tile_hi - w.tile_lo + 1);
-
-    const size_t col = (size_t)w.h * K, stat = (size_t)b * a.H + w.h;
-    const uint32_t room = attn_address(attn_room());
-    attn_load_rows<K, P::OWN, P::THREADS>(
-        room + P::MINE, attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col), a.ldk, w.first, 1, a.keys);
-    attn_load_rows<K, P::OWN, P::THREADS>(room + P::MINE2,
-                                          attn_row<const lam_bf16>(a.value, a.ldk, b, 0, col),
-                                          a.ldk, w.first, 1, a.keys);
-    mine<K, KEYS> m = {};
-    const int row0 = w.first + 16 * warp;
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        if (row0 + lanes.g + 8 * half < a.keys)
-            m.bias[half] = c.k_bias[stat * a.keys + row0 + lanes.g + 8 * half];
-    walk<K, KEYS>(c, w, m, lanes);
-
-    share_sums((float *)(attn_room() + P::SUMS), m.sum, warp, lanes);
-    __syncthreads();
-    if (a.u)
-        weigh_own<K, KEYS>(c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K,
-                           (float)a.scale);
-    __syncthreads();
-    add_bias_grad<K, KEYS>(m, a.u ? (const float *)a.u + col : NULL, lanes);
-    unsigned char *out = attn_room() + 16 * warp * P::PITCH;
-    attn_store_tile<K>(out + P::MINE, m.d, (float)a.scale, (float)a.scale, lanes);
-    attn_store_tile<K>(out + P::MINE2, m.d2, 1.0f, 1.0f, lanes);
-    __syncwarp();
-    attn_write_rows<K>(attn_row<lam_bf16>(a.dk, a.ldk, b, row0, col), a.ldk, out + P::MINE,
-                       a.keys - row0, a.kv_add);
-    attn_write_rows<K>(attn_row<lam_bf16>(a.dvalue, a.ldk, b, row0, col), a.ldk, out + P::MINE2,
-                       a.keys - row0, a.kv_add);
-}
-
-/* Distances nearest to the query have most pairs, and they come last in order of place when causal. */
-template <int K>
-static __global__ void __launch_bounds__(plan<K, DISTANCES>::THREADS) tile_bwd_r(const attn_call c)
-{
-    typedef plan<K, DISTANCES> P;
-    const lam_attn &a = c.a;
-    const int warp = (int)threadIdx.x / LAM_WARP, group = (int)blockIdx.z;
-    const attn_lanes lanes = attn_lanes_of<K>((int)threadIdx.x % LAM_WARP);
-    const int tile = c.e_hi == 0 ? (int)(gridDim.x - 1 - blockIdx.x) : (int)blockIdx.x;
-    const int e_first = a.r_sign > 0 ? -a.r_zero : a.r_zero - (a.r_rows - 1);
-    task w;
-    w.h = (int)blockIdx.y;
-    w.stream = (int)((long)group * a.B / c.groups);
-    const int streams = (int)((long)(group + 1) * a.B / c.groups) - w.stream;
-    w.first = e_first + tile * P::OWN;
-    const int lo = max(w.first, c.e_lo), hi = min(w.first + P::OWN - 1, c.e_hi);
-    w.tile_lo = max(0, -a.shift - hi) / P::QUERIES;
-    const int i_hi = lo > hi ? -1 : min(a.queries - 1, a.keys - 1 - a.shift - lo);
-    w.tile_hi = i_hi < 0 ? -1 : i_hi / P::QUERIES;
-    w.steps = max(0, w.tile_hi - w.tile_lo + 1) * streams;
-
-    const size_t col = (size_t)w.h * K;
-    attn_load_band<K, P::OWN, P::THREADS>(attn_address(attn_room()) + P::MINE, c, w.h, w.first);
-    mine<K, DISTANCES> m = {};
-    int row[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        row[half] = a.r_zero + a.r_sign * (w.first + 16 * warp + lanes.g + 8 * half);
-        if (row[half] >= 0 && row[half] < a.r_rows)
-            m.bias[half] = c.r_bias[(size_t)w.h * a.r_rows + row[half]];
-    }
-    walk<K, DISTANCES>(c, w, m, lanes);
-
-    share_sums((float *)(attn_room() + P::SUMS), m.sum, warp, lanes);
-    __syncthreads();
-    if (a.v)
-        weigh_own<K, DISTANCES>(
-            c.dv_part + (((size_t)group * gridDim.x + blockIdx.x) * a.H + w.h) * K, (float)a.scale);
-    add_bias_grad<K, DISTANCES>(m, a.v ? (const float *)a.v + col : NULL, lanes);
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        if (row[half] < 0 || row[half] >= a.r_rows)
-            continue;
-        float *out = c.dr_part + ((size_t)group * a.r_rows + row[half]) * a.H * K + col;
-#pragma unroll
-        for (int n = 0; n < K / 8; n++)
-            *(float2 *)(out + 8 * n + 2 * lanes.t) = make_float2(
-                m.d[n][2 * half] * (float)a.scale, m.d[n][2 * half + 1] * (float)a.scale);
-    }
-}
-
-template <int K>
-static void launch_kv(lam_cuda_dev *dev, const attn_call *c)
-{
-    typedef plan<K, KEYS> P;
-    const lam_attn *a = &c->a;
-    const int tiles = lam_cuda_ceil(a->keys, P::OWN), width = a->H * K;
-    const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)a->B);
-    attn_launch(dev, "attn_bwd", tile_bwd_kv<K>, grid, P::THREADS, P::BYTES, *c);
-    if (a->u && a->du)
-        lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, a->B * tiles, width);
-}
-
-template <int K>
-static void launch_r(lam_cuda_dev *dev, const attn_call *c)
-{
-    typedef plan<K, DISTANCES> P;
-    const lam_attn *a = &c->a;
-    const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K;
-    const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
-    attn_launch(dev, "attn_bwd", tile_bwd_r<K>, grid, P::THREADS, P::BYTES, *c);
-    lam_cuda_attn_sum_groups(dev, c);
-    if (a->v && a->dv)
-        lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);
-}
-
-void lam_cuda_attn_tile_bwd_kv(lam_cuda_dev *dev, const attn_call *c)
-{
-    switch (c->a.K) {
-    case 32:
-        return launch_kv<32>(dev, c);
-    case 48:
-        return launch_kv<48>(dev, c);
-    case 64:
-        return launch_kv<64>(dev, c);
-    case 80:
-        return launch_kv<80>(dev, c);
-    case 96:
-        return launch_kv<96>(dev, c);
-    case 128:
-        return launch_kv<128>(dev, c);
-    }
-}
-
-void lam_cuda_attn_tile_bwd_r(lam_cuda_dev *dev, const attn_call *c)
-{
-    switch (c->a.K) {
-    case 32:
-        return launch_r<32>(dev, c);
-    case 48:
-        return launch_r<48>(dev, c);
-    case 64:
-        return launch_r<64>(dev, c);
-    case 80:
-        return launch_r<80>(dev, c);
-    case 96:
-        return launch_r<96>(dev, c);
-    case 128:
-        return launch_r<128>(dev, c);
-    }
-}
+#endif
