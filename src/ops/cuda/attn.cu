@@ -60,6 +60,18 @@ static bool is_sm90(const lam_cuda_dev *dev, const attn_call *c)
            attn_by_sm90_width(c->a.K, [](auto) {});
 }
 
+/* Backward on Hopper leaves dS (bf16, never scores or P) of some heads at a time behind, at most so
+ * many bytes: three kernels need it, and to read it costs less than to compute it again. */
+static const size_t ds_room = (size_t)512 << 20;
+
+/* Bytes of one head. */
+static size_t ds_of_head(const lam_attn *a)
+{
+    const size_t tile = ATTN_Q_TILE * ATTN_Q_TILE * sizeof(lam_bf16);
+    return (size_t)a->B * (size_t)lam_cuda_ceil(a->queries, ATTN_Q_TILE) *
+           (size_t)lam_cuda_ceil(a->keys, ATTN_Q_TILE) * tile;
+}
+
 static kind kind_of(const lam_cuda_dev *dev, const attn_call *c)
 {
     return is_sm90(dev, c) ? SM90 : is_tiled(dev, c) ? TILED : PLAIN;
@@ -78,6 +90,16 @@ static lam_bf16 *take_reversed(const attn_call *c, float **next)
 {
     const size_t n = (size_t)c->a.r_rows * (size_t)c->a.H * (size_t)c->a.K;
     return c->a.r_sign < 0 ? (lam_bf16 *)take(next, n / 2) : NULL;
+}
+
+/* Takes room for dS of as many heads as there is room for. */
+static lam_bf16 *take_ds(attn_call *c, float **next)
+{
+    const size_t one = ds_of_head(&c->a), all = one * (size_t)c->a.H;
+    c->key_tiles = lam_cuda_ceil(c->a.keys, ATTN_Q_TILE);
+    c->heads = all <= ds_room ? c->a.H : (int)(ds_room / one);
+    /* Not heads * one, so that less of everything never needs more. */
+    return (lam_bf16 *)take(next, (all < ds_room ? all : ds_room) / sizeof(float));
 }
 
 /* Lays the scratch of backward out from `base` (NULL: to measure); returns the floats it needs. */
@@ -100,6 +122,7 @@ static size_t lay_out(attn_call *c, float *base, kind how)
         c->rp = take_reversed(c, &next);
         c->qu = (lam_bf16 *)take(&next, n / 2);
         c->qv = (lam_bf16 *)take(&next, n / 2);
+        c->ds = take_ds(c, &next);
         c->du_part = take(&next, B * tiles * H * K);
         c->dv_part = take(&next, B * tiles * H * K);
     } else if (how == TILED) {
@@ -160,7 +183,9 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     attn_call c = call_of(dev, a);
-    const kind how = kind_of(dev, &c);
+    kind how = kind_of(dev, &c);
+    if (how == SM90 && ds_of_head(a) > ds_room)
+        how = TILED;
     const size_t bytes = sizeof(float) * lay_out(&c, NULL, how);
     lay_out(&c, (float *)lam_cuda_scratch(dev, bytes), how);
 

@@ -26,10 +26,14 @@ struct attn_call {
     float *delta;      /* [B][H][q_pad]  do . o - dlse; 0 beyond the queries */
     float *lse2;       /* [B][H][q_pad]  log2(e) * lse; +infinity for a query that sees nothing */
     lam_bf16 *qu, *qv; /* [B][H][q_pad][K]  q + u, q + v; 0 beyond the queries   (sm90) */
-    float *k_bias;     /* [B][H][keys]   u . k_j */
-    float *r_bias;     /* [H][r_rows]    v . r + rbias */
-    float *k_sum;      /* [B][H][keys]   sum of dS over queries   (simt) */
-    float *r_sum;      /* [H][r_rows]    sum of dS over a distance (simt) */
+    lam_bf16 *ds;      /* [heads][B][q_pad / 64][key_tiles][64][64]  dS of some heads   (sm90), laid
+                          out as in shared memory; tiles without a visible pair are left out */
+    int head, heads;   /* the first of them and how many: those that are worked on */
+    int key_tiles;
+    float *k_bias;            /* [B][H][keys]   u . k_j */
+    float *r_bias;            /* [H][r_rows]    v . r + rbias */
+    float *k_sum;             /* [B][H][keys]   sum of dS over queries   (simt) */
+    float *r_sum;             /* [H][r_rows]    sum of dS over a distance (simt) */
     float *du_part, *dv_part; /* [parts][H][K] */
     float *dr_part;           /* [groups][r_rows][H * K] */
     int groups;               /* of streams, each with its own sum of dr */

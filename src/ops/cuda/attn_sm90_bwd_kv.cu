@@ -1,16 +1,18 @@
-/* cuda/attn_sm90_bwd_kv.cu -- dk and dvalue of relative-position attention for Hopper.
+/* cuda/attn_sm90_bwd_kv.cu -- dS, dk and dvalue of relative-position attention for Hopper.
  *
- * fwd was S = scale (qu . k + qv . r), P = exp(S - lse), o = P value; with dS = P (do . value - delta)
+ * fwd was S = scale (qu . k + qv . r), P = exp(S - lse), o = P value; with
+ * dS = P (do . value - delta)
  *   dvalue_j = sum_i P_ij do_i        dk_j = scale sum_i dS_ij qu_i.
  * A block owns 192 keys, a warpgroup 64; tiles of 64 queries come by from the last to the first, so
  * that the places of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
- * read by columns: the left operands of the two sums. */
+ * read by columns: the left operands of the two sums.  The tile of dS then leaves for device memory,
+ * for attn_sm90_bwd_q.cu and attn_sm90_bwd_r.cu, which so need neither scores nor exponentials. */
 #define ATTN_GROUPS 3
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
     OWN = WG_GROUPS * WG_ROWS,
-    STAGES = 3, /* this tile, one to come, one that a warpgroup behind may still use */
+    STAGES = 3, /* this tile, one to come, one whose sums may still run */
     SLOTS = STAGES + WG_GROUPS,
     KEY = 0,
     VALUE = KEY + WG_GROUPS * WG_TILE,
@@ -35,7 +37,7 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
 {
     const lam_attn &a = c.a;
     walk w;
-    w.h = (int)blockIdx.y;
+    w.h = c.head + (int)blockIdx.y;
     w.b = (int)blockIdx.z;
     w.first = (int)blockIdx.x * OWN;
     const int last = min(w.first + OWN, a.keys) - 1;
@@ -52,8 +54,6 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
                                            uint32_t room, attn_asked &asked)
 {
     const lam_attn &a = c.a;
-    if (asked.tile >= w.tiles)
-        return;
     const uint32_t bars = room + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
     const uint32_t stage = (uint32_t)asked.turn.stage;
     const int i0 = (w.tile_hi - asked.tile) * WG_ROWS, line = (w.b * a.H + w.h) * c.q_pad + i0;
@@ -76,7 +76,7 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
     attn_advance<STAGES>(asked.turn);
 }
 
-/* s becomes P; 0 where it is not visible. */
+/* P from scores. */
 static __device__ __forceinline__ void weigh(float (&s)[8][4], float scale2, const float (&lse2)[2])
 {
 #pragma unroll
@@ -84,18 +84,6 @@ static __device__ __forceinline__ void weigh(float (&s)[8][4], float scale2, con
 #pragma unroll
         for (int x = 0; x < 4; x++)
             s[n][x] = attn_exp2(fmaf(s[n][x], scale2, -lse2[x / 2]));
-}
-
-static __device__ __forceinline__ void hide(float (&p)[8][4], int lo, int hi, int end, int t)
-{
-#pragma unroll
-    for (int n = 0; n < 8; n++)
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-            const int key = 8 * n + 2 * t + x % 2, row = x / 2 * 8;
-            if (key < lo + row || key > hi + row || key >= end)
-                p[n][x] = 0.0f;
-        }
 }
 
 /* Asks for all that the block needs. */
@@ -115,30 +103,49 @@ static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps 
         ask<K>(c, maps, w, room, asked);
 }
 
+/* Writes dk and dvalue. */
+template <int K>
+static __device__ __forceinline__ void finish(const attn_call &c, const walk &w, const attn_me &me,
+                                              const float (&dk)[K / 8][4],
+                                              const float (&dv)[K / 8][4])
+{
+    const lam_attn &a = c.a;
+    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
+    unsigned char *out = attn_room() + me.group * WG_TILE + me.rows;
+    const int row = w.first + WG_ROWS * me.group + 16 * me.warp;
+    const size_t col = (size_t)w.h * K;
+    attn_wg_barrier(me.group); /* k and value are free */
+    attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, lanes);
+    attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, lanes);
+    __syncwarp();
+    attn_write_rows<K>(attn_row<lam_bf16>(a.dk, a.ldk, w.b, row, col), a.ldk, out + KEY,
+                       a.keys - row, a.kv_add);
+    attn_write_rows<K>(attn_row<lam_bf16>(a.dvalue, a.ldk, w.b, row, col), a.ldk, out + VALUE,
+                       a.keys - row, a.kv_add);
+}
+
 template <int K>
 static __device__ __forceinline__ void compute(const attn_call &c, const walk &w)
 {
     const lam_attn &a = c.a;
-    const int group = attn_uniform((int)threadIdx.x / WG_THREADS);
-    const int warp = attn_uniform((int)threadIdx.x / LAM_WARP % 4);
-    const int lane = (int)threadIdx.x % LAM_WARP;
-    const attn_lanes lanes = attn_lanes_of<K>(lane);
-    const attn_skew skew = attn_skew_by(RIGHT, lane);
+    const attn_me me = attn_find_me();
+    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
+    const attn_skew skew = attn_skew_by(RIGHT, me.lane);
     const uint32_t room = attn_address(attn_room()), bars = room + BARS;
-    const float *floats = (const float *)(attn_room() + LSE2) + 16 * warp + lanes.g;
+    const uint32_t mine = room + (uint32_t)(me.group * WG_TILE);
+    const float *floats = (const float *)(attn_room() + LSE2) + 16 * me.warp + lanes.g;
     const float scale2 = (float)a.scale * CUDART_L2E_F;
+    const bool lead = threadIdx.x % WG_THREADS == 0; /* stores dS */
+    const int j0 = w.first + WG_ROWS * me.group;
 
     attn_bar_wait(attn_once<STAGES>(bars), 0);
-
     float dk[K / 8][4] = {}, dv[K / 8][4] = {};
-    const uint32_t mine = room + (uint32_t)(group * WG_TILE);
-    const uint32_t my_rows = mine + (uint32_t)(16 * warp * 128);
-    const int j0 = w.first + WG_ROWS * group;
     attn_turn turn = {};
-    int slot = group; /* the first chunk of the group's band */
+    int slot = me.group; /* the first chunk of the group's band */
+    int before = -1;     /* the stage whose sums may still run */
     for (int n = 0; n < w.tiles; n++) {
-        const int at = a.shift + (w.tile_hi - n) * WG_ROWS; /* where the first query stands */
-        const int low = j0 - (at + WG_ROWS - 1), high = j0 + WG_ROWS - 1 - at, stage = turn.stage;
+        const int tile = w.tile_hi - n, stage = turn.stage;
+        const int at = a.shift + tile * WG_ROWS; /* where the first query stands */
         const uint32_t qu = room + QU + (uint32_t)(stage * WG_TILE);
         const uint32_t qv = room + QV + (uint32_t)(stage * WG_TILE);
         const uint32_t d_o = room + DO + (uint32_t)(stage * WG_TILE);
@@ -147,74 +154,73 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
         attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
-        if (high >= c.e_lo && low <= c.e_hi && j0 < a.keys) {
-            float s[8][4], band[8][4], last[4], lse2[2], delta[2];
-            attn_wg_hold(s);
-            attn_wg_hold(band);
-            attn_wg_begin();
-            attn_wg_rows<K, 64>(s, qu, mine + KEY);
-            attn_wg_rows<K, 64>(band, qv, chunk0);
-            attn_wg_close();
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                lse2[half] = floats[stage * WG_ROWS + 8 * half];
-                delta[half] = floats[(STAGES + stage) * WG_ROWS + 8 * half];
-            }
+        if (!attn_sees(c, at, j0) || j0 >= a.keys) {
             attn_wg_wait<0>();
-            attn_wg_hold(s);
-            attn_wg_hold(band);
-            attn_add_half<RIGHT, 0>(s, band, last, warp, skew);
-            attn_wg_hold(band);
-            attn_wg_begin();
-            attn_wg_rows<K, 64>(band, qv, chunk1);
-            attn_wg_close();
-            attn_wg_wait<0>();
-            attn_wg_hold(band);
-            attn_add_half<RIGHT, 1>(s, band, last, warp, skew);
-            attn_wg_hold(band);
-            attn_wg_begin();
-            attn_wg_rows<K, 64>(band, d_o, mine + VALUE); /* dP */
-            attn_wg_close();
-            weigh(s, scale2, lse2);
-            if (low < c.e_lo || high > c.e_hi || j0 + WG_ROWS > a.keys) {
-                const int from = at + 16 * warp + lanes.g - j0;
-                hide(s, from + c.e_lo, from + c.e_hi, a.keys - j0, lanes.t);
-            }
-            attn_wg_barrier(group); /* all warps are done with the sums of the tile before */
-            attn_store_left(my_rows + P, s, lanes);
-            attn_wg_wait<0>();
-            attn_wg_hold(band);
-#pragma unroll
-            for (int y = 0; y < 8; y++)
-#pragma unroll
-                for (int x = 0; x < 4; x++)
-                    s[y][x] *= band[y][x] - delta[x / 2];
-            attn_store_left(my_rows + DS, s, lanes);
-            attn_wg_publish();
-            attn_wg_barrier(group);
-            attn_wg_hold(dk);
-            attn_wg_hold(dv);
-            attn_wg_begin();
-            attn_wg_columns<K>(dv, mine + P, d_o);
-            attn_wg_columns<K>(dk, mine + DS, qu);
-            attn_wg_close();
-            attn_wg_wait<0>();
-            attn_wg_hold(dk);
-            attn_wg_hold(dv);
+            if (before >= 0)
+                attn_leave(attn_empty<STAGES>(bars, before));
+            before = -1;
+            attn_leave(attn_empty<STAGES>(bars, stage));
+            continue;
         }
-        attn_leave(attn_empty<STAGES>(bars, stage));
+        float s[8][4], band[8][4], last[4], lse2[2], delta[2];
+        attn_wg_hold(s);
+        attn_wg_hold(band);
+        attn_wg_begin();
+        attn_wg_rows<K, 64>(s, qu, mine + KEY);
+        attn_wg_rows<K, 64>(band, qv, chunk0);
+        attn_wg_close();
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            lse2[half] = floats[stage * WG_ROWS + 8 * half];
+            delta[half] = floats[(STAGES + stage) * WG_ROWS + 8 * half];
+        }
+        attn_wg_wait<0>(); /* for the sums of the tile before, too */
+        attn_wg_hold(s);
+        attn_wg_hold(band);
+        if (before >= 0)
+            attn_leave(attn_empty<STAGES>(bars, before));
+        before = stage;
+        attn_add_skewed<0>(s, band, last, me.warp, skew);
+        attn_wg_hold(band);
+        attn_wg_begin();
+        attn_wg_rows<K, 64>(band, qv, chunk1);
+        attn_wg_close();
+        if (lead)
+            attn_tma_stores_read();
+        attn_wg_wait<0>();
+        attn_wg_hold(band);
+        attn_add_skewed<8>(s, band, last, me.warp, skew);
+        attn_wg_hold(band);
+        attn_wg_begin();
+        attn_wg_rows<K, 64>(band, d_o, mine + VALUE); /* dP */
+        attn_wg_close();
+        attn_hide(s, c, at, 16 * me.warp + lanes.g, j0, lanes.t);
+        weigh(s, scale2, lse2);
+        attn_wg_barrier(me.group); /* P and dS of the tile before are no longer read */
+        attn_store_left(mine + me.rows + P, s, lanes);
+        attn_wg_wait<0>();
+        attn_wg_hold(band);
+#pragma unroll
+        for (int y = 0; y < 8; y++)
+#pragma unroll
+            for (int x = 0; x < 4; x++)
+                s[y][x] *= band[y][x] - delta[x / 2];
+        attn_store_left(mine + me.rows + DS, s, lanes);
+        attn_wg_publish();
+        attn_wg_barrier(me.group);
+        if (lead)
+            attn_tma_store(attn_ds_tile(c, w.b, w.h, tile, j0 / WG_ROWS), mine + DS, WG_TILE);
+        attn_wg_begin();
+        attn_wg_columns<K>(dv, mine + P, d_o);
+        attn_wg_columns<K>(dk, mine + DS, qu);
+        attn_wg_close();
     }
-    attn_wg_barrier(group); /* k and value are free */
-    unsigned char *out = attn_room() + group * WG_TILE + 16 * warp * 128;
-    attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, lanes);
-    attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, lanes);
-    __syncwarp();
-    const int row = j0 + 16 * warp;
-    const size_t col = (size_t)w.h * K;
-    attn_write_rows<K>(attn_row<lam_bf16>(a.dk, a.ldk, w.b, row, col), a.ldk, out + KEY,
-                       a.keys - row, a.kv_add);
-    attn_write_rows<K>(attn_row<lam_bf16>(a.dvalue, a.ldk, w.b, row, col), a.ldk, out + VALUE,
-                       a.keys - row, a.kv_add);
+    attn_wg_wait<0>();
+    attn_wg_hold(dk);
+    attn_wg_hold(dv);
+    if (lead)
+        attn_tma_stores_done();
+    finish<K>(c, w, me, dk, dv);
 }
 
 template <int K>
@@ -223,32 +229,14 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
 {
     const walk w = walk_of(c);
     const uint32_t room = attn_address(attn_room());
-    attn_open_bars<STAGES>(room + BARS);
-    if (threadIdx.x >= WG_BLOCK) {
-        attn_give_registers();
-        if (threadIdx.x == WG_BLOCK)
-            copy<K>(c, maps, w, room);
-    } else {
-        attn_take_registers<WG_REGISTERS>();
-        compute<K>(c, w);
-    }
-}
-
-template <int K>
-static void launch(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
-{
-    const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, OWN), (unsigned)c->a.H, (unsigned)c->a.B);
-    attn_launch(dev, "attn_bwd", sm90_bwd_kv<K>, grid, WG_ALL, BYTES, *c, *maps);
+    attn_run<STAGES>(
+        room + BARS, [&] { copy<K>(c, maps, w, room); }, [&] { compute<K>(c, w); });
 }
 
 void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
 {
-    switch (c->a.K) {
-    case 32:
-        return launch<32>(dev, c, maps);
-    case 48:
-        return launch<48>(dev, c, maps);
-    case 64:
-        return launch<64>(dev, c, maps);
-    }
+    const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, OWN), (unsigned)c->heads, (unsigned)c->a.B);
+    attn_by_sm90_width(c->a.K, [&](auto width) {
+        attn_launch(dev, "attn_bwd", sm90_bwd_kv<width>, grid, WG_ALL, BYTES, *c, *maps);
+    });
 }

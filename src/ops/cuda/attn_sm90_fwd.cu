@@ -1,8 +1,8 @@
 /* cuda/attn_sm90_fwd.cu -- relative-position attention forward for Hopper (Eq. 2, 6, 9, 12).
  *
- * The walk of attn_fwd.cu with products of whole warpgroups: a block owns 128 queries, a warpgroup 64,
- * tiles of 64 keys and chunks of 64 rows of r come by, two tiles ahead.  q + u and q + v stay in
- * registers; the weighted sum of a tile runs while the scores of the next one are being asked for.
+ * The walk of attn_fwd.cu with products of whole warpgroups: a block owns 192 queries, a warpgroup
+ * 64; tiles of 64 keys and chunks of 64 rows of r come by, asked for ahead of their use.  q + u and
+ * q + v stay in shared memory, the left operands of both parts of the scores.
  *
  * The softmax is online with a lazy base: weights are 2^(S - base), and the base only moves when a
  * score passes it by more than 8 (in base 2), so the sums hardly ever have to be scaled again. */
@@ -10,13 +10,14 @@
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
-    STAGES = 4, /* this tile, two to come, the one whose sum may still run */
-    QU = 0,     /* q first */
+    STAGES = 4, /* this tile and three to come */
+    SLOTS = STAGES + WG_GROUPS,
+    QU = 0, /* q first */
     QV = QU + WG_GROUPS * WG_TILE,
     KEY = QV + WG_GROUPS * WG_TILE,
     VALUE = KEY + STAGES * WG_TILE,
     BAND = VALUE + STAGES * WG_TILE,
-    BARS = BAND + (STAGES + WG_GROUPS + 1) * WG_TILE,
+    BARS = BAND + (SLOTS + 1) * WG_TILE,
     BYTES = BARS + 8 * (2 * STAGES + 1)
 };
 
@@ -25,18 +26,6 @@ struct state {
     float o[K / 8][4];
     float base[2], total[2]; /* rows g and g + 8 */
 };
-
-static __device__ __forceinline__ void hide(float (&s)[8][4], int lo, int hi, int end, int t)
-{
-#pragma unroll
-    for (int n = 0; n < 8; n++)
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-            const int key = 8 * n + 2 * t + x % 2, row = x / 2 * 8;
-            if (key < lo + row || key > hi + row || key >= end)
-                s[n][x] = -CUDART_INF_F;
-        }
-}
 
 /* Moves the base of rows that passed it. */
 template <int K>
@@ -113,12 +102,44 @@ static __device__ __forceinline__ void finish(const attn_call &c, const state<K>
                        a.queries - row, false);
 }
 
+/* Asks for a chunk of r into the next slot of the ring.  Slot 0 is kept twice, again behind the last,
+ * so that any two neighbours lie in line. */
+static __device__ __forceinline__ void ask_chunk(const attn_maps &maps, uint32_t band, int x,
+                                                 int row, uint32_t bar, int &slot)
+{
+    attn_tma_tile(band + (uint32_t)(slot * WG_TILE), &maps.r, x, row, 0, bar);
+    if (slot == 0)
+        attn_tma_tile(band + SLOTS * WG_TILE, &maps.r, x, row, 0, bar);
+    slot = attn_next<SLOTS>(slot);
+}
+
+/* Asks for one more tile: its keys and values, and the chunks of r no tile before it brought.  A
+ * block uses chunks t .. t + WG_GROUPS for tile t; with STAGES + WG_GROUPS slots what a chunk
+ * replaces is done with when the stage is. */
+template <int K>
+static __device__ __forceinline__ void ask(const attn_maps &maps, const attn_walk &w, uint32_t room,
+                                           attn_asked &asked)
+{
+    const uint32_t bars = room + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
+    const uint32_t stage = (uint32_t)(asked.turn.stage * WG_TILE);
+    const int x = w.h * K, key = w.key_lo + asked.tile * WG_ROWS;
+    if (asked.tile >= STAGES)
+        attn_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
+    const int twice = asked.slot == 0; /* chunk 0 is the only one of the first WG_GROUPS + 1 */
+    attn_bar_expect(bar, (uint32_t)((asked.tile == 0 ? 3 + WG_GROUPS : 3) + twice) * WG_TILE);
+    attn_tma_tile(room + KEY + stage, &maps.k, x, key, w.b, bar);
+    for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++)
+        ask_chunk(maps, room + BAND, x, w.r0 + (asked.tile + chunk) * WG_ROWS, bar, asked.slot);
+    attn_tma_tile(room + VALUE + stage, &maps.value, x, key, w.b, bar);
+    asked.tile++;
+    attn_advance<STAGES>(asked.turn);
+}
+
 /* Asks for all that the block needs. */
 template <int K>
 static __device__ __forceinline__ void copy(const attn_maps &maps, const attn_walk &w,
                                             uint32_t room)
 {
-    const attn_rooms rooms = {room + KEY, room + VALUE, room + BAND, room + BARS};
     const uint32_t once = attn_once<STAGES>(room + BARS);
     attn_asked asked = {};
     attn_bar_expect(once, WG_GROUPS * WG_TILE);
@@ -126,7 +147,7 @@ static __device__ __forceinline__ void copy(const attn_maps &maps, const attn_wa
         attn_tma_tile(room + QU + (uint32_t)(x * WG_TILE), &maps.q, w.h * K, w.i0 + x * WG_ROWS,
                       w.b, once);
     while (asked.tile < w.tiles)
-        attn_ask<K, STAGES>(maps, w, rooms, asked);
+        ask<K>(maps, w, room, asked);
 }
 
 /* q becomes q + u and q + v, rounded once, in this warp's sixteen rows. */
@@ -149,66 +170,57 @@ template <int K>
 static __device__ __forceinline__ void compute(const attn_call &c, const attn_walk &w)
 {
     const lam_attn &a = c.a;
-    const int group = attn_uniform((int)threadIdx.x / WG_THREADS);
-    const int warp = attn_uniform((int)threadIdx.x / LAM_WARP % 4);
-    const int lane = (int)threadIdx.x % LAM_WARP, row0 = WG_ROWS * group + 16 * warp;
-    const attn_lanes lanes = attn_lanes_of<K>(lane);
-    const attn_skew skew = attn_skew_by(RIGHT, lane);
+    const attn_me me = attn_find_me();
+    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
+    const attn_skew skew = attn_skew_by(RIGHT, me.lane);
     const uint32_t room = attn_address(attn_room()), bars = room + BARS;
-    const attn_rooms rooms = {room + KEY, room + VALUE, room + BAND, bars};
+    const uint32_t mine = room + (uint32_t)(me.group * WG_TILE);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
-    const int at = a.shift + w.i0 + WG_ROWS * group; /* where the group's first query stands */
+    const int i0 = w.i0 + WG_ROWS * me.group, at = a.shift + i0;
 
     attn_bar_wait(attn_once<STAGES>(bars), 0);
-    add_biases<K>(c, w, room + (uint32_t)(row0 * 128), lanes);
+    add_biases<K>(c, w, mine + me.rows, lanes);
     attn_wg_publish();
-    attn_wg_barrier(group);
-    const uint32_t mine = room + (uint32_t)(group * WG_TILE);
+    attn_wg_barrier(me.group);
     state<K> st = {};
     st.base[0] = st.base[1] = -CUDART_INF_F;
 
     attn_turn turn = {};
-    int slot = WG_GROUPS - 1 - group; /* the first chunk of the group's band */
+    int slot = WG_GROUPS - 1 - me.group; /* the first chunk of the group's band */
     for (int t = 0; t < w.tiles; t++) {
-        attn_bar_wait(attn_full<STAGES>(bars, turn.stage), turn.phase);
-        const int j0 = w.key_lo + t * WG_ROWS;
-        const int low = j0 - (at + WG_ROWS - 1), high = j0 + WG_ROWS - 1 - at;
-        const uint32_t stage = (uint32_t)(turn.stage * WG_TILE);
-        const uint32_t empty = attn_empty<STAGES>(bars, turn.stage);
-        if (high >= c.e_lo && low <= c.e_hi) {
-            float s[8][4], band[16][4];
+        const int j0 = w.key_lo + t * WG_ROWS, stage = turn.stage;
+        const uint32_t key = room + KEY + (uint32_t)(stage * WG_TILE);
+        const uint32_t value = room + VALUE + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunks = room + BAND + (uint32_t)(slot * WG_TILE);
+        slot = attn_next<SLOTS>(slot);
+        attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        attn_advance<STAGES>(turn);
+        if (attn_sees(c, at, j0)) {
+            float s[8][4], band[16][4], last[4];
             attn_wg_hold(s);
             attn_wg_hold(band);
             attn_wg_begin();
-            attn_wg_rows<K, 64>(s, mine + QU, rooms.key + stage);
-            attn_wg_rows<K, 128>(band, mine + QV, rooms.band + (uint32_t)(slot * WG_TILE));
+            attn_wg_rows<K, 64>(s, mine + QU, key);
+            attn_wg_rows<K, 128>(band, mine + QV, chunks);
             attn_wg_close();
             attn_wg_wait<0>();
             attn_wg_hold(s);
             attn_wg_hold(band);
-            attn_add_skewed<RIGHT>(s, band, warp, skew);
-            if (low < c.e_lo || high > c.e_hi || j0 + WG_ROWS > a.keys) {
-                const int from = at + 16 * warp + lanes.g - j0;
-                hide(s, from + c.e_lo, from + c.e_hi, a.keys - j0, lanes.t);
-            }
+            attn_add_skewed<0>(s, band, last, me.warp, skew);
+            attn_hide(s, c, at, 16 * me.warp + lanes.g, j0, lanes.t);
             soften<K>(st, s, scale2);
             uint32_t p[4][4];
             attn_pack_left(p, s);
             attn_wg_hold(st.o);
             attn_wg_begin();
-#pragma unroll
-            for (int kk = 0; kk < 4; kk++)
-                attn_wg_mma<K, BY_COLUMNS>(
-                    st.o, p[kk], attn_operand(rooms.value + stage + WG_STEP_COLS * kk), true);
+            attn_wg_left<K>(st.o, p, value);
             attn_wg_close();
             attn_wg_wait<0>();
             attn_wg_hold(st.o);
         }
-        attn_leave(empty);
-        attn_advance<STAGES>(turn);
-        slot = attn_next<STAGES + WG_GROUPS>(slot);
+        attn_leave(attn_empty<STAGES>(bars, stage));
     }
-    finish<K>(c, st, w, w.i0 + row0, attn_room() + QU + row0 * 128, lanes);
+    finish<K>(c, st, w, i0 + 16 * me.warp, attn_room() + QU + me.group * WG_TILE + me.rows, lanes);
 }
 
 template <int K>
@@ -217,35 +229,18 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
 {
     const attn_walk w = attn_walk_of(c);
     const uint32_t room = attn_address(attn_room());
-    attn_open_bars<STAGES>(room + BARS);
-    if (threadIdx.x >= WG_BLOCK) {
-        attn_give_registers();
-        if (threadIdx.x == WG_BLOCK)
-            copy<K>(maps, w, room);
-    } else {
-        attn_take_registers<WG_REGISTERS>();
-        compute<K>(c, w);
-    }
-}
-
-template <int K>
-static void launch(lam_cuda_dev *dev, const attn_call *c)
-{
-    const dim3 grid((unsigned)lam_cuda_ceil(c->a.queries, WG_GROUPS * WG_ROWS), (unsigned)c->a.H,
-                    (unsigned)c->a.B);
-    attn_maps maps;
-    if (lam_cuda_attn_maps(dev, "attn_fwd", &maps, c))
-        attn_launch(dev, "attn_fwd", sm90_fwd<K>, grid, WG_ALL, BYTES, *c, maps);
+    attn_run<STAGES>(
+        room + BARS, [&] { copy<K>(maps, w, room); }, [&] { compute<K>(c, w); });
 }
 
 void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c)
 {
-    switch (c->a.K) {
-    case 32:
-        return launch<32>(dev, c);
-    case 48:
-        return launch<48>(dev, c);
-    case 64:
-        return launch<64>(dev, c);
-    }
+    const dim3 grid((unsigned)lam_cuda_ceil(c->a.queries, WG_GROUPS * WG_ROWS), (unsigned)c->a.H,
+                    (unsigned)c->a.B);
+    attn_maps maps;
+    if (!lam_cuda_attn_maps(dev, "attn_fwd", &maps, c))
+        return;
+    attn_by_sm90_width(c->a.K, [&](auto width) {
+        attn_launch(dev, "attn_fwd", sm90_fwd<width>, grid, WG_ALL, BYTES, *c, maps);
+    });
 }

@@ -64,10 +64,21 @@ bool lam_cuda_attn_maps(lam_cuda_dev *dev, const char *op, attn_maps *m, const a
 
 void lam_cuda_attn_sm90_bwd(lam_cuda_dev *dev, const attn_call *c)
 {
+    const lam_attn *a = &c->a;
     attn_maps maps;
     if (!lam_cuda_attn_maps(dev, "attn_bwd", &maps, c))
         return;
-    lam_cuda_attn_sm90_bwd_kv(dev, c, &maps);
-    lam_cuda_attn_sm90_bwd_r(dev, c, &maps);
-    lam_cuda_attn_sm90_bwd_q(dev, c, &maps);
+    attn_call some = *c;
+    for (some.head = 0; some.head < a->H; some.head += c->heads) {
+        some.heads = c->heads < a->H - some.head ? c->heads : a->H - some.head;
+        lam_cuda_attn_sm90_bwd_kv(dev, &some, &maps);
+        lam_cuda_attn_sm90_bwd_r(dev, &some, &maps);
+        lam_cuda_attn_sm90_bwd_q(dev, &some, &maps);
+    }
+    const int parts = a->B * lam_cuda_attn_sm90_q_parts(a->queries), width = a->H * a->K;
+    if (a->u && a->du)
+        lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, parts, width);
+    if (a->v && a->dv)
+        lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, parts, width);
+    lam_cuda_attn_sum_groups(dev, c);
 }

@@ -76,4 +76,24 @@ static __device__ __forceinline__ void attn_tma_line(uint32_t to, const void *fr
                  : "memory");
 }
 
+/* The way back, in a group of copies of this thread; what was written to `from` must be published. */
+static __device__ __forceinline__ void attn_tma_store(void *to, uint32_t from, uint32_t bytes)
+{
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;\n" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+}
+
+/* Until all of this thread's stores have been read from shared memory, or have arrived. */
+static __device__ __forceinline__ void attn_tma_stores_read(void)
+{
+    asm volatile("cp.async.bulk.wait_group.read 0;\n" ::: "memory");
+}
+
+static __device__ __forceinline__ void attn_tma_stores_done(void)
+{
+    asm volatile("cp.async.bulk.wait_group 0;\n" ::: "memory");
+}
+
 #endif

@@ -7,8 +7,8 @@
  * "by columns" it runs down the rows (16 rows, 2048 bytes a step).  The left operand may also come
  * from registers, as a 16 x 16 left operand of each warp.
  *
- * Products run in the background, in order.  Their registers may not be touched between the call
- * and the wait, nor may the tiles be overwritten. */
+ * Products run in the background, in order.  Their registers, those of left operands too, may not be
+ * touched between the call and the wait, nor may the tiles be overwritten. */
 #ifndef LAM_OPS_CUDA_ATTN_WGMMA_CUH
 #define LAM_OPS_CUDA_ATTN_WGMMA_CUH
 
@@ -16,10 +16,17 @@
 
 enum attn_by { BY_ROWS = 0, BY_COLUMNS = 1 };
 
-/* Start address, 8 rows of 128 bytes from group to group, 128-byte swizzle. */
-static __device__ __forceinline__ uint64_t attn_operand(uint32_t address)
+/* An operand is described by 64 bits, of which only the start address, in units of 16 bytes, ever
+ * changes: 8 rows of 128 bytes from group to group, 128-byte swizzle.  Steps are added to this lower
+ * word, so that a tile costs one shift and not one for every product. */
+static __device__ __forceinline__ uint32_t attn_operand(uint32_t address)
 {
-    return (uint64_t)(address >> 4) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62;
+    return address >> 4 | 1u << 16;
+}
+
+static __device__ __forceinline__ uint64_t attn_describe(uint32_t operand)
+{
+    return (uint64_t)(1u << 30 | 64u) << 32 | operand;
 }
 
 /* Before the first product after ordinary code touched its registers. */
@@ -114,53 +121,48 @@ static __device__ __forceinline__ void attn_store4(uint32_t address, const uint3
 
 /* d = a b, or d += a b: a 64 x 16, b 16 x N. */
 template <int N, attn_by A, attn_by B>
-static __device__ __forceinline__ void attn_wg_mma(float (&d)[N / 8][4], uint64_t a, uint64_t b,
+static __device__ __forceinline__ void attn_wg_mma(float (&d)[N / 8][4], uint32_t a, uint32_t b,
                                                    bool add)
 {
     static_assert(N == 128 || N == 64 || N == 48 || N == 32, "no such product");
     if constexpr (N == 128)
         asm volatile(ATTN_IF(66) ATTN_WG(128) "{" ATTN_LIST_128 "}, %64, %65, p, 1, 1, %67, %68; }\n"
                      : ATTN_ACCS_128
-                     : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
+                     : "l"(attn_describe(a)), "l"(attn_describe(b)), "r"((int)add), "n"((int)A), "n"((int)B));
     else if constexpr (N == 64)
         asm volatile(ATTN_IF(34) ATTN_WG(64) "{" ATTN_LIST_64 "}, %32, %33, p, 1, 1, %35, %36; }\n"
                      : ATTN_ACCS_64
-                     : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
+                     : "l"(attn_describe(a)), "l"(attn_describe(b)), "r"((int)add), "n"((int)A), "n"((int)B));
     else if constexpr (N == 48)
         asm volatile(ATTN_IF(26) ATTN_WG(48) "{" ATTN_LIST_48 "}, %24, %25, p, 1, 1, %27, %28; }\n"
                      : ATTN_ACCS_48
-                     : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
+                     : "l"(attn_describe(a)), "l"(attn_describe(b)), "r"((int)add), "n"((int)A), "n"((int)B));
     else
         asm volatile(ATTN_IF(18) ATTN_WG(32) "{" ATTN_LIST_32 "}, %16, %17, p, 1, 1, %19, %20; }\n"
                      : ATTN_ACCS_32
-                     : "l"(a), "l"(b), "r"((int)add), "n"((int)A), "n"((int)B));
+                     : "l"(attn_describe(a)), "l"(attn_describe(b)), "r"((int)add), "n"((int)A), "n"((int)B));
 }
 
 /* The same with the left operand in registers. */
 template <int N, attn_by B>
 static __device__ __forceinline__ void attn_wg_mma(float (&d)[N / 8][4], const uint32_t (&a)[4],
-                                                   uint64_t b, bool add)
+                                                   uint32_t b, bool add)
 {
-    static_assert(N == 128 || N == 64 || N == 48 || N == 32, "no such product");
-    if constexpr (N == 128)
-        asm volatile(ATTN_IF(69) ATTN_WG(128) "{" ATTN_LIST_128 "}, {%64, %65, %66, %67}, %68, p, 1, 1, %70; }\n"
-                     : ATTN_ACCS_128
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
-                       "n"((int)B));
-    else if constexpr (N == 64)
+    static_assert(N == 64 || N == 48 || N == 32, "no such product");
+    if constexpr (N == 64)
         asm volatile(ATTN_IF(37) ATTN_WG(64) "{" ATTN_LIST_64 "}, {%32, %33, %34, %35}, %36, p, 1, 1, %38; }\n"
                      : ATTN_ACCS_64
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(attn_describe(b)), "r"((int)add),
                        "n"((int)B));
     else if constexpr (N == 48)
         asm volatile(ATTN_IF(29) ATTN_WG(48) "{" ATTN_LIST_48 "}, {%24, %25, %26, %27}, %28, p, 1, 1, %30; }\n"
                      : ATTN_ACCS_48
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(attn_describe(b)), "r"((int)add),
                        "n"((int)B));
     else
         asm volatile(ATTN_IF(21) ATTN_WG(32) "{" ATTN_LIST_32 "}, {%16, %17, %18, %19}, %20, p, 1, 1, %22; }\n"
                      : ATTN_ACCS_32
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)add),
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(attn_describe(b)), "r"((int)add),
                        "n"((int)B));
 }
 
