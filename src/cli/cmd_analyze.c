@@ -42,7 +42,7 @@ static const lam_option options[] = {
      .help = "Print the main numbers as one JSON object."},
     {.type = LAM_OPT_GROUP, .help = "Probes"},
     {"segments", 'n', "K", LAM_OPT_INT64, offsetof(analyze_options, segments), "100", .min = 1,
-     .max = 1e12, .help = "Segments that are looked at, after the memory is full."},
+     .max = 1e12, .help = "Segments that are looked at, at least, after the memory is full."},
     {"tokens", 0, "K", LAM_OPT_INT64, offsetof(analyze_options, tokens), "15000", .min = 1,
      .max = 1e12, .help = "Tokens whose attention is looked at."},
     {"interval", 0, "K", LAM_OPT_INT, offsetof(analyze_options, interval), "5", .min = 1,

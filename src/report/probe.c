@@ -216,6 +216,15 @@ static lam_status check_options(const lam_probe_options *o)
     return LAM_OK;
 }
 
+/* Rows of columns that have enough segments and enough tokens. */
+static int64_t steps_of(const lam_probe_options *o)
+{
+    const int64_t row = (int64_t)o->batch * o->tgt_len;
+    const int64_t steps = (o->segments + o->batch - 1) / o->batch,
+                  most = (o->tokens + row - 1) / row;
+    return steps > most ? steps : most;
+}
+
 lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *text,
                          const lam_probe_options *o, lam_eval_watch *watch, void *user)
 {
@@ -227,7 +236,7 @@ lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *tex
     const lam_eval_options eval = {.batch = o->batch,
                                    .tgt_len = o->tgt_len,
                                    .mem_len = o->mem_len,
-                                   .max_steps = (o->segments + o->batch - 1) / o->batch,
+                                   .max_steps = steps_of(o),
                                    .skip = lam_probe_warm(&model->cfg, o->tgt_len, o->mem_len),
                                    .full = 1,
                                    .visit = on_segment,

@@ -19,8 +19,8 @@
 
 typedef struct lam_probe_options {
     int batch, tgt_len, mem_len;
-    int64_t segments; /* of one column each, at least; rounded up to whole rows of columns */
-    int64_t tokens;   /* whose attention is looked at */
+    int64_t segments; /* of one column each, at least: */
+    int64_t tokens;   /* enough are read to look at the attention of so many tokens */
     int interval;
     int64_t passage_from; /* tokens of the first column whose losses are kept, */
     int passage;          /* this many */

@@ -40,7 +40,7 @@ static lam_probe_options probe_options(const toyrun *r)
                                .tgt_len = N,
                                .mem_len = mem_len(r),
                                .segments = SEGMENTS,
-                               .tokens = 1000,
+                               .tokens = SEGMENTS * N,
                                .interval = INTERVAL,
                                .passage_from = 20,
                                .passage = 8};
@@ -315,6 +315,11 @@ START_TEST(attention_is_looked_at_as_long_as_asked)
     must(lam_probe_run(&p, r.model, r.text, &o, NULL, NULL));
     ck_assert_int_eq(p.tokens, 20);
     ck_assert_int_eq(p.segments, SEGMENTS);
+    lam_probe_free(&p);
+    o.tokens = 81; /* 16 segments and a token */
+    must(lam_probe_run(&p, r.model, r.text, &o, NULL, NULL));
+    ck_assert_int_eq(p.tokens, 90);
+    ck_assert_int_eq(p.segments, 18);
     lam_probe_free(&p);
     toyrun_close(&r);
 }

@@ -39,7 +39,7 @@ says "$work/a/report.html" "none: it has no memory"
 value() { sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" "$out" | head -1; }
 run 0 eval -m "$work/none" --data "$work/corpus" --batch-size 4 --max-steps 3 --json
 expected=$(value value)
-run 0 analyze -m "$work/none" --data "$work/corpus" -o "$work/b" --segments 12 --json --no-extrapolate \
+run 0 analyze -m "$work/none" --data "$work/corpus" -o "$work/b" --segments 12 --tokens 1 --json --no-extrapolate \
     --story 0 --passage 0 --name "nothing remembered"
 awk "BEGIN { d = $(value value) - $expected; exit !(d < 1e-9 && d > -1e-9) }" ||
     fail "analyze has $(value value), eval $expected"
