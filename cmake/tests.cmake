@@ -3,6 +3,8 @@
 # Tests run in the root of the source tree, so "tests/golden/xl.safetensors" opens as written.
 # Only against hanging: a test under sanitizers on a busy machine may take minutes.
 set(test_timeout 900)
+set(test_environment OMP_WAIT_POLICY=passive
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0)
 pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check>=0.15)
 
 add_library(lamemo_test INTERFACE)
@@ -35,7 +37,7 @@ foreach(file IN LISTS tests top_tests)
         target_link_libraries(${name} PRIVATE lamemo_commands)
     endif()
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} ENVIRONMENT OMP_WAIT_POLICY=passive)
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} ENVIRONMENT "${test_environment}")
 endforeach()
 
 # By hand or for a script: a small model with random weights (make_model FOLDER), a page with every kind of
@@ -51,7 +53,7 @@ foreach(file IN LISTS scripts)
     cmake_path(GET file STEM name)
     add_test(NAME cli_${name}_sh COMMAND sh ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(cli_${name}_sh PROPERTIES TIMEOUT ${test_timeout}
-        ENVIRONMENT "OMP_WAIT_POLICY=passive;LAMEMO=$<TARGET_FILE:lamemo_cli>")
+        ENVIRONMENT "${test_environment};LAMEMO=$<TARGET_FILE:lamemo_cli>")
 endforeach()
 
 # The installed library, in the hands of somebody else.  Sanitizers would have to be theirs too.
@@ -59,7 +61,7 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
     add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh
         ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
     set_tests_properties(install PROPERTIES TIMEOUT ${test_timeout}
-        ENVIRONMENT "OMP_WAIT_POLICY=passive;CC=${CMAKE_C_COMPILER}")
+        ENVIRONMENT "${test_environment};CC=${CMAKE_C_COMPILER}")
 endif()
 
 # Report pages in a browser.  Exit 77: node, npm or Chromium is not installed.
@@ -75,7 +77,7 @@ if(LAMEMO_PYTHON)
     add_test(NAME torch COMMAND ${LAMEMO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/torch/torch_test.py
         $<TARGET_FILE:lamemo_cli> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(torch PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
-        ENVIRONMENT OMP_WAIT_POLICY=passive)
+        ENVIRONMENT "${test_environment}")
 endif()
 
 # The rules of the source tree itself.  Exit 77: the tool is not installed.
