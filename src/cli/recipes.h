@@ -16,7 +16,8 @@
     X("scheduler", "linear")                                                                       \
     X("weight-decay", "0.1")                                                                       \
     X("clip", "1")                                                                                 \
-    X("dropout", "0.05")
+    X("dropout", "0.05")                                                                           \
+    X("short-mem", "128")
 
 /* For help: " --optim muon --lr 0.003 ..." */
 #define LAM_RECIPE_WORDS(name, value) " --" name " " value
