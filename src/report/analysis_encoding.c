@@ -3,6 +3,7 @@
 #include "report/encoding.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { FAR = 100, POINTS = 2 * FAR * 2 + 1 }; /* every half token from -FAR to FAR */
 
@@ -70,6 +71,11 @@ static lam_status variance_figure(const lam_analysis *a, lam_page *page, lam_cur
             .series = curves->list});
 }
 
+static int by_size(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
 static lam_status slopes(const lam_analysis *a, lam_page *page)
 {
     enum { COLS = 4, MOST = 6 + LAM_ANALYSED };
@@ -83,12 +89,10 @@ static lam_status slopes(const lam_analysis *a, lam_page *page)
     lam_cell cells[MOST][COLS] = {0};
     for (int i = 0; i < a->n; i++)
         widths[n++] = a->models[i].cfg.d_model - a->models[i].cfg.d_model % 2;
+    qsort(widths, (size_t)n, sizeof *widths, by_size);
     int rows = 0;
     for (int i = 0; i < n; i++) {
-        int again = widths[i] < 2;
-        for (int k = 0; k < i; k++)
-            again |= widths[k] == widths[i];
-        if (again)
+        if (widths[i] < 2 || (i > 0 && widths[i] == widths[i - 1]))
             continue;
         snprintf(names[rows], sizeof *names, "%d", widths[i]);
         cells[rows][0].text = names[rows];

@@ -17,6 +17,8 @@ static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int
     lam_text_format(out, ",\"%s\":{\"label\":", name);
     lam_text_json(out, axis->label ? axis->label : "");
     lam_text_format(out, ",\"scale\":\"%s\"", axis->scale == LAM_SCALE_LOG ? "log" : "linear");
+    if (axis->whole)
+        lam_text_add(out, ",\"whole\":true");
     if (axis->min != 0 || axis->max != 0)
         lam_text_format(out, ",\"min\":%.12g,\"max\":%.12g", axis->min, axis->max);
     if (axis->names) {

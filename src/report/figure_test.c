@@ -220,9 +220,28 @@ START_TEST(without_memory_nothing_is_half_written)
 }
 END_TEST
 
+START_TEST(an_axis_that_counts_has_no_numbers_between)
+{
+    const double x[] = {1, 2, 3};
+    const lam_series one = {.name = "a", .n = 3, .x = x, .y = steps};
+    lam_figure f = {
+        .id = "f", .title = "F", .x = {.label = "layer"}, .n_series = 1, .series = &one};
+    lam_text free = {0}, whole = {0};
+    lam_figure_svg(&free, &f, LAM_FOR_FILE);
+    f.x.whole = true;
+    lam_figure_svg(&whole, &f, LAM_FOR_FILE);
+    ck_assert_ptr_nonnull(strstr(free.data, ">1.5<"));
+    ck_assert_ptr_null(strstr(whole.data, ">1.5<"));
+    ck_assert_ptr_nonnull(strstr(whole.data, ">2<"));
+    lam_text_free(&free);
+    lam_text_free(&whole);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, an_axis_that_counts_has_no_numbers_between);
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, csv_joins_series_over_their_x);
     tcase_add_test(tests, json_holds_everything);

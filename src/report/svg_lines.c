@@ -153,7 +153,8 @@ void lam_svg_lines(lam_text *out, const lam_figure *f, lam_frame frame)
     for (int k = 0; k < f->n_series; k++)
         names = fmax(names, fmin(1.06 * lam_svg_width(f->series[k].name), NAME_ROOM));
     frame.right -= names;
-    lam_ticks_make(&x, &frame.x, 7);
+    lam_ticks_make(&x, &frame.x,
+                   f->x.whole ? (int)fmax(1, fmin(7, frame.x.high - frame.x.low)) : 7);
 
     lam_svg_frame(out, &frame);
     lam_svg_y_axis(out, f, &frame, &y);

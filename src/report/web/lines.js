@@ -153,7 +153,8 @@
   };
   /* Numbers beside an axis, one for every `room` pixels. */
   const splits = (axis, room) => (u, index, low, high) => {
-    const wanted = Math.max(3, Math.min(8, Math.floor((index ? u.bbox.height : u.bbox.width) / devicePixelRatio / room)));
+    let wanted = Math.max(3, Math.min(8, Math.floor((index ? u.bbox.height : u.bbox.width) / devicePixelRatio / room)));
+    if (axis.whole) wanted = Math.max(1, Math.min(wanted, Math.floor(high - low)));
     return axis.scale === "log" && high / low >= 5 ? logSteps(low, high) : steps(low, high, wanted);
   };
   const texts = (u, all) => {
