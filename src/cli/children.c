@@ -24,6 +24,7 @@ static _Noreturn void become(char *const argv[], pid_t parent)
     const sigset_t ended = child_ended();
     sigprocmask(SIG_UNBLOCK, &ended, NULL);
     setpgid(0, 0);
+    signal(SIGTTOU, SIG_IGN); /* it may write to our terminal from the background */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) /* it ended before the line above */
         _exit(128 + SIGTERM);
