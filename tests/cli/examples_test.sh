@@ -10,7 +10,11 @@ source=$PWD
 "$LAMEMO" help --markdown | awk '/^```sh/ { in_block = 1; next } /^```/ { in_block = 0 } in_block' \
     > "$work/documented"
 sed -n -e ':a' -e '/\\$/N; s/\\\n *//; ta' -e 's/^    \$ \(lamemo .*\)/\1/p' README.md > "$work/readme"
-cat "$work/documented" "$work/readme" | sed -n 's/.*\(lamemo [a-z]* .*\)/\1/p' > "$work/examples"
+{
+    cat "$work/documented"
+    echo "lamemo help # and now another reader begins"
+    cat "$work/readme"
+} | sed -n 's/.*\(lamemo [a-z]* .*\)/\1/p' > "$work/examples"
 [ "$(wc -l < "$work/readme")" -ge 8 ] || fail "where are the commands of README.md?"
 run 0 --help
 for command in $(sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' "$out"); do
@@ -51,7 +55,12 @@ shorter() {
 
 ran=0
 while read -r line; do
-    case $line in "lamemo help"*) continue ;; esac
+    case $line in
+    "lamemo help "*)
+        rm -rf cmp
+        continue
+        ;;
+    esac
     words=${line#lamemo }
     # Every value is read before --help is met: a wrong one would end it with 2.
     eval "\"\$LAMEMO\" $words --help" > "$out" 2> "$err" || fail "$line: cannot be read"
