@@ -124,4 +124,5 @@ const lam_command lam_command_bench = {
     .examples = "lamemo bench train --preset small\n"
                 "lamemo bench generate --preset enwik8-base --json",
     .run = run,
+    .killable = true,
 };

@@ -126,16 +126,25 @@ static int on_token(void *user, const lam_generated *g)
     return out->status != LAM_OK || lam_stop_signal() != 0 || ferror(stdout);
 }
 
-static lam_status print_story(const generate_options *o, const story *s, int i, const char *prompt)
+static int on_prompt(void *user)
+{
+    (void)user;
+    return lam_stop_signal() != 0;
+}
+
+static lam_status print_story(const generate_options *o, const story *s, int i, const char *prompt,
+                              size_t size)
 {
     static const char *const reasons[] = {"length", "stop", "interrupted"};
     if (!o->json) {
-        printf("--- sample %d of %d\n%s%s\n", i + 1, o->samples, o->echo ? prompt : "",
-               s->text ? s->text : "");
+        printf("--- sample %d of %d\n", i + 1, o->samples);
+        fwrite(prompt, 1, o->echo ? size : 0, stdout); /* bytes, with zero among them */
+        fwrite(s->text ? s->text : "", 1, s->size, stdout);
+        putchar('\n');
         return LAM_OK;
     }
-    json_t *root = json_pack("{s:i, s:s, s:s}", "index", i, "text", s->text ? s->text : "",
-                             "finish_reason", reasons[s->finish]);
+    json_t *root = json_pack("{s:i, s:s%, s:s}", "index", i, "text", s->text ? s->text : "",
+                             s->size, "finish_reason", reasons[s->finish]);
     if (root && s->tokens) {
         json_object_set(root, "tokens", s->tokens);
         json_object_set(root, "token_logprobs", s->logprobs);
@@ -165,6 +174,7 @@ static lam_generate_options request(const generate_options *o, output *out)
                                   .stops = o->stop.v,
                                   .n_stops = o->stop.n,
                                   .sink = on_token,
+                                  .stop = on_prompt,
                                   .user = out};
 }
 
@@ -200,7 +210,7 @@ static lam_status tell(const lam_engine *engine, output *out, const char *text, 
     size_t n = 0;
     LAM_TRY(lam_vocab_encode(engine->vocab, &ids, &n, text, size));
     if (stream && o->echo)
-        fputs(text, stdout);
+        fwrite(text, 1, size, stdout);
     const double start = lam_clock();
     lam_status status = lam_generate(engine, ids, n, &wanted);
     free(ids);
@@ -211,7 +221,7 @@ static lam_status tell(const lam_engine *engine, output *out, const char *text, 
     if (stream)
         putchar('\n');
     for (int i = 0; i < o->samples && !stream; i++)
-        LAM_TRY(print_story(o, &out->stories[i], i, text));
+        LAM_TRY(print_story(o, &out->stories[i], i, text, size));
     return lam_stop_signal() == 0 ? LAM_OK : lam_fail(LAM_ERR_INTERRUPTED, "interrupted");
 }
 

@@ -41,4 +41,5 @@ const lam_command lam_command_help = {
     .options = options,
     .options_size = sizeof(opts),
     .run = run,
+    .killable = true,
 };

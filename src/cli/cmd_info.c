@@ -309,4 +309,5 @@ const lam_command lam_command_info = {
                 "# the cost column of the paper's Table 1\n"
                 "lamemo info --preset wt103-base --table",
     .run = run,
+    .killable = true,
 };

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/prompt.h"
+#include "cli/stop.h"
 #include "infer/engine.h"
 #include "infer/session.h"
 
@@ -42,15 +43,19 @@ typedef struct scored {
     double total;
 } scored;
 
+enum { PIECE = 4096 }; /* tokens between two looks at the signals */
+
 static lam_status score_all(const lam_engine *e, const score_options *o, scored *s)
 {
     lam_session *session = NULL;
     LAM_TRY(lam_session_create(
         &session, e->model, &(lam_session_options){.longest = o->segment, .mem_len = o->mem_len}));
     lam_status status = LAM_OK;
-    for (size_t at = 0; at < s->n && status == LAM_OK; at += 1 << 16) {
-        const size_t k = s->n - at < 1 << 16 ? s->n - at : 1 << 16;
+    for (size_t at = 0; at < s->n && status == LAM_OK; at += PIECE) {
+        const size_t k = s->n - at < PIECE ? s->n - at : PIECE;
         status = lam_session_score(session, s->ids + at, s->ids + at + 1, (int)k, s->logprobs + at);
+        if (status == LAM_OK && lam_stop_signal())
+            status = lam_fail(LAM_ERR_INTERRUPTED, "score: stopped after %zu tokens", at + k);
     }
     lam_session_free(session);
     for (size_t i = 0; i < s->n; i++) {

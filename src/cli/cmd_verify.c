@@ -112,4 +112,5 @@ const lam_command lam_command_verify = {
                 "# the float32 back-end, every trace\n"
                 "lamemo verify --device cpu tests/golden/*.safetensors",
     .run = run,
+    .killable = true,
 };

@@ -138,6 +138,14 @@ void lam_help_overview(FILE *out)
           out);
 }
 
+int lam_help_end(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fputs("lamemo: standard output: the help could not be written\n", stderr);
+    return 1;
+}
+
 const lam_command *lam_command_find(const char *name)
 {
     for (int i = 0; lam_commands[i] != NULL; i++)

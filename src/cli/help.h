@@ -13,6 +13,8 @@ extern const lam_command *const lam_commands[];
 const lam_command *lam_command_find(const char *name);
 
 void lam_help_overview(FILE *out);
+/* After help on stdout: the exit status, 1 with a message when it could not be written. */
+int lam_help_end(void);
 void lam_help_command(FILE *out, const lam_command *command);
 void lam_help_markdown(FILE *out); /* all commands: docs/cli.md */
 void lam_help_man(FILE *out);      /* all commands: docs/lamemo.1 */

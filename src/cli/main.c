@@ -7,6 +7,8 @@
 #include "core/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,8 @@ static int exit_code(const lam_command *command, lam_status status)
 {
     if (status == LAM_OK)
         return 0;
+    if (lam_stop_signal() == SIGPIPE)
+        return 128 + SIGPIPE; /* as if it had killed us, and nobody would read why */
     if (status == LAM_ERR_INTERRUPTED && lam_stop_signal() != 0) {
         fprintf(stderr, "lamemo %s: stopped\n", command->name);
         return 128 + lam_stop_signal();
@@ -58,7 +62,8 @@ static int run_command(const lam_command *command, int argc, char **argv)
     lam_args_parse(&args, options, command, argc, argv);
     if (args.quiet || args.verbose)
         lam_log_set_level(args.quiet ? LAM_LOG_WARN : LAM_LOG_DEBUG);
-    lam_stop_install();
+    if (!command->killable)
+        lam_stop_install();
     lam_status status = command->run(&args);
     if (status == LAM_OK)
         status = flush_output();
@@ -78,8 +83,18 @@ static void wait_asleep(char **argv)
         execv("/proc/self/exe", argv); /* if this fails, go on spinning */
 }
 
+/* A standard stream that is closed must not become the next file we open: messages would go into it.
+ * Opened for the other direction, its use fails, as it would have. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0) /* fd is then the lowest number that is free */
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
     wait_asleep(argv);
     if (argc < 2) {
         lam_help_overview(stderr);
@@ -87,11 +102,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         lam_help_overview(stdout);
-        return 0;
+        return lam_help_end();
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("lamemo " LAM_VERSION);
-        return 0;
+        return lam_help_end();
     }
     const lam_command *command = lam_command_find(argv[1]);
     if (command == NULL)

@@ -324,7 +324,7 @@ static error_t on_key(int key, char *text, struct argp_state *state)
     case 'h':
     case KEY_HELP:
         lam_help_command(stdout, command);
-        exit(0);
+        exit(lam_help_end());
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -68,6 +68,7 @@ typedef struct lam_command {
     const char *examples; /* lines, each a command with an optional "# comment" line above */
     lam_status (*run)(const lam_args *args);
     bool hidden;
+    bool killable; /* makes no files and never asks about signals: they may end it at once */
 } lam_command;
 
 /* What a command gets.  Everything is borrowed from main(). */

@@ -6,7 +6,8 @@
 
 #include <stddef.h>
 
-/* The text is owned by the caller (free) and ends with a NUL.  At most 1 GiB. */
+/* The text is owned by the caller (free) and ends with a NUL.  At most 1 GiB.
+ * LAM_ERR_INTERRUPTED when a signal ends the wait for it. */
 lam_status lam_prompt_read(char **text, size_t *size, const char *argument);
 
 #endif

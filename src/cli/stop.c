@@ -15,7 +15,8 @@ static char handler_stack[STACK_BYTES];
 
 static void on_signal(int signal_number)
 {
-    stop_signal = signal_number;
+    if (stop_signal == 0) /* what follows (a reader that Ctrl-C ended too) is not the reason */
+        stop_signal = signal_number;
 }
 
 void lam_stop_install(void)
@@ -29,6 +30,12 @@ void lam_stop_install(void)
     sigaltstack(&(stack_t){.ss_sp = handler_stack, .ss_size = sizeof handler_stack}, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as under nohup */
+        sigaction(SIGHUP, &action, NULL);
+    /* `lamemo train 2>&1 | tee log`, and tee is gone: the next line must not cost the checkpoint. */
+    action.sa_flags = (int)SA_ONSTACK;
+    sigaction(SIGPIPE, &action, NULL);
 }
 
 int lam_stop_signal(void)

@@ -7,7 +7,7 @@
 
 START_TEST(a_signal_asks_and_the_next_one_insists)
 {
-    static const int signals[] = {SIGINT, SIGTERM};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     const int it = signals[_i];
     struct sigaction now;
     lam_stop_install();
@@ -16,6 +16,16 @@ START_TEST(a_signal_asks_and_the_next_one_insists)
     ck_assert_int_eq(lam_stop_signal(), it);
     ck_assert_int_eq(sigaction(it, NULL, &now), 0);
     ck_assert(now.sa_handler == SIG_DFL);
+}
+END_TEST
+
+/* nohup's wish is respected. */
+START_TEST(an_ignored_hangup_stays_ignored)
+{
+    signal(SIGHUP, SIG_IGN);
+    lam_stop_install();
+    raise(SIGHUP);
+    ck_assert_int_eq(lam_stop_signal(), 0);
 }
 END_TEST
 
@@ -36,7 +46,8 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_loop_test(tests, a_signal_asks_and_the_next_one_insists, 0, 2);
+    tcase_add_loop_test(tests, a_signal_asks_and_the_next_one_insists, 0, 3);
     tcase_add_loop_test(tests, the_handler_does_not_use_the_stack_it_finds, 0, 2);
+    tcase_add_test(tests, an_ignored_hangup_stays_ignored);
     return test_run("cli/stop", tests);
 }

@@ -110,7 +110,8 @@ static lam_status open_file(lam_instream *in, const char *path)
     const int is_stdin = strcmp(path, "-") == 0;
     in->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (in->fd < 0)
-        return lam_fail(LAM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+        return lam_fail(errno == EINTR ? LAM_ERR_INTERRUPTED : LAM_ERR_IO, "%s: cannot open: %s",
+                        path, strerror(errno));
     if (fstat(in->fd, &info) == 0 && S_ISDIR(info.st_mode))
         return lam_fail(LAM_ERR_IO, "%s: is a folder, not a text", path);
     if (fstat(in->fd, &info) == 0 && S_ISREG(info.st_mode))

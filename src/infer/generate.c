@@ -74,6 +74,11 @@ static lam_status read_prompt(run *r, const int32_t *prompt, size_t n)
     lam_status status = LAM_OK;
     for (size_t at = 0; at < n - 1 && status == LAM_OK; at += PIECE) {
         const size_t k = n - 1 - at < PIECE ? n - 1 - at : PIECE;
+        if (r->o->stop && r->o->stop(r->o->user)) {
+            status =
+                lam_fail(LAM_ERR_INTERRUPTED, "generate: stopped at token %zu of the prompt", at);
+            break;
+        }
         for (int b = 0; b < S; b++)
             for (size_t i = 0; i < k; i++)
                 piece[(size_t)b * k + i] = prompt[at + i];

@@ -35,6 +35,8 @@ typedef struct lam_generate_options {
     const char *const *stops;
     int n_stops;
     lam_generate_sink *sink;
+    int (*stop)(
+        void *user); /* asked while the prompt is read: non-zero is LAM_ERR_INTERRUPTED; or NULL */
     void *user;
 } lam_generate_options;
 

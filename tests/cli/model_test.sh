@@ -55,6 +55,9 @@ run 0 generate --model "$work/lamemo" --prompt "line 7" -n 80 --seed 3
 cmp "$out" "$work/first" || fail "one seed gave two texts"
 run 0 generate --model "$work/lamemo" --prompt "line 7" -n 80 --seed 4
 ! cmp -s "$out" "$work/first" || fail "two seeds gave one text"
+printf 'a\000b' > "$work/zero"
+run 0 generate --model "$work/lamemo" --prompt "@$work/zero" -n 0 --echo
+printf 'a\000b\n' | cmp - "$out" || fail "a zero byte ended the prompt"
 printf 'line 7' > "$work/prompt"
 run 0 generate --model "$work/lamemo" --prompt "@$work/prompt" -n 80 --seed 3
 cmp "$out" "$work/first" || fail "a prompt from a file differs"
@@ -108,3 +111,23 @@ cp -r "$work/lamemo/best" "$work/broken"
 head -c 1000 "$work/lamemo/best/model.safetensors" > "$work/broken/model.safetensors"
 run 1 generate --model "$work/broken" -n 1
 says "$err" "model.safetensors"
+
+# Waiting for input or reading a long text, it hears a signal.
+mkfifo "$work/pipe"
+seq 1 400000 > "$work/long"
+for words in "generate -p @$work/pipe" "score @$work/pipe" "eval --data $work/pipe" \
+    "generate -p @$work/long" "score @$work/long"; do
+    # shellcheck disable=SC2086
+    "$LAMEMO" $words --model "$work/lamemo" > "$out" 2> "$err" &
+    pid=$!
+    case $words in
+        *pipe) exec 9> "$work/pipe" ;; # returns when it was opened for reading
+    esac
+    sleep 0.5
+    kill -TERM $pid
+    code=0
+    wait $pid || code=$?
+    exec 9>&-
+    [ $code -eq 143 ] || fail "$words: exit $code after SIGTERM"
+done
+says "$err" "stopped"

@@ -51,6 +51,24 @@ same() { # the run in $1 is the undisturbed one
     cmp "$work/whole.m" "$work/$(basename "$1").m" || fail "$1: metrics differ"
 }
 
+# A reader that goes away, or a closed stream, costs neither the checkpoint nor the files of the run.
+# shellcheck disable=SC2086
+{
+    sleep 0.5 # until there is no reader
+    code=0
+    "$LAMEMO" train --out "$work/piped" $small 2>&1 || code=$?
+    echo $code > "$work/code"
+} | true
+[ "$(cat "$work/code")" -eq 141 ] || fail "a closed pipe gave exit $(cat "$work/code")"
+train 0 --out "$work/piped" --resume
+same "$work/piped"
+code=0
+# shellcheck disable=SC2086
+"$LAMEMO" train --out "$work/closed" $small >&- 2> "$err" || code=$?
+[ $code -eq 1 ] || fail "a closed standard output gave exit $code"
+grep -q "best valid" "$work/closed/train.log" "$work/closed/metrics.jsonl" && fail "output in a file"
+same "$work/closed"
+
 # finish_after SIGNAL CODE DIR: sends the signal while it trains, then resumes until it is done.
 finish_after() {
     code=0

@@ -38,9 +38,13 @@ says "$err" "what is 'b' for?"
 # Output that cannot be written is a failure.
 if [ -w /dev/full ]; then
     code=0
-    "$LAMEMO" help > /dev/full 2> "$err" || code=$?
-    [ "$code" -eq 1 ] || fail "a full disk gave exit $code"
-    says "$err" "standard output"
+    for words in help --help --version "train --help"; do
+        code=0
+        # shellcheck disable=SC2086
+        "$LAMEMO" $words > /dev/full 2> "$err" || code=$?
+        [ "$code" -eq 1 ] || fail "$words on a full disk gave exit $code"
+        says "$err" "standard output"
+    done
 fi
 
 # The documents are those of this program.
