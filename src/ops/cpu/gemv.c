@@ -66,11 +66,11 @@ LAM_INLINE void multiply(const lam_gemm *g, const strip *s, size_t product, size
                 sum[i][j] = lam_fma(lam_load(x + (size_t)i * g->lda + t), w, sum[i][j]);
         }
     }
-    const size_t t = k - k % LAM_VEC;
-    for (int j = 0; t < k && j < AT_ONCE; j++) {
-        const lam_f16v w = lam_load_as_n(s->row[j], t, type, k - t);
+    const size_t rest = k % LAM_VEC, t = k - rest;
+    for (int j = 0; rest > 0 && j < AT_ONCE; j++) {
+        const lam_f16v w = lam_load_as_n(s->row[j], t, type, rest);
         for (int i = 0; i < X; i++)
-            sum[i][j] = lam_fma(lam_load_n(x + (size_t)i * g->lda + t, k - t), w, sum[i][j]);
+            sum[i][j] = lam_fma(lam_load_n(x + (size_t)i * g->lda + t, rest), w, sum[i][j]);
     }
     for (int i = 0; i < X; i++)
         for (size_t j = 0; j < s->count; j++)
