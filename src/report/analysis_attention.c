@@ -102,7 +102,7 @@ static lam_status entropy(const lam_analysis *a, lam_page *page, lam_curves *cur
                 "How widely a token's attention is spread: - sum p log p over the keys it sees, "
                 "averaged over tokens and heads; the band runs from the narrowest to the "
                 "widest head.  e to this power is a number of keys.",
-            .x = {.label = "layer", .whole = true},
+            .x = {.label = "layer"},
             .y = {.label = "entropy (nats)"},
             .n_series = curves->n,
             .series = curves->list});
@@ -167,7 +167,7 @@ static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *
                            &(lam_figure){.id = "memory-use",
                                          .title = "Memory use by layer",
                                          .caption = caption,
-                                         .x = {.label = "layer", .whole = true},
+                                         .x = {.label = "layer"},
                                          .y = {.label = "share of attention on memory", .max = 1},
                                          .n_series = curves->n,
                                          .series = curves->list});

@@ -17,8 +17,7 @@ typedef struct lam_axis {
     const char *label; /* "distance (tokens)" */
     lam_scale scale;   /* on a log axis values <= 0 are gaps */
     double min,
-        max;    /* both 0: from the data.  Heat maps: value of the first and last column or row */
-    bool whole; /* lines: it counts, so there is nothing between whole numbers */
+        max; /* both 0: from the data.  Heat maps: value of the first and last column or row */
     const char *const *names; /* of bars, columns or rows 0, 1, ... instead of numbers; or NULL */
 } lam_axis;
 

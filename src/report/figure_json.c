@@ -17,8 +17,6 @@ static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int
     lam_text_format(out, ",\"%s\":{\"label\":", name);
     lam_text_json(out, axis->label ? axis->label : "");
     lam_text_format(out, ",\"scale\":\"%s\"", axis->scale == LAM_SCALE_LOG ? "log" : "linear");
-    if (axis->whole)
-        lam_text_add(out, ",\"whole\":true");
     if (axis->min != 0 || axis->max != 0)
         lam_text_format(out, ",\"min\":%.12g,\"max\":%.12g", axis->min, axis->max);
     if (axis->names) {
@@ -58,8 +56,8 @@ static int series_json(lam_text *out, const lam_figure *f, lam_use use)
         longest = s->n > longest ? s->n : longest;
         lam_text_add(out, k ? ",{\"name\":" : "{\"name\":");
         lam_text_json(out, s->name);
-        lam_text_format(out, ",\"colour\":%d,\"dashed\":%s", lam_figure_colour(f, k),
-                        s->dashed ? "true" : "false");
+        lam_text_format(out, ",\"colour\":%d,\"dashed\":%s,\"rough\":%s", lam_figure_colour(f, k),
+                        s->dashed ? "true" : "false", lam_series_rough(s) ? "true" : "false");
         numbers(out, "x", s->x, thin, digits);
         numbers(out, "y", s->y, thin, digits);
         numbers(out, "low", s->high ? s->low : NULL, thin, digits);

@@ -222,14 +222,14 @@ END_TEST
 
 START_TEST(an_axis_that_counts_has_no_numbers_between)
 {
-    const double x[] = {1, 2, 3};
-    const lam_series one = {.name = "a", .n = 3, .x = x, .y = steps};
-    lam_figure f = {
+    const double layers[] = {1, 2, 3}, places[] = {1, 2.25, 3};
+    lam_series one = {.name = "a", .n = 3, .x = layers, .y = steps};
+    const lam_figure f = {
         .id = "f", .title = "F", .x = {.label = "layer"}, .n_series = 1, .series = &one};
     lam_text free = {0}, whole = {0};
-    lam_figure_svg(&free, &f, LAM_FOR_FILE);
-    f.x.whole = true;
     lam_figure_svg(&whole, &f, LAM_FOR_FILE);
+    one.x = places;
+    lam_figure_svg(&free, &f, LAM_FOR_FILE);
     ck_assert_ptr_nonnull(strstr(free.data, ">1.5<"));
     ck_assert_ptr_null(strstr(whole.data, ">1.5<"));
     ck_assert_ptr_nonnull(strstr(whole.data, ">2<"));

@@ -7,7 +7,7 @@
 
 lam_ruler lam_ruler_empty(lam_scale scale)
 {
-    return (lam_ruler){scale, INFINITY, -INFINITY};
+    return (lam_ruler){scale, INFINITY, -INFINITY, true};
 }
 
 bool lam_ruler_has(const lam_ruler *r, double v)
@@ -20,6 +20,7 @@ void lam_ruler_hold(lam_ruler *r, double v)
 {
     if (!lam_ruler_has(r, v))
         return;
+    r->whole &= v == rint(v);
     r->low = fmin(r->low, v);
     r->high = fmax(r->high, v);
 }
@@ -28,7 +29,7 @@ void lam_ruler_hold(lam_ruler *r, double v)
 static void open_up(lam_ruler *r)
 {
     if (r->low > r->high)
-        *r = (lam_ruler){r->scale, r->scale == LAM_SCALE_LOG ? 0.1 : 0, 1};
+        *r = (lam_ruler){r->scale, r->scale == LAM_SCALE_LOG ? 0.1 : 0, 1, false};
     const double size = fmax(fabs(r->low), fabs(r->high));
     if (r->high - r->low > 1e-9 * size)
         return;
@@ -116,7 +117,8 @@ static double round_step(double least)
 
 static void linear_ticks(lam_ticks *out, const lam_ruler *r, int wanted)
 {
-    const double step = round_step((r->high - r->low) / wanted);
+    const double least = (r->high - r->low) / wanted;
+    const double step = round_step(r->whole && r->high - r->low >= 2 ? fmax(least, 1) : least);
     const double largest = fmax(fabs(r->low), fabs(r->high));
     const double slack = 1e-9 * (r->high - r->low);
     for (double i = ceil((r->low - slack) / step); i * step <= r->high + slack; i++)

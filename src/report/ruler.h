@@ -10,6 +10,7 @@ enum { LAM_TICKS_MAX = 32, LAM_TICK_TEXT = 24 };
 typedef struct lam_ruler {
     lam_scale scale;
     double low, high;
+    bool whole; /* only whole numbers were held: there is no layer 1.5 to write beside the axis */
 } lam_ruler;
 
 /* Widens to hold v; values that cannot be on the axis are ignored.  Begin with lam_ruler_empty(). */

@@ -70,6 +70,21 @@ START_TEST(ticks_are_round_rising_and_inside)
 }
 END_TEST
 
+START_TEST(between_whole_numbers_nothing_is_written)
+{
+    lam_ruler r = lam_ruler_empty(LAM_SCALE_LINEAR);
+    lam_ticks t;
+    lam_ruler_hold(&r, 1);
+    lam_ruler_hold(&r, 4);
+    lam_ticks_make(&t, &r, 7);
+    ck_assert_int_eq(t.n, 4);
+    ck_assert_str_eq(t.text[0], "1");
+    lam_ruler_hold(&r, 2.5);
+    lam_ticks_make(&t, &r, 7);
+    ck_assert_int_eq(t.n, 7);
+}
+END_TEST
+
 START_TEST(numbers_are_written_as_people_do)
 {
     const struct {
@@ -88,7 +103,9 @@ START_TEST(numbers_are_written_as_people_do)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char all[256] = "";
         lam_ticks t;
-        lam_ticks_make(&t, &(lam_ruler){cases[k].scale, cases[k].low, cases[k].high}, 6);
+        lam_ticks_make(
+            &t, &(lam_ruler){.scale = cases[k].scale, .low = cases[k].low, .high = cases[k].high},
+            6);
         for (int i = 0; i < t.n; i++)
             if (t.text[i][0])
                 strcat(strcat(all, t.text[i]), " ");
@@ -103,6 +120,7 @@ int main(void)
     tcase_add_test(tests, an_axis_is_usable_whatever_it_holds);
     tcase_add_test(tests, the_axis_own_ends_win_where_they_make_sense);
     tcase_add_test(tests, ticks_are_round_rising_and_inside);
+    tcase_add_test(tests, between_whole_numbers_nothing_is_written);
     tcase_add_test(tests, numbers_are_written_as_people_do);
     return test_run("report/ruler", tests);
 }

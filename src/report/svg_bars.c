@@ -86,7 +86,7 @@ void lam_svg_bars(lam_text *out, const lam_figure *f, lam_frame frame)
     ruler(f, &frame);
     lam_ticks_make(&y, &frame.y, 6);
     frame.left = lam_svg_margin(&y);
-    frame.x = (lam_ruler){LAM_SCALE_LINEAR, 0, groups > 0 ? groups : 1};
+    frame.x = (lam_ruler){.low = 0, .high = groups > 0 ? groups : 1};
     lam_svg_frame(out, &frame);
     lam_svg_y_axis(out, f, &frame, &y);
     const double width = (frame.right - frame.left) / (groups > 0 ? groups : 1);

@@ -103,13 +103,13 @@ static void column_names(lam_text *out, const heat *h)
     const double first = given ? f->x.min : 0, last = given ? f->x.max : f->cols - 1;
     const double half = f->cols > 1 ? 0.5 * (last - first) / (f->cols - 1) : 0.5;
     lam_frame frame = h->frame;
-    frame.x = (lam_ruler){LAM_SCALE_LINEAR, first - half, last + half};
+    frame.x = (lam_ruler){.low = first - half, .high = last + half};
     if (first > last) /* falling, as distances to the left do: mirrored */
         frame = (lam_frame){h->frame.right,
                             h->frame.left,
                             h->frame.top,
                             h->frame.bottom,
-                            {LAM_SCALE_LINEAR, last + half, first - half},
+                            {.low = last + half, .high = first - half},
                             h->frame.y};
     if (!f->x.names)
         lam_ticks_make(&ticks, &frame.x, f->cols < 7 ? f->cols : 7);

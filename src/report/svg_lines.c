@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { DOTS = 40, DENSE = 400, POINTS = 1200, POINTS_ALL = 6000, NAMES = 18, NAME_ROOM = 170 };
+enum { DOTS = 40, POINTS = 1200, POINTS_ALL = 6000, NAMES = 18, NAME_ROOM = 170 };
 
 typedef struct end_name {
     int series;
@@ -47,7 +47,7 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
     const lam_series *s = &f->series[k];
     const int colour = lam_figure_colour(f, k);
     lam_text_format(out, "<path class=\"line s%d%s%s\" d=\"", colour, s->dashed ? " dash" : "",
-                    s->n > DENSE ? " thin" : "");
+                    lam_series_rough(s) ? " thin" : "");
     bool pen = false;
     int i;
     lam_thin thin = lam_thin_begin(s, lam_thin_share(f, POINTS, POINTS_ALL));
@@ -153,8 +153,7 @@ void lam_svg_lines(lam_text *out, const lam_figure *f, lam_frame frame)
     for (int k = 0; k < f->n_series; k++)
         names = fmax(names, fmin(1.06 * lam_svg_width(f->series[k].name), NAME_ROOM));
     frame.right -= names;
-    lam_ticks_make(&x, &frame.x,
-                   f->x.whole ? (int)fmax(1, fmin(7, frame.x.high - frame.x.low)) : 7);
+    lam_ticks_make(&x, &frame.x, 7);
 
     lam_svg_frame(out, &frame);
     lam_svg_y_axis(out, f, &frame, &y);

@@ -4,6 +4,15 @@
 #include <math.h>
 
 enum { FEWEST = 200 }; /* below, curves would lose their shape */
+enum { LONG = 400 };   /* about as many points as a figure has room for */
+
+bool lam_series_rough(const lam_series *s)
+{
+    int turns = 0;
+    for (int i = 2; i < s->n; i++)
+        turns += (s->y[i] - s->y[i - 1]) * (s->y[i - 1] - s->y[i - 2]) < 0;
+    return s->n > LONG && turns > s->n / 4;
+}
 
 int lam_thin_share(const lam_figure *f, int each, int all)
 {

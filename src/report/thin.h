@@ -7,6 +7,9 @@
 
 #include "report/figure.h"
 
+/* Is it long, and going up and down all the time?  Then a thin line shows more of it. */
+bool lam_series_rough(const lam_series *s);
+
 /* for (lam_thin t = lam_thin_begin(s, 1000); (i = lam_thin_next(&t)) >= 0;) ...  rising indices, at most
  * about `most`; first and last always, gaps as gaps. */
 typedef struct lam_thin {

@@ -61,10 +61,23 @@ START_TEST(a_gap_stays_a_gap)
 }
 END_TEST
 
+START_TEST(noise_is_rough_and_a_wave_is_not)
+{
+    lam_rng rng = test_rng(13);
+    fill(&rng);
+    ck_assert(lam_series_rough(&(lam_series){.n = N, .x = x, .y = y}));
+    ck_assert(!lam_series_rough(&(lam_series){.n = 300, .x = x, .y = y}));
+    for (int i = 0; i < N; i++)
+        y[i] = sin(0.1 * i);
+    ck_assert(!lam_series_rough(&(lam_series){.n = N, .x = x, .y = y}));
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, ends_extremes_and_order_stay);
     tcase_add_test(tests, a_gap_stays_a_gap);
+    tcase_add_test(tests, noise_is_rough_and_a_wave_is_not);
     return test_run("report/thin", tests);
 }

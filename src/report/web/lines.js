@@ -9,6 +9,7 @@
       s.at = [];
       s.x.forEach((x, i) => { if (usable(data.x, x) && usable(data.y, s.y[i])) s.at.push(i); });
     }
+    data.x.whole = data.series.every((s) => s.x.every(Number.isInteger));
     const all = new Set();
     for (const s of data.series) if (!s.hidden) for (const i of s.at) all.add(s.x[i]);
     return [...all].sort((a, b) => a - b);
@@ -72,7 +73,7 @@
   const columns = (data, weight) => {
     const tables = [], series = [{}], bands = [];
     for (const s of [...data.series].reverse()) { /* the first on top */
-      const stroke = report.colour("s" + s.colour), dense = s.x.length > 400;
+      const stroke = report.colour("s" + s.colour);
       const clean = (v) => v.map((y) => (usable(data.y, y) ? y : null));
       const table = [s.x], show = !s.hidden, add = (values, options) => {
         table.push(clean(values));
@@ -86,7 +87,7 @@
       s.smooth = weight > 0 && s.x.length > 20 ? smoothed(s.y, weight) : null;
       if (s.smooth) add(s.y, { stroke: stroke + "40", width: 1 });
       add(s.smooth || s.y, {
-        stroke, width: s.smooth || !dense ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
+        stroke, width: s.smooth || !s.rough ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
         points: { show: s.x.length <= 40, size: 6, fill: stroke }, label: s.name });
       s.column = series.length - 1;
       tables.push(table);
@@ -153,9 +154,9 @@
   };
   /* Numbers beside an axis, one for every `room` pixels. */
   const splits = (axis, room) => (u, index, low, high) => {
-    let wanted = Math.max(3, Math.min(8, Math.floor((index ? u.bbox.height : u.bbox.width) / devicePixelRatio / room)));
-    if (axis.whole) wanted = Math.max(1, Math.min(wanted, Math.floor(high - low)));
-    return axis.scale === "log" && high / low >= 5 ? logSteps(low, high) : steps(low, high, wanted);
+    const wanted = Math.max(3, Math.min(8, Math.floor((index ? u.bbox.height : u.bbox.width) / devicePixelRatio / room)));
+    if (axis.scale === "log" && high / low >= 5) return logSteps(low, high);
+    return steps(low, high, axis.whole && high - low >= 2 ? Math.min(wanted, high - low) : wanted);
   };
   const texts = (u, all) => {
     const size = Math.max(...all.map(Math.abs)), step = all.length > 1 ? all[1] - all[0] : size;
