@@ -189,7 +189,7 @@ static void say_where(const report_options *o)
     if (!o->out || lam_run_page_path(path, sizeof path, o->out) != LAM_OK)
         return;
     lam_log(LAM_LOG_INFO, "page: %s", path);
-    if (lam_png_missing() && !strstr(path, o->out))
+    if (lam_png_missing() && strcmp(path, o->out) != 0) /* a folder: there would be PNG files */
         lam_log(LAM_LOG_INFO, "%s", lam_png_missing());
 }
 

@@ -44,6 +44,14 @@ bool lam_utf8_valid(const char *text, size_t size)
     return true;
 }
 
+int lam_utf8_count(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
 int lam_utf8_encode(char out[LAM_UTF8_MAX], int32_t codepoint)
 {
     return (int)utf8proc_encode_char(codepoint, (utf8proc_uint8_t *)out);

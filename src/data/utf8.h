@@ -14,6 +14,8 @@ enum { LAM_UTF8_MAX = 4, LAM_CODEPOINTS = 0x110000 };
 int lam_utf8_decode(const unsigned char *s, size_t n, int32_t *codepoint);
 /* Is it nothing but whole characters? */
 bool lam_utf8_valid(const char *text, size_t size);
+/* How many characters begin in it: about how wide it is. */
+int lam_utf8_count(const char *text);
 /* Writes a valid code point; returns its length. */
 int lam_utf8_encode(char out[LAM_UTF8_MAX], int32_t codepoint);
 

@@ -89,6 +89,13 @@ START_TEST(lower_case_is_unicode)
 }
 END_TEST
 
+START_TEST(characters_are_counted_once_however_long)
+{
+    ck_assert_int_eq(lam_utf8_count(""), 0);
+    ck_assert_int_eq(lam_utf8_count("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"), 4);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -97,5 +104,6 @@ int main(void)
     tcase_add_test(tests, a_cut_is_told_from_an_error);
     tcase_add_test(tests, white_space_is_pythons);
     tcase_add_test(tests, lower_case_is_unicode);
+    tcase_add_test(tests, characters_are_counted_once_however_long);
     return test_run("data/utf8", tests);
 }

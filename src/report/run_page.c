@@ -17,9 +17,11 @@ static bool is_file(const char *out)
 
 lam_status lam_run_page_path(char *path, size_t size, const char *out)
 {
-    return is_file(out)
-               ? lam_path_join(path, size, out[0] == '/' ? "/" : ".", out + (out[0] == '/'))
-               : lam_path_join(path, size, out, "report.html");
+    if (!is_file(out))
+        return lam_path_join(path, size, out, "report.html");
+    if ((size_t)snprintf(path, size, "%s", out) >= size)
+        return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", out, size);
+    return LAM_OK;
 }
 
 static lam_status add_figure(void *user, const lam_figure *figure)

@@ -1,6 +1,7 @@
 /* svg.c -- title, axes and style; the kinds are in svg_lines.c, svg_bars.c and svg_heat.c. */
 #include "report/svg_int.h"
 
+#include "data/utf8.h"
 #include "report/palette.h"
 
 #include <math.h>
@@ -18,17 +19,9 @@ double lam_frame_y(const lam_frame *f, double v)
     return f->bottom - lam_ruler_at(&f->y, v) * (f->bottom - f->top);
 }
 
-static size_t characters(const char *s)
-{
-    size_t n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
 double lam_svg_width(const char *s)
 {
-    return 0.57 * LAM_SVG_FONT * (double)characters(s);
+    return 0.57 * LAM_SVG_FONT * lam_utf8_count(s);
 }
 
 void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const char *class,

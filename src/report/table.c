@@ -1,6 +1,7 @@
 /* table.c -- see table.h. */
 #include "report/table.h"
 
+#include "data/utf8.h"
 #include "report/output.h"
 
 #include <math.h>
@@ -41,17 +42,9 @@ char *lam_cell_shown(char *out, size_t size, const lam_table *t, int row, int co
 
 /* ---- for a terminal ---- */
 
-static int shown_width(const char *s)
-{
-    int n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
-}
-
 static void padded(lam_text *out, const char *s, int width, bool right)
 {
-    const int pad = width - shown_width(s);
+    const int pad = width - lam_utf8_count(s);
     lam_text_format(out, "%*s", right && pad > 0 ? pad : 0, "");
     lam_text_add(out, s);
     lam_text_format(out, "%*s", !right && pad > 0 ? pad : 0, "");
@@ -62,10 +55,10 @@ void lam_table_text(lam_text *out, const lam_table *t)
     char shown[256];
     for (int row = -1; row < t->rows; row++) {
         for (int col = 0; col < t->cols; col++) {
-            int width = shown_width(t->columns[col].name);
+            int width = lam_utf8_count(t->columns[col].name);
             bool right = col > 0;
             for (int r = 0; r < t->rows; r++) {
-                const int w = shown_width(lam_cell_shown(shown, sizeof shown, t, r, col));
+                const int w = lam_utf8_count(lam_cell_shown(shown, sizeof shown, t, r, col));
                 width = w > width ? w : width;
                 right &= !cell_of(t, r, col)->text;
             }

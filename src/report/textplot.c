@@ -12,6 +12,8 @@
 
 enum { NAME_MOST = 20, GUTTER_MOST = 12, BRAILLE = 0x2800 };
 
+static const char signs[] = "*o+x#@%&"; /* of curves, where there are no dots */
+
 typedef struct canvas {
     const lam_figure *f;
     const lam_textplot *how;
@@ -26,14 +28,6 @@ typedef struct canvas {
 static size_t at(const canvas *c, int row, int col)
 {
     return (size_t)row * (size_t)c->cols + (size_t)col;
-}
-
-static int letters(const char *s)
-{
-    int n = 0;
-    for (; *s; s++)
-        n += ((unsigned char)*s & 0xc0) != 0x80;
-    return n;
 }
 
 /* ---- drawing ---- */
@@ -106,7 +100,6 @@ static void ink(lam_text *out, const canvas *c, int series)
 
 static void cell(lam_text *out, const canvas *c, int row, int col)
 {
-    static const char signs[] = "*o+x#@%&";
     const size_t i = at(c, row, col);
     char utf8[LAM_UTF8_MAX + 1] = " ";
     if (c->owner[i] >= 0 && c->how->utf8)
@@ -129,7 +122,6 @@ static const char *row_number(const canvas *c, int row)
 
 static void row_name(lam_text *out, const canvas *c, int row)
 {
-    static const char signs[] = "*o+x#@%&";
     const int k = c->label_of[row];
     if (k < 0)
         return;
@@ -141,9 +133,9 @@ static void row_name(lam_text *out, const canvas *c, int row)
     int32_t point;
     for (int n = 0; *s && n < NAME_MOST; n++) { /* nothing a terminal would obey */
         const int length = lam_utf8_decode((const unsigned char *)s, strlen(s), &point);
-        const bool plain = length > 0 && point >= 0x20 && !(point >= 0x7f && point < 0xa0);
-        lam_text_bytes(out, plain && (c->how->utf8 || point < 0x7f) ? s : "?",
-                       plain && (c->how->utf8 || point < 0x7f) ? (size_t)length : 1);
+        const bool shown = length > 0 && point >= 0x20 && !(point >= 0x7f && point < 0xa0) &&
+                           (c->how->utf8 || point < 0x7f);
+        lam_text_bytes(out, shown ? s : "?", shown ? (size_t)length : 1);
         s += length > 0 ? length : 1;
     }
     ink(out, c, -1);
@@ -218,9 +210,10 @@ static void measure(canvas *c)
     c->rows = (c->how->height > 8 ? c->how->height : 8) - 3; /* title, axis, numbers */
     lam_ticks_make(&c->yt, &c->y, c->rows / 3 > 2 ? c->rows / 3 : 2);
     for (int i = 0; i < c->yt.n; i++)
-        c->gutter = letters(c->yt.text[i]) > c->gutter ? letters(c->yt.text[i]) : c->gutter;
+        c->gutter =
+            lam_utf8_count(c->yt.text[i]) > c->gutter ? lam_utf8_count(c->yt.text[i]) : c->gutter;
     for (int k = 0; k < c->f->n_series; k++) {
-        const int n = letters(c->f->series[k].name) + (c->how->utf8 ? 1 : 3);
+        const int n = lam_utf8_count(c->f->series[k].name) + (c->how->utf8 ? 1 : 3);
         c->names = n > c->names ? n : c->names;
     }
     c->names = c->names > NAME_MOST + 3 ? NAME_MOST + 3 : c->names;
