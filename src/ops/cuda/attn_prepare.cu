@@ -16,7 +16,11 @@
 
 #include <math_constants.h>
 
-enum { THREADS = 256, LANES = 8 };
+enum {
+    THREADS = 256,
+    LANES = 8,
+    ROWS = 4 /* queries of a thread, which share u and v; q_pad is a multiple of it */
+};
 
 static __device__ __forceinline__ float lanes_sum(float x)
 {
@@ -43,73 +47,95 @@ static __device__ __forceinline__ float dot(const attn_call &c, const T *x, cons
     return lanes_sum(sum);
 }
 
-/* to = q + bias, rounded to bf16; ok = 0: zeros.  K is a multiple of 8 here. */
-template <typename T>
-static __device__ __forceinline__ void biased_row(lam_bf16 *to, const T *q, const float *bias,
-                                                  int K, bool ok)
+/* qu = q + u and qv = q + v of one row, rounded to bf16; ok = 0: zeros.  K is a multiple of 8. */
+static __device__ __forceinline__ void biased_row(const attn_call &c, size_t at, const lam_bf16 *q,
+                                                  const lam_f8 &u, const lam_f8 &v, int n, bool ok)
 {
-    for (int n = 8 * ((int)threadIdx.x % LANES); n < K; n += 8 * LANES) {
-        lam_f8 x = {};
-        if (ok)
-            x = lam_load8(q + n);
-        for (int m = 0; ok && bias && m < 8; m++)
-            x.v[m] += bias[n + m];
-        lam_store8(to + n, x);
-    }
-}
-
-template <typename T>
-static __device__ void query_row(const attn_call &c, size_t item, bool lead)
-{
-    const lam_attn &a = c.a;
-    const int h = (int)(item % a.H), i = (int)(item / a.H % c.q_pad);
-    const int b = (int)(item / a.H / c.q_pad);
-    const bool ok = b < a.B && i < a.queries;
-    const size_t col = (size_t)h * a.K, stat = (size_t)i * a.H + h;
-    const size_t at = ((size_t)b * a.H + h) * c.q_pad + i;
-    const float sum = dot(c, attn_row<const T>(a.o, a.ldo, b, i, col),
-                          attn_row<const T>(a.d_o, a.ldo, b, i, col), ok, c.aligned);
-    if (c.qu && b < a.B) {
-        const T *q = attn_row<const T>(a.q, a.ldq, b, i, col);
-        biased_row(c.qu + at * a.K, q, a.u ? (const float *)a.u + col : NULL, a.K, ok);
-        biased_row(c.qv + at * a.K, q, a.v ? (const float *)a.v + col : NULL, a.K, ok);
-    }
-    if (!lead || b >= a.B)
-        return;
-    float delta = 0.0f, lse2 = CUDART_INF_F;
+    lam_f8 x = {}, y = {};
     if (ok) {
-        const float lse = ((const float *)a.lse.p)[(size_t)b * a.lse.step + stat];
-        delta = sum;
-        if (a.dlse.p)
-            delta -= ((const float *)a.dlse.p)[(size_t)b * a.dlse.step + stat];
-        if (lse > -CUDART_INF_F)
-            lse2 = lse * CUDART_L2E_F;
+        const lam_f8 row = lam_load8(q + n);
+#pragma unroll
+        for (int m = 0; m < 8; m++) {
+            x.v[m] = row.v[m] + u.v[m];
+            y.v[m] = row.v[m] + v.v[m];
+        }
     }
-    c.delta[at] = delta;
-    if (c.lse2)
-        c.lse2[at] = lse2;
+    lam_store8(c.qu + at * c.a.K + n, x);
+    lam_store8(c.qv + at * c.a.K + n, y);
+}
+
+static __device__ __forceinline__ void bias_rows(const attn_call &c, int b, int i0, int h)
+{
+    const lam_attn &a = c.a;
+    const size_t col = (size_t)h * a.K, line = ((size_t)b * a.H + h) * c.q_pad;
+    for (int n = 8 * ((int)threadIdx.x % LANES); n < a.K; n += 8 * LANES) {
+        lam_f8 u = {}, v = {};
+        if (a.u)
+            u = lam_load8_n((const float *)a.u + col + n, 8, false);
+        if (a.v)
+            v = lam_load8_n((const float *)a.v + col + n, 8, false);
+#pragma unroll
+        for (int i = i0; i < i0 + ROWS; i++)
+            biased_row(c, line + i, attn_row<const lam_bf16>(a.q, a.ldq, b, i, col), u, v, n,
+                       i < a.queries);
+    }
+}
+
+/* ROWS queries of stream blockIdx.z. */
+template <typename T>
+static __device__ void query_rows(const attn_call &c, int item, bool lead)
+{
+    const lam_attn &a = c.a;
+    const int h = item % a.H, i0 = item / a.H * ROWS, b = (int)blockIdx.z;
+    const size_t col = (size_t)h * a.K, line = ((size_t)b * a.H + h) * c.q_pad;
+    float sum[ROWS];
+#pragma unroll
+    for (int m = 0; m < ROWS; m++)
+        sum[m] =
+            dot(c, attn_row<const T>(a.o, a.ldo, b, i0 + m, col),
+                attn_row<const T>(a.d_o, a.ldo, b, i0 + m, col), i0 + m < a.queries, c.aligned);
+    if (i0 >= c.q_pad)
+        return;
+    if (c.qu)
+        bias_rows(c, b, i0, h);
+#pragma unroll
+    for (int m = 0; lead && m < ROWS; m++) {
+        const int i = i0 + m;
+        float delta = 0.0f, lse2 = CUDART_INF_F;
+        if (i < a.queries) {
+            const size_t stat = (size_t)i * a.H + h;
+            const float lse = ((const float *)a.lse.p)[(size_t)b * a.lse.step + stat];
+            delta = sum[m];
+            if (a.dlse.p)
+                delta -= ((const float *)a.dlse.p)[(size_t)b * a.dlse.step + stat];
+            if (lse > -CUDART_INF_F)
+                lse2 = lse * CUDART_L2E_F;
+        }
+        c.delta[line + i] = delta;
+        if (c.lse2)
+            c.lse2[line + i] = lse2;
+    }
 }
 
 template <typename T>
-static __device__ void key_row(const attn_call &c, size_t item, bool lead)
+static __device__ void key_row(const attn_call &c, int item, bool lead)
 {
     const lam_attn &a = c.a;
-    const int h = (int)(item % a.H), j = (int)(item / a.H % a.keys);
-    const int b = (int)(item / a.H / a.keys);
+    const int h = item % a.H, j = item / a.H, b = (int)blockIdx.z;
     const size_t col = (size_t)h * a.K;
     const float sum = dot(c, attn_row<const T>(a.k, a.ldk, b, j, col), (const float *)a.u + col,
-                          b < a.B && a.u, false);
-    if (lead && b < a.B)
+                          j < a.keys && a.u, false);
+    if (lead && j < a.keys)
         c.k_bias[((size_t)b * a.H + h) * a.keys + j] = sum;
 }
 
 template <typename T>
-static __device__ void distance_row(const attn_call &c, size_t item, bool lead)
+static __device__ void distance_row(const attn_call &c, int item, bool lead)
 {
     const lam_attn &a = c.a;
-    const int h = (int)(item % a.H), row = (int)(item / a.H);
+    const int h = item % a.H, row = item / a.H;
     const size_t col = (size_t)h * a.K;
-    const bool ok = row < a.r_rows;
+    const bool ok = row < a.r_rows && blockIdx.z == 0;
     const float sum = dot(c, (const T *)a.r + (size_t)row * a.ldr + col, (const float *)a.v + col,
                           ok && a.v && a.r, false);
     if (lead && ok)
@@ -121,10 +147,10 @@ static __device__ void distance_row(const attn_call &c, size_t item, bool lead)
 template <typename T>
 static __global__ void __launch_bounds__(THREADS) prepare(const attn_call c)
 {
-    const size_t item = ((size_t)blockIdx.x * THREADS + threadIdx.x) / LANES;
+    const int item = (int)(blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES);
     const bool lead = threadIdx.x % LANES == 0;
     if (blockIdx.y == 0)
-        query_row<T>(c, item, lead);
+        query_rows<T>(c, item, lead);
     else if (blockIdx.y == 1)
         key_row<T>(c, item, lead);
     else
@@ -134,16 +160,14 @@ static __global__ void __launch_bounds__(THREADS) prepare(const attn_call c)
 void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
-    const size_t H = (size_t)a->H, B = (size_t)a->B;
-    size_t items = B * H * (size_t)c->q_pad;
+    int rows = c->q_pad / ROWS;
     unsigned kinds = 1;
     if (c->k_bias) {
-        const size_t keys = B * H * (size_t)a->keys, rows = H * (size_t)(a->r ? a->r_rows : 0);
-        items = keys > items ? keys : items;
-        items = rows > items ? rows : items;
+        rows = a->keys > rows ? a->keys : rows;
+        rows = a->r && a->r_rows > rows ? a->r_rows : rows;
         kinds = a->r ? 3 : 2;
     }
-    const dim3 grid((unsigned)((items * LANES + THREADS - 1) / THREADS), kinds);
+    const dim3 grid((unsigned)lam_cuda_ceil(rows * a->H, THREADS / LANES), kinds, (unsigned)a->B);
     if (dev->bf16)
         attn_launch(dev, "attn_bwd", prepare<lam_bf16>, grid, THREADS, 0, *c);
     else
@@ -169,31 +193,10 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c)
                     0, c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
 }
 
-enum { LINES = 8 };
-
-/* Line y of a block adds every LINES-th part, then the lines are added in order. */
-static __global__ void __launch_bounds__(LINES *LAM_WARP)
-    fold(float *out, const float *part, int parts, int width)
-{
-    float *sums = (float *)attn_room();
-    const int lane = (int)threadIdx.x % LAM_WARP, line = (int)threadIdx.x / LAM_WARP;
-    const int x = (int)blockIdx.x * LAM_WARP + lane;
-    float sum = 0.0f;
-    for (int p = line; x < width && p < parts; p += LINES)
-        sum += part[(size_t)p * width + x];
-    sums[line * LAM_WARP + lane] = sum;
-    __syncthreads();
-    if (line != 0 || x >= width)
-        return;
-    for (int y = 1; y < LINES; y++)
-        sum += sums[y * LAM_WARP + lane];
-    out[x] += sum;
-}
-
 void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width)
 {
-    attn_launch(dev, "attn_bwd", fold, dim3((unsigned)lam_cuda_ceil(width, LAM_WARP)),
-                LINES * LAM_WARP, LINES * LAM_WARP * sizeof(float), out, part, parts, width);
+    const lam_cuda_sums sums = {{out, NULL, NULL}, part, (size_t)width, 0, parts, width};
+    lam_cuda_fold(dev, "attn_bwd", &sums);
 }
 
 /* dr = the sum of the groups, rounded once. */
@@ -204,6 +207,7 @@ static __global__ void sum_groups(lam_bf16 *dr, size_t ldr, const float *part, i
     if (x >= width)
         return;
     lam_f8 sum = {};
+#pragma unroll 4
     for (int g = 0; g < groups; g++) {
         const lam_f8 more = lam_load8(part + ((size_t)g * rows + row) * width + x);
 #pragma unroll

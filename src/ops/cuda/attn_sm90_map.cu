@@ -76,9 +76,9 @@ void lam_cuda_attn_sm90_bwd(lam_cuda_dev *dev, const attn_call *c)
         lam_cuda_attn_sm90_bwd_q(dev, &some, &maps);
     }
     const int parts = a->B * lam_cuda_attn_sm90_q_parts(a->queries), width = a->H * a->K;
-    if (a->u && a->du)
-        lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, parts, width);
-    if (a->v && a->dv)
-        lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, parts, width);
+    float *du = a->u ? (float *)a->du : NULL, *dv = a->v ? (float *)a->dv : NULL;
+    const lam_cuda_sums sums = {
+        {du, dv, NULL}, c->du_part, (size_t)width, (size_t)(c->dv_part - c->du_part), parts, width};
+    lam_cuda_fold(dev, "attn_bwd", &sums);
     lam_cuda_attn_sum_groups(dev, c);
 }
