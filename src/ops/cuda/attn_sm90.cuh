@@ -232,26 +232,35 @@ static __device__ __forceinline__ lam_bf16 *attn_ds_tile(const attn_call &c, int
 /* ---- the walk of a block of queries over its keys -------------------------------------------- */
 
 struct attn_walk {
-    int b, h, i0;
+    int b, h;
+    int i0;            /* the first query; below 0 where a block is not full */
     int key_lo, tiles; /* tiles of 64 keys */
     int r0;            /* the row of r, in the order of place, that chunk 0 begins with */
 };
 
 static __device__ __forceinline__ attn_walk attn_walk_of(const attn_call &c)
 {
+    enum { OWN = WG_GROUPS * WG_ROWS };
     const lam_attn &a = c.a;
     attn_walk w;
-    /* Later queries of a causal call see more keys: longest work first. */
-    const int tile = c.e_hi == 0 ? (int)(gridDim.x - 1 - blockIdx.x) : (int)blockIdx.x;
     w.h = c.head + (int)blockIdx.y;
     w.b = (int)blockIdx.z;
-    w.i0 = tile * WG_GROUPS * WG_ROWS;
-    const int i_end = min(w.i0 + WG_GROUPS * WG_ROWS, a.queries);
+    /* Later queries of a causal call see more keys, earlier ones of the others: longest work first,
+     * and what is not full last. */
+    const int end = (a.queries + WG_ROWS - 1) / WG_ROWS * WG_ROWS, block = (int)blockIdx.x;
+    w.i0 = c.e_hi == 0 ? end - (block + 1) * OWN : block * OWN;
+    const int i_end = min(w.i0 + OWN, a.queries);
     const int key_hi = min(a.keys - 1, a.shift + i_end - 1 + c.e_hi);
-    w.key_lo = max(0, a.shift + w.i0 + c.e_lo) / WG_ROWS * WG_ROWS;
+    w.key_lo = max(0, a.shift + max(0, w.i0) + c.e_lo) / WG_ROWS * WG_ROWS;
     w.tiles = key_hi < w.key_lo ? 0 : (key_hi - w.key_lo) / WG_ROWS + 1;
-    w.r0 = w.key_lo - a.shift - (w.i0 + WG_GROUPS * WG_ROWS - 1) - c.e_first;
+    w.r0 = w.key_lo - a.shift - (w.i0 + OWN - 1) - c.e_first;
     return w;
+}
+
+/* Does a warpgroup that owns the 64 queries from i0 on use the tile of keys from j0 on? */
+static __device__ __forceinline__ bool attn_uses(const attn_call &c, int i0, int j0)
+{
+    return i0 >= 0 && i0 < c.a.queries && attn_sees(c, c.a.shift + i0, j0);
 }
 
 /* What is asked for next. */

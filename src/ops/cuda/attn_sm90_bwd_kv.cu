@@ -29,7 +29,8 @@ enum {
 };
 
 struct walk {
-    int b, h, first; /* the first owned key */
+    int b, h;
+    int first; /* owned key; below 0 where a block is not full */
     int tile_hi, tiles;
 };
 
@@ -39,7 +40,10 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
     walk w;
     w.h = c.head + (int)blockIdx.y;
     w.b = (int)blockIdx.z;
-    w.first = (int)blockIdx.x * OWN;
+    /* Earlier keys of a causal call see more queries, later ones of the others: longest work first,
+     * and what is not full last. */
+    const int end = c.key_tiles * WG_ROWS, block = (int)blockIdx.x;
+    w.first = c.e_hi == 0 ? block * OWN : end - (block + 1) * OWN;
     const int last = min(w.first + OWN, a.keys) - 1;
     const int i_hi = min(a.queries - 1, last - a.shift - c.e_lo);
     const int tile_lo = max(0, w.first - a.shift - c.e_hi) / WG_ROWS;
@@ -114,6 +118,8 @@ static __device__ __forceinline__ void finish(const attn_call &c, const walk &w,
     unsigned char *out = attn_room() + me.group * WG_TILE + me.rows;
     const int row = w.first + WG_ROWS * me.group + 16 * me.warp;
     const size_t col = (size_t)w.h * K;
+    if (row < 0)
+        return;
     attn_wg_barrier(me.group); /* k and value are free */
     attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, lanes);
     attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, lanes);
@@ -154,7 +160,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
         attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
-        if (!attn_sees(c, at, j0) || j0 >= a.keys) {
+        if (j0 < 0 || j0 >= a.keys || !attn_sees(c, at, j0)) {
             attn_wg_wait<0>();
             if (before >= 0)
                 attn_leave(attn_empty<STAGES>(bars, before));

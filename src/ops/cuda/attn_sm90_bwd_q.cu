@@ -90,12 +90,6 @@ static __device__ __forceinline__ void sum_rows(float *part, const float (&d)[K 
     attn_wg_all<WG_BLOCK>();
 }
 
-/* Does a warpgroup that owns the 64 queries from i0 on use the tile of keys from j0 on? */
-static __device__ __forceinline__ bool uses(const attn_call &c, int i0, int j0)
-{
-    return i0 < c.a.queries && attn_sees(c, c.a.shift + i0, j0);
-}
-
 /* Asks for one more tile of keys, the tiles of dS above it, and the chunks of r no tile before it
  * brought: a block uses chunks t .. t + WG_GROUPS for tile t. */
 template <int K>
@@ -109,11 +103,11 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
         attn_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
     int tiles = asked.tile == 0 ? 2 + WG_GROUPS : 2;
     for (int group = 0; group < WG_GROUPS; group++)
-        tiles += uses(c, w.i0 + group * WG_ROWS, j0);
+        tiles += attn_uses(c, w.i0 + group * WG_ROWS, j0);
     attn_bar_expect(bar, (uint32_t)tiles * WG_TILE);
     for (int group = 0; group < WG_GROUPS; group++) {
         const int i0 = w.i0 + group * WG_ROWS;
-        if (uses(c, i0, j0))
+        if (attn_uses(c, i0, j0))
             attn_tma_line(room + DS + (stage * WG_GROUPS + (uint32_t)group) * WG_TILE,
                           attn_ds_tile(c, w.b, w.h, i0 / WG_ROWS, j0 / WG_ROWS), WG_TILE, bar);
     }
@@ -159,6 +153,8 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
             dq_k[n][x] += dq_r[n][x];
     const int row = w.i0 + WG_ROWS * me.group + 16 * me.warp;
     unsigned char *out = attn_room() + DS + me.group * WG_TILE + me.rows;
+    if (row < 0)
+        return;
     attn_store_tile<K>(out, dq_k, scale, scale, lanes);
     __syncwarp();
     attn_write_rows<K>(attn_row<lam_bf16>(a.dq, a.ldq, w.b, row, (size_t)w.h * K), a.ldq, out,
@@ -187,7 +183,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
         attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
-        const bool mine = uses(c, i0, w.key_lo + t * WG_ROWS);
+        const bool mine = attn_uses(c, i0, w.key_lo + t * WG_ROWS);
         if (mine) {
             attn_wg_begin();
             attn_wg_sum<K>(dq_k, ds, key);

@@ -195,7 +195,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         slot = attn_next<SLOTS>(slot);
         attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
-        if (attn_sees(c, at, j0)) {
+        if (attn_uses(c, i0, j0)) {
             float s[8][4], band[16][4], last[4];
             attn_wg_hold(s);
             attn_wg_hold(band);
@@ -220,7 +220,9 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         }
         attn_leave(attn_empty<STAGES>(bars, stage));
     }
-    finish<K>(c, st, w, i0 + 16 * me.warp, attn_room() + QU + me.group * WG_TILE + me.rows, lanes);
+    if (i0 >= 0)
+        finish<K>(c, st, w, i0 + 16 * me.warp, attn_room() + QU + me.group * WG_TILE + me.rows,
+                  lanes);
 }
 
 template <int K>
