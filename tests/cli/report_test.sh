@@ -47,6 +47,14 @@ case $(sed -n 2p "$work/made/of/folders/figures/train.csv") in
 *) fail "train.csv: $(sed -n 2p "$work/made/of/folders/figures/train.csv")" ;;
 esac
 
+# Without librsvg (here: with something else under its name) only the PNG files are missing, and it is said.
+mkdir "$work/fake"
+echo "no library" > "$work/fake/librsvg-2.so.2"
+LD_LIBRARY_PATH="$work/fake" run 0 report "$work/xl" --plot none --out "$work/plain"
+says "$err" "no PNG: librsvg-2.so.2 is not installed"
+[ -s "$work/plain/figures/train.svg" ] || fail "no SVG either"
+[ ! -e "$work/plain/figures/train.png" ] || fail "a PNG from nowhere"
+
 # A folder of runs.
 run 0 report --plot none "$work"
 says "$out" "memory   lamemo  xl"
