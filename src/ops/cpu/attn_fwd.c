@@ -9,32 +9,23 @@
 #include <omp.h>
 
 typedef struct fwd {
-    float *kt, *v, *rt, *rbias; /* packed keys, values, positions of head h and stream b */
-    float *qu, *qv;             /* scale * (q + u), scale * (q + v) of the block */
-    float *s, *o;
+    lam_scorer in;
+    float *v; /* packed values of the same head */
+    float *o;
     float *top, *sum; /* the running softmax of each row */
-    int b, h;         /* what is packed; -1: nothing */
     lam_mask mask;
     lam_warm warm;
 } fwd;
 
 static void carve(fwd *out, lam_arena *arena, const lam_work *size)
 {
-    const size_t K = (size_t)size->K, width = (size_t)lam_ceil(size->K, LAM_VEC);
     const size_t keys = (size_t)lam_ceil(size->keys, LAM_VEC);
-    const size_t rows = (size_t)lam_ceil(size->r_rows, LAM_VEC);
-    *out = (fwd){.kt = lam_take_floats(arena, keys * K),
-                 .v = lam_take_floats(arena, keys * width),
-                 .rt = lam_take_floats(arena, rows * K),
-                 .rbias = lam_take_floats(arena, rows),
-                 .qu = lam_take_floats(arena, LAM_BLOCK_Q * width),
-                 .qv = lam_take_floats(arena, LAM_BLOCK_Q * width),
-                 .s = lam_take_floats(arena, LAM_BLOCK_Q * lam_block_ld(size->keys)),
+    const size_t width = (size_t)lam_ceil(size->K, LAM_VEC);
+    *out = (fwd){.v = lam_take_floats(arena, keys * width),
                  .o = lam_take_floats(arena, LAM_BLOCK_Q * width),
                  .top = lam_take_floats(arena, LAM_BLOCK_Q),
-                 .sum = lam_take_floats(arena, LAM_BLOCK_Q),
-                 .b = -1,
-                 .h = -1};
+                 .sum = lam_take_floats(arena, LAM_BLOCK_Q)};
+    lam_scorer_carve(&out->in, arena, size);
 }
 
 static size_t bytes_a_thread(const lam_work *size)
@@ -52,22 +43,11 @@ size_t lam_attn_fwd_bytes(const lam_work *largest, int threads)
 
 static void pack(fwd *w, const lam_attn *a, int b, int h)
 {
-    if (w->h != h && a->r) {
-        lam_source pos = lam_source_pos(a, h);
-        pos.part = lam_attn_all_pos(a);
-        lam_pack_strips(w->rt, &pos);
-    }
-    if (w->h != h && a->rbias)
-        lam_pack_rbias(w->rbias, a, h);
-    if (w->h != h || w->b != b) {
-        lam_source key = lam_source_head(a, a->k, a->ldk, b, h);
-        lam_source value = lam_source_head(a, a->value, a->ldk, b, h);
-        key.part = value.part = lam_attn_all_keys(a);
-        lam_pack_strips(w->kt, &key);
-        lam_pack_rows(w->v, &value);
-    }
-    w->b = b;
-    w->h = h;
+    if (!lam_scorer_pack(&w->in, a, b, h))
+        return;
+    lam_source value = lam_source_head(a, a->value, a->ldk, b, h);
+    value.part = lam_attn_all_keys(a);
+    lam_pack_rows(w->v, &value);
 }
 
 /* What will be packed next, and where it will be stored. */
@@ -79,16 +59,6 @@ static void warm(fwd *w, const lam_attn *a, int b, int h)
     lam_warm_add(&w->warm, lam_source_head(a, a->value, a->ldk, b, h), keys);
     lam_warm_add(&w->warm, lam_source_head(a, a->q, a->ldq, b, h), queries);
     lam_warm_add(&w->warm, lam_source_head(a, a->o, a->ldo, b, h), queries);
-}
-
-static void pack_queries(fwd *w, const lam_attn *a, int i0, int rows)
-{
-    const size_t head = (size_t)w->h * (size_t)a->K;
-    lam_source q = lam_source_head(a, a->q, a->ldq, w->b, w->h);
-    q.part = (lam_span){i0, i0 + rows};
-    lam_pack_queries(w->qu, &q, a->u ? (const float *)a->u + head : NULL, (float)a->scale);
-    if (a->r)
-        lam_pack_queries(w->qv, &q, a->v ? (const float *)a->v + head : NULL, (float)a->scale);
 }
 
 /* Brings what earlier chunks left of row i to the new top. */
@@ -108,49 +78,51 @@ static void softmax(fwd *w, const lam_block *blk, const lam_attn *a, int g)
     lam_span here[LAM_TILE];
     for (int i = first; i < first + LAM_TILE; i++) {
         const lam_span seen = lam_block_sees(blk, a, i);
-        lam_block_clear(blk, w->s, i, seen);
+        lam_block_clear(blk, w->in.s, i, seen);
         here[i - first] = (lam_span){seen.lo - blk->j0, seen.hi - blk->j0};
         if (seen.lo == seen.hi)
             continue;
-        const float here_top = lam_row_fence(lam_block_at(blk, w->s, i, blk->j0), here[i - first]);
+        const float here_top =
+            lam_row_fence(lam_block_at(blk, w->in.s, i, blk->j0), here[i - first]);
         const float top = here_top > w->top[i] ? here_top : w->top[i];
         if (w->sum[i] > 0.0f)
             rescale_row(w, i, top, (size_t)blk->vecs * LAM_VEC);
         w->top[i] = top;
     }
     for (int i = first; i < first + LAM_TILE; i++) {
-        float *s = lam_block_at(blk, w->s, i, blk->j0);
+        float *s = lam_block_at(blk, w->in.s, i, blk->j0);
         const lam_span x = here[i - first];
         if (x.lo == x.hi)
             continue;
         w->sum[i] += lam_row_exp(s, x, w->top[i]);
         if (w->mask.on)
             lam_row_drop(s, x, &w->mask,
-                         lam_attn_mask_row(a, w->b, w->h, blk->i0 + i) + (uint64_t)blk->j0 / 8);
+                         lam_attn_mask_row(a, w->in.b, w->in.h, blk->i0 + i) +
+                             (uint64_t)blk->j0 / 8);
     }
 }
 
 static void store_row(const fwd *w, const lam_attn *a, int i0, int i)
 {
-    float *o = lam_attn_head(a, a->o, w->b, w->h) + (size_t)(i0 + i) * a->ldo;
+    float *o = lam_attn_head(a, a->o, w->in.b, w->in.h) + (size_t)(i0 + i) * a->ldo;
     const float *c = w->o + (size_t)i * (size_t)lam_ceil(a->K, LAM_VEC);
     const float scale = w->sum[i] > 0.0f ? 1.0f / w->sum[i] : 0.0f;
     for (int n = 0; n < a->K; n++)
         o[n] = c[n] * scale;
-    *lam_attn_stat(a, a->lse, w->b, w->h, i0 + i) = w->top[i] + logf(w->sum[i]);
+    *lam_attn_stat(a, a->lse, w->in.b, w->in.h, i0 + i) = w->top[i] + logf(w->sum[i]);
 }
 
 static void block_fwd(fwd *w, const lam_attn *a, int i0)
 {
     const int rows = a->queries - i0 < LAM_BLOCK_Q ? a->queries - i0 : LAM_BLOCK_Q;
     const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
-    pack_queries(w, a, i0, rows);
+    lam_scorer_queries(&w->in, a, i0, rows);
     memset(w->o, 0, LAM_BLOCK_Q * width * sizeof *w->o);
     for (int i = 0; i < rows; i++) {
         w->top[i] = -INFINITY;
         w->sum[i] = 0.0f;
     }
-    const lam_packed x = {w->qu, w->qv, w->kt, w->rt, w->rbias};
+    const lam_packed x = lam_scorer_packed(&w->in);
     for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
         lam_block blk;
         lam_block_set(&blk, a, i0, j0);
@@ -158,9 +130,9 @@ static void block_fwd(fwd *w, const lam_attn *a, int i0)
             continue;
         blk.warm = &w->warm;
         for (int g = 0; g < blk.groups; g++) {
-            lam_block_scores(&blk, g, w->s, a, &x);
+            lam_block_scores(&blk, g, w->in.s, a, &x);
             softmax(w, &blk, a, g);
-            lam_block_read_key(&blk, g, w->o + (size_t)(g * LAM_TILE) * width, w->s, w->v);
+            lam_block_read_key(&blk, g, w->o + (size_t)(g * LAM_TILE) * width, w->in.s, w->v);
         }
     }
     for (int i = 0; i < rows; i++)

@@ -4,7 +4,7 @@
  *   attn_row.c   forward for one or two queries: decoding, bound by memory
  *   attn_fwd.c   forward by blocks
  *   attn_bwd.c   backward by blocks; attn_sum.c, its sums over streams
- *   profile.c    where attention goes, by blocks
+ *   profile.c    where attention goes, by blocks; attn_score.c, what it shares with forward
  *   attn_block.c, attn_pack.c, attn_tile.h, attn_shuffle.h, attn_warm.h   what these stand on */
 #ifndef LAM_OPS_CPU_ATTN_INT_H
 #define LAM_OPS_CPU_ATTN_INT_H
@@ -35,6 +35,24 @@ void lam_attn_block_bwd(lam_cpu_dev *dev, const lam_attn *a);
 typedef struct lam_packed {
     const float *qu, *qv, *kt, *rt, *rbias;
 } lam_packed;
+
+/* What one thread needs to make scores: one head of one stream, and a block of its queries. */
+typedef struct lam_scorer {
+    float *kt, *rt, *rbias; /* packed keys and positions of head h and stream b */
+    float *qu, *qv;         /* scale * (q + u), scale * (q + v) of the block */
+    float *s;               /* the scores */
+    int b, h;               /* what is packed; -1: nothing */
+} lam_scorer;
+
+void lam_scorer_carve(lam_scorer *out, lam_arena *arena, const lam_work *size);
+/* Packs what differs from before; returns whether the keys do. */
+int lam_scorer_pack(lam_scorer *w, const lam_attn *a, int b, int h);
+void lam_scorer_queries(const lam_scorer *w, const lam_attn *a, int i0, int rows);
+
+static inline lam_packed lam_scorer_packed(const lam_scorer *w)
+{
+    return (lam_packed){w->qu, w->qv, w->kt, w->rt, w->rbias};
+}
 
 /* The scores of a group, unmasked: S = Qu K^T + band(Qv R^T + rbias), the scale being in the q. */
 static inline void lam_block_scores(const lam_block *b, int g, float *s, const lam_attn *a,

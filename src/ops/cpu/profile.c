@@ -7,65 +7,17 @@
 
 #include <omp.h>
 
-typedef struct room {
-    float *kt, *rt, *rbias; /* packed keys and positions of head h and stream b */
-    float *qu, *qv, *s;
-    int b, h; /* what is packed; -1: nothing */
-} room;
-
-static void carve(room *out, lam_arena *arena, const lam_work *size)
-{
-    const size_t K = (size_t)size->K, width = (size_t)lam_ceil(size->K, LAM_VEC);
-    const size_t rows = (size_t)lam_ceil(size->r_rows, LAM_VEC);
-    *out = (room){.kt = lam_take_floats(arena, (size_t)lam_ceil(size->keys, LAM_VEC) * K),
-                  .rt = lam_take_floats(arena, rows * K),
-                  .rbias = lam_take_floats(arena, rows),
-                  .qu = lam_take_floats(arena, LAM_BLOCK_Q * width),
-                  .qv = lam_take_floats(arena, LAM_BLOCK_Q * width),
-                  .s = lam_take_floats(arena, LAM_BLOCK_Q * lam_block_ld(size->keys)),
-                  .b = -1,
-                  .h = -1};
-}
-
 static size_t bytes_a_thread(const lam_work *size)
 {
     lam_arena count = {0};
-    room unused;
-    carve(&unused, &count, size);
+    lam_scorer unused;
+    lam_scorer_carve(&unused, &count, size);
     return count.used;
 }
 
 size_t lam_attn_profile_bytes(const lam_work *largest, int threads)
 {
     return bytes_a_thread(largest) * (size_t)threads;
-}
-
-static void pack(room *w, const lam_attn *a, int b, int h)
-{
-    if (w->h != h && a->r) {
-        lam_source pos = lam_source_pos(a, h);
-        pos.part = lam_attn_all_pos(a);
-        lam_pack_strips(w->rt, &pos);
-    }
-    if (w->h != h && a->rbias)
-        lam_pack_rbias(w->rbias, a, h);
-    if (w->h != h || w->b != b) {
-        lam_source key = lam_source_head(a, a->k, a->ldk, b, h);
-        key.part = lam_attn_all_keys(a);
-        lam_pack_strips(w->kt, &key);
-    }
-    w->b = b;
-    w->h = h;
-}
-
-static void pack_queries(room *w, const lam_attn *a, int i0, int rows)
-{
-    const size_t head = (size_t)w->h * (size_t)a->K;
-    lam_source q = lam_source_head(a, a->q, a->ldq, w->b, w->h);
-    q.part = (lam_span){i0, i0 + rows};
-    lam_pack_queries(w->qu, &q, a->u ? (const float *)a->u + head : NULL, (float)a->scale);
-    if (a->r)
-        lam_pack_queries(w->qv, &q, a->v ? (const float *)a->v + head : NULL, (float)a->scale);
 }
 
 /* s = exp(s - lse) in a fenced row; returns - sum p log p.  Lanes outside give exp(-100) = 0. */
@@ -110,7 +62,7 @@ static void add_peaks(float *peak, const float *p, lam_span seen, int at, int in
 }
 
 /* Row i of a block of scores against one chunk of keys. */
-static void profile_row(const room *w, const lam_block *blk, const lam_profile *x, int i)
+static void profile_row(const lam_scorer *w, const lam_block *blk, const lam_profile *x, int i)
 {
     const lam_attn *a = &x->attn;
     const int query = blk->i0 + i;
@@ -134,7 +86,7 @@ static void profile_row(const room *w, const lam_block *blk, const lam_profile *
               whole < x->bins ? whole : x->bins);
 }
 
-static void clear_rows(const room *w, const lam_profile *x, int i0, int rows)
+static void clear_rows(const lam_scorer *w, const lam_profile *x, int i0, int rows)
 {
     const lam_attn *a = &x->attn;
     const size_t bins = (size_t)x->bins;
@@ -146,12 +98,12 @@ static void clear_rows(const room *w, const lam_profile *x, int i0, int rows)
     }
 }
 
-static void profile_block(room *w, const lam_profile *x, int i0)
+static void profile_block(const lam_scorer *w, const lam_profile *x, int i0)
 {
     const lam_attn *a = &x->attn;
     const int rows = a->queries - i0 < LAM_BLOCK_Q ? a->queries - i0 : LAM_BLOCK_Q;
-    const lam_packed packed = {w->qu, w->qv, w->kt, w->rt, w->rbias};
-    pack_queries(w, a, i0, rows);
+    const lam_packed packed = lam_scorer_packed(w);
+    lam_scorer_queries(w, a, i0, rows);
     clear_rows(w, x, i0, rows);
     for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
         lam_block blk;
@@ -180,12 +132,12 @@ void lam_cpu_profile(lam_dev *dev, const lam_profile *x)
 #pragma omp parallel num_threads(threads)
     {
         lam_arena arena = {scratch + bytes * (size_t)omp_get_thread_num(), bytes, 0};
-        room w;
-        carve(&w, &arena, &size);
+        lam_scorer w;
+        lam_scorer_carve(&w, &arena, &size);
 #pragma omp for schedule(dynamic, chunk)
         for (int task = 0; task < pairs * blocks; task++) {
             const int pair = task / blocks;
-            pack(&w, a, pair % a->B, pair / a->B);
+            lam_scorer_pack(&w, a, pair % a->B, pair / a->B);
             profile_block(&w, x, task % blocks * LAM_BLOCK_Q);
         }
     }
