@@ -24,7 +24,7 @@ static const lam_option options[] = {
     {"corpus", 'c', "KIND", LAM_OPT_CHOICE, offsetof(opts, corpus), "bytes", .choices = corpora,
      .aliases = "dataset", .help = "What the text consists of, or which published corpus it is."},
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(opts, out), .help = "The corpus folder to make."},
-    {"name", 0, "NAME", LAM_OPT_STRING, offsetof(opts, name), .shown = "that of the first file",
+    {"name", 0, "NAME", LAM_OPT_PATH, offsetof(opts, name), .shown = "that of the first file",
      .help = "What results call the corpus."},
     {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(opts, replace),
      .help = "Replace an older corpus in DIR."},

@@ -89,7 +89,8 @@ static lam_status read_all(job *j)
             j->input_ends[i] = lam_spool_count(j->passes.spool);
     }
     if (lam_spool_count(j->passes.spool) == 0)
-        return lam_fail(LAM_ERR_FORMAT, "the text is empty");
+        return lam_fail(LAM_ERR_FORMAT, "%s%s: the text is empty", j->info->sources[0].name,
+                        j->inputs.n > 1 ? ", ..." : "");
     return LAM_OK;
 }
 

@@ -1,6 +1,7 @@
 /* api_test.c -- the public interface gives what the inside computes, and refuses what is wrong. */
 #include "lamemo.h"
 
+#include "core/file.h"
 #include "core/log.h"
 #include "infer/engine.h"
 #include "infer/session.h"
@@ -236,7 +237,7 @@ END_TEST
 /* What follows is the same: compares logits of one more token. */
 static void same_future(lamemo_session *a, lamemo_session *b)
 {
-    double x[2 * V], y[2 * V];
+    double x[2 * V] = {0}, y[2 * V] = {0};
     const int32_t next[2] = {'x', 'y'};
     must(lamemo_session_feed(a, next, 1));
     must(lamemo_session_feed(b, next, 1));
@@ -268,6 +269,47 @@ START_TEST(a_snapshot_and_a_saved_session_bring_the_moment_back)
     lamemo_session_free(a);
     lamemo_session_free(b);
     lamemo_session_free(one);
+}
+END_TEST
+
+/* Adds `by` to the first number (4 bytes) of tensor `name` in the file. */
+static void damage(const char *path, const char *name, int by)
+{
+    char *bytes, key[32], *at;
+    size_t size;
+    int64_t header;
+    int32_t number;
+    ck_assert_msg(lam_file_load(&bytes, &size, path, 1 << 24) == LAM_OK, "%s", lam_error());
+    memcpy(&header, bytes, sizeof header);
+    snprintf(key, sizeof key, "\"%s\"", name);
+    at = strstr(strstr(bytes + 8, key), "data_offsets\":[") + strlen("data_offsets\":[");
+    at = bytes + 8 + header + strtol(at, NULL, 10);
+    memcpy(&number, at, sizeof number);
+    number += by;
+    memcpy(at, &number, sizeof number);
+    ck_assert_msg(lam_file_save(path, bytes, size) == LAM_OK, "%s", lam_error());
+    free(bytes);
+}
+
+START_TEST(a_failed_load_leaves_the_session_as_it_was)
+{
+    static const struct {
+        const char *tensor;
+        int by;
+    } wrong[] = {{"rows", -1}, {"rows", 1 << 20}, {"numbers", 1 << 19}, {"calls", 1 << 20}};
+    int32_t tokens[TEXT];
+    lamemo_session *a = new_session(1), *b = new_session(1);
+    const char *path = test_temp_path("damaged");
+    random_tokens(tokens, TEXT, 8);
+    must(lamemo_session_feed(a, tokens, TEXT));
+    must(lamemo_session_feed(b, tokens, TEXT));
+    must(lamemo_session_save(a, path));
+    damage(path, wrong[_i].tensor, wrong[_i].by);
+    ck_assert_int_ne(lamemo_session_load(a, path), LAMEMO_OK);
+    ck_assert_int_eq(lamemo_session_length(a), TEXT);
+    same_future(a, b);
+    lamemo_session_free(a);
+    lamemo_session_free(b);
 }
 END_TEST
 
@@ -370,6 +412,7 @@ int main(void)
     tcase_add_test(tests, draws_repeat_after_reset_and_follow_the_seed);
     tcase_add_test(tests, generating_equals_feeding_and_drawing);
     tcase_add_test(tests, a_snapshot_and_a_saved_session_bring_the_moment_back);
+    tcase_add_loop_test(tests, a_failed_load_leaves_the_session_as_it_was, 0, 4);
     tcase_add_test(tests, what_is_wrong_is_refused_by_name);
     tcase_add_test(tests, no_failing_allocation_goes_unnoticed);
     tcase_add_test(tests, messages_can_be_taken_over);

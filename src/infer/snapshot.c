@@ -121,11 +121,31 @@ static lam_status known_tokens(const lam_session *s, const lam_snapshot *p)
     return LAM_OK;
 }
 
+/* Do the numbers of rows agree with each other?  Asked of a copy: the session must stay as it is. */
+static lam_status agrees(const lam_session *s, const lam_snapshot *p)
+{
+    lam_mem trial = *lam_stack_mem(s->stack);
+    const size_t bytes = (size_t)trial.n_slots * sizeof *trial.slots;
+    lam_slot *slots = malloc(bytes + 1);
+    if (!slots)
+        return no_memory();
+    memcpy(slots, trial.slots, bytes);
+    for (int i = 0; i < p->n_slots; i++)
+        slots[i].n = p->rows[i];
+    trial.slots = slots;
+    trial.prev = p->prev;
+    trial.seen = p->seen;
+    const lam_status status = lam_mem_settle(&trial, "snapshot");
+    free(slots);
+    return status;
+}
+
 lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
 {
     lam_mem *mem = lam_stack_mem(s->stack);
     LAM_TRY(fits(s, p));
     LAM_TRY(known_tokens(s, p));
+    LAM_TRY(agrees(s, p));
     for (int i = 0; i < p->n_slots; i++) {
         mem->dev->ops->upload(mem->dev, mem->slots[i].rows, p->slots[i], p->bytes[i]);
         mem->slots[i].n = p->rows[i];
@@ -133,11 +153,7 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
     LAM_TRY(mem->dev->ops->sync(mem->dev));
     mem->prev = p->prev;
     mem->seen = p->seen;
-    const lam_status status = lam_mem_settle(mem, "snapshot");
-    if (status != LAM_OK) {
-        lam_session_reset(s);
-        return status;
-    }
+    LAM_TRY(lam_mem_settle(mem, "snapshot"));
     s->length = p->length;
     s->now.length = p->now.length;
     s->now.done = s->now.n_calls = 0;
@@ -205,12 +221,13 @@ lam_status lam_snapshot_save(const lam_snapshot *p, const char *path)
     return status;
 }
 
+static const int64_t LONGEST = (int64_t)1 << 60; /* tokens of a text: sums do not overflow */
+
 /* Every number from a file may be wrong. */
 static lam_status from_numbers(lam_snapshot *p, const int64_t v[NUMBERS], const char *path)
 {
-    const int64_t most[NUMBERS] = {1 << 20,       LAM_MAX_LEN, LAM_MAX_LEN, LAM_MAX_LAYERS,
-                                   LAM_MAX_WIDTH, INT64_MAX,   LAM_MAX_LEN, INT64_MAX,
-                                   LAM_MAX_LEN,   LAM_MAX_LEN};
+    const int64_t most[NUMBERS] = {1 << 20, LAM_MAX_LEN, LAM_MAX_LEN, LAM_MAX_LAYERS, LAM_MAX_WIDTH,
+                                   LONGEST, LAM_MAX_LEN, LONGEST,     LAM_MAX_LEN,    LAM_MAX_LEN};
     for (int i = 0; i < NUMBERS; i++)
         if (v[i] < 0 || v[i] > most[i])
             return lam_fail(LAM_ERR_FORMAT, "%s: number %d of the snapshot is out of range", path,
@@ -239,6 +256,10 @@ static lam_status read_all(lam_snapshot *p, const lam_safetensors *st, const cha
         return lam_fail(LAM_ERR_FORMAT, "%s: not a lamemo snapshot", path);
     LAM_TRY(lam_st_read(st, "numbers", v, LAM_I64, NUMBERS));
     LAM_TRY(from_numbers(p, v, path));
+    const lam_st_tensor *tokens = lam_st_find(st, "tokens");
+    if (!tokens || lam_shape_count(&tokens->shape) != (size_t)p->streams * (size_t)p->longest)
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor tokens is not %d x %d", path, p->streams,
+                        p->longest);
     p->n_slots = lam_st_count(st) - 4; /* the rest are slots */
     if (p->n_slots < 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensors of the snapshot are missing", path);

@@ -198,6 +198,10 @@ lam_status lam_config_finish(lam_config *cfg)
     if (cfg->init_uniform && cfg->init_out != LAM_INIT_OUT_SAME)
         return lam_fail(LAM_ERR_ARG, "config: init_out needs normal, not uniform, initial weights");
     LAM_TRY(not_negative("interp_eps", cfg->interp_eps));
+    LAM_TRY(not_negative("layer_norm_epsilon", cfg->layer_norm_epsilon));
+    LAM_TRY(not_negative("init_std", cfg->init_std));
+    LAM_TRY(not_negative("init_range", cfg->init_range));
+    LAM_TRY(not_negative("proj_init_std", cfg->proj_init_std));
     LAM_TRY(settle_memory(cfg));
     LAM_TRY(lam_config_extends(cfg, cfg->ext_len));
     LAM_TRY(check_compressive(cfg));

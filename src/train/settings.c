@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef enum field_type { FIELD_INT, FIELD_BOOL, FIELD_LONG, FIELD_REAL, FIELD_WORD } field_type;
@@ -241,7 +242,11 @@ lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char 
         if (value)
             LAM_TRY(parse_field(s, f, value, label));
     }
-    return LAM_OK;
+    if (lam_settings_check(s) == LAM_OK)
+        return LAM_OK;
+    char text[256]; /* a file that says what cannot be is a bad file, not a bad option */
+    snprintf(text, sizeof text, "%s", lam_error());
+    return lam_fail(LAM_ERR_FORMAT, "%s: settings: %s", label, text);
 }
 
 lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then)

@@ -241,8 +241,10 @@ lam_status lam_trainer_resume(lam_trainer *t, const char *dir)
     if (status == LAM_OK &&
         (now->corpus.tokens != then.corpus.tokens || now->corpus.crc != then.corpus.crc))
         status = lam_fail(LAM_ERR_ARG,
-                          "%s was trained on another corpus: %lld tokens, this one has %lld", dir,
-                          (long long)then.corpus.tokens, (long long)now->corpus.tokens);
+                          "%s was trained on another corpus: %lld tokens with the checksum %08x, "
+                          "this one has %lld with %08x",
+                          dir, (long long)then.corpus.tokens, then.corpus.crc,
+                          (long long)now->corpus.tokens, now->corpus.crc);
     if (status == LAM_OK && then.grown != t->state.grown) {
         t->state.grown = then.grown;
         status = create_stack(t);

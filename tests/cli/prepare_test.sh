@@ -66,7 +66,7 @@ says "$err" "--out DIR is missing"
 run 1 prepare --out never missing.txt
 says "$err" "missing.txt: cannot open: No such file or directory"
 run 1 prepare --out never /dev/null
-says "$err" "the text is empty"
+says "$err" "null: the text is empty"
 printf 'good\n\377bad\n' > latin1.txt
 run 1 prepare --corpus chars --out never latin1.txt
 says "$err" "latin1.txt: not valid UTF-8 at byte 5"

@@ -159,6 +159,11 @@ says "$err" "vocabulary"
 run 0 prepare --out "$work/another" "$work/numbers"
 run 2 train --out "$work/whole" --resume --data "$work/another"
 says "$err" "another corpus"
+cp -r "$work/whole" "$work/state"
+sed 's/"loss_scale": [^,}]*/"loss_scale": -1/' "$work/whole/last/training_state.json" \
+    > "$work/state/last/training_state.json"
+run 1 train --out "$work/state" --resume
+says "$err" "training_state.json: settings: loss_scale is -1, must be 1e-06 to 1e+06"
 cp -r "$work/corpus" "$work/cut"
 head -c 1000 "$work/corpus/train.bin" > "$work/cut/train.bin"
 run 1 train --data "$work/cut" --out "$work/new"
