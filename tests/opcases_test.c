@@ -226,6 +226,39 @@ static void ortho_mix_with_another_diagonal(lam_dev *dev, const lam_ortho_mix *a
     lam_naive_ortho_mix(dev, &b);
 }
 
+static void attn_next_one_row_late(lam_dev *dev, const lam_attn_next *x)
+{
+    const int32_t late = *(const int32_t *)x->at - 1;
+    lam_attn_next y = *x;
+    lam_naive_attn_next(dev, x);
+    y.at = &late;
+    if (late >= 0 && !x->a.r && !x->a.rbias) /* earlier rows of r may not exist */
+        lam_naive_attn_next(dev, &y);
+}
+
+static void place_in_row_zero(lam_dev *dev, const lam_place *a)
+{
+    const int32_t zero = 0;
+    lam_place b = *a;
+    b.at = &zero;
+    lam_naive_place(dev, &b);
+}
+
+static void tally_of_infinity(lam_dev *dev, const lam_tally *a)
+{
+    lam_tally b = *a;
+    b.n_norms = 0;
+    lam_naive_tally(dev, &b);
+}
+
+static void repeat_once(lam_dev *dev, lam_tape **tape, uint64_t key, void (*job)(void *), void *arg)
+{
+    static int done;
+    (void)dev, (void)tape, (void)key;
+    if (done++ == 0)
+        job(arg);
+}
+
 static void update_despite_infinity(lam_dev *dev, const lam_update *a)
 {
     float one = 1.0f;
@@ -283,6 +316,10 @@ static const struct broken {
     BREAK(sticky, sticky_at_the_left_edge_only),
     BREAK(ortho_begin, ortho_begin_without_nesterov),
     BREAK(ortho_mix, ortho_mix_with_another_diagonal),
+    BREAK(attn_next, attn_next_one_row_late),
+    BREAK(place, place_in_row_zero),
+    BREAK(tally, tally_of_infinity),
+    BREAK(repeat, repeat_once),
 };
 enum { BROKEN = sizeof broken / sizeof *broken };
 
@@ -323,6 +360,10 @@ START_TEST(a_broken_operation_is_found)
     TAKE(density_fwd);
     TAKE(density_bwd);
     TAKE(sticky);
+    TAKE(attn_next);
+    TAKE(place);
+    TAKE(tally);
+    TAKE(repeat);
 #undef TAKE
     ck_assert_msg(lam_opcases_find_failure(&table, broken[_i].family),
                   "mistake %d in %s was not found", _i, broken[_i].family);

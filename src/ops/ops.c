@@ -1,14 +1,15 @@
-/* ops.c -- finds a back-end by name.  The only file that knows which ones exist. */
+/* ops.c -- finds a back-end by name, and converts host numbers to its types.  The only file that knows which
+ * back-ends exist. */
 #include "ops/ops.h"
 
 #include <string.h>
 
-extern const lam_ops lam_ops_ref, lam_ops_cpu, lam_ops_cuda;
+extern const lam_ops lam_ops_ref, lam_ops_ref16, lam_ops_cpu, lam_ops_cuda;
 int lam_cuda_present(void); /* is there a GPU, and the back-end for it? */
 
 lam_status lam_ops_find(const lam_ops **out, const char *name)
 {
-    static const lam_ops *const all[] = {&lam_ops_ref, &lam_ops_cpu, &lam_ops_cuda};
+    static const lam_ops *const all[] = {&lam_ops_ref, &lam_ops_ref16, &lam_ops_cpu, &lam_ops_cuda};
     *out = NULL;
     if (strcmp(name, "auto") == 0)
         name = lam_cuda_present() ? "cuda" : "cpu";
@@ -17,5 +18,23 @@ lam_status lam_ops_find(const lam_ops **out, const char *name)
             *out = all[i];
     if (*out)
         return LAM_OK;
-    return lam_fail(LAM_ERR_ARG, "device %s: there are auto, ref, cpu and cuda", name);
+    return lam_fail(LAM_ERR_ARG, "device %s: there are auto, ref, ref16, cpu and cuda", name);
+}
+
+void lam_round16(double *x, size_t n)
+{
+    uint16_t half[256];
+    for (size_t at = 0; at < n; at += 256) {
+        const size_t k = n - at < 256 ? n - at : 256;
+        lam_convert(half, LAM_BF16, x + at, LAM_F64, k);
+        lam_convert(x + at, LAM_F64, half, LAM_BF16, k);
+    }
+}
+
+void lam_to_class(const lam_dev *dev, lam_class type, void *out, const void *in, lam_dtype in_type,
+                  size_t n)
+{
+    lam_convert(out, type == LAM_ACT ? dev->act : dev->wide, in, in_type, n);
+    if (type == LAM_ACT && dev->rounds)
+        lam_round16(out, n);
 }

@@ -16,6 +16,7 @@
 #include "ops/attn.h"
 #include "ops/compress.h"
 #include "ops/continuous.h"
+#include "ops/decode.h"
 #include "ops/gemm.h"
 #include "ops/memory.h"
 #include "ops/optim.h"
@@ -42,10 +43,14 @@ typedef struct lam_work {
 typedef struct lam_dev_options {
     int threads;   /* 0: as many as the process may use */
     int full_prec; /* cuda: ACT is float instead of bf16 */
+    int pad;       /* ref: pads widths as a GPU would, to test that; 0: not at all */
 } lam_dev_options;
 
+/* Recordings of work that repeats itself; what it is only the back-end knows. */
+typedef struct lam_tape lam_tape;
+
 typedef struct lam_ops {
-    const char *name;    /* "ref", "cpu", "cuda" */
+    const char *name;    /* "ref", "ref16", "cpu", "cuda" */
     const char *summary; /* the libraries behind it, for the log: "float32, oneDNN 2.6, AVX-512" */
 
     lam_status (*open)(lam_dev **out, const lam_dev_options *options);
@@ -59,6 +64,14 @@ typedef struct lam_ops {
     lam_status (*download)(lam_dev *dev, void *host, const void *src, size_t bytes); /* waits */
     void (*zero)(lam_dev *dev, void *dst, size_t bytes);
     lam_status (*sync)(lam_dev *dev);
+    size_t (*peak)(lam_dev *dev); /* most bytes of the device's own memory so far; 0: the host's */
+
+    /* Does work(arg).  Where starting operations takes time, work of an equal key is recorded on *tape (NULL at
+     * first) and later played: the code of `work` still runs, but only its uploads are carried out by
+     * it, before all the rest.  So equal keys must mean equal operations on equal addresses, `work`
+     * uploads to an address once, before anything reads it, and it does not wait.  Key 0 is not recorded. */
+    void (*repeat)(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
+    void (*forget)(lam_dev *dev, lam_tape *tape); /* NULL is fine */
 
     void (*gemm)(lam_dev *dev, const lam_gemm *a);
     void (*norm_fwd)(lam_dev *dev, const lam_norm *a);
@@ -70,6 +83,8 @@ typedef struct lam_ops {
     void (*attn_fwd)(lam_dev *dev, const lam_attn *a);
     void (*attn_bwd)(lam_dev *dev, const lam_attn *a);
     void (*profile)(lam_dev *dev, const lam_profile *a);
+    void (*attn_next)(lam_dev *dev, const lam_attn_next *a);
+    void (*place)(lam_dev *dev, const lam_place *a);
     void (*interp_fwd)(lam_dev *dev, const lam_interp *a);
     void (*interp_bwd)(lam_dev *dev, const lam_interp *a);
     void (*pool)(lam_dev *dev, const lam_pool *a);
@@ -88,20 +103,28 @@ typedef struct lam_ops {
     void (*update)(lam_dev *dev, const lam_update *a);
     void (*ortho_begin)(lam_dev *dev, const lam_ortho_begin *a);
     void (*ortho_mix)(lam_dev *dev, const lam_ortho_mix *a);
+    void (*tally)(lam_dev *dev, const lam_tally *a);
 } lam_ops;
 
 /* What every back-end's lam_dev begins with. */
 struct lam_dev {
     const lam_ops *ops;
     lam_dtype act, wide; /* the C type of each class */
+    int rounds;          /* numbers in ACT are those of bf16, though act could hold more (ref16) */
     int pad;             /* widths of buffers are rounded up to a multiple of this; 1: not at all */
     size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
     int narrow;          /* 1: products, tables and attention take HALF and BYTE */
 };
 
-/* The back-end called `name` ("ref", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).
+/* The back-end called `name` ("ref", "ref16", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).
  * LAM_ERR_UNSUPPORTED names what was not built. */
 lam_status lam_ops_find(const lam_ops **out, const char *name);
+
+/* Host numbers of any type as elements of a class on this device. */
+void lam_to_class(const lam_dev *dev, lam_class type, void *out, const void *in, lam_dtype in_type,
+                  size_t n);
+/* x[i] rounded to bf16. */
+void lam_round16(double *x, size_t n);
 
 /* Bytes of one element of a class on this device. */
 static inline size_t lam_class_size(const lam_dev *dev, lam_class type)

@@ -42,4 +42,16 @@ typedef struct lam_update {
     void *weight;         /* ACT, or NULL */
 } lam_update;
 
+/* What a run wants to know of many steps without asking after each:
+ *   totals[0] + totals[1] += sum of x   (in double; two numbers, so that long sums lose nothing), or
+ *   totals[2] += n                      where that sum is not finite;
+ *   totals[3] += 1                      if one of the norms is not finite: update did nothing. */
+typedef struct lam_tally {
+    int n;
+    const void *x; /* WIDE [n] */
+    int n_norms;
+    const void *norms; /* WIDE [n_norms] */
+    void *totals;      /* WIDE [4] */
+} lam_tally;
+
 #endif

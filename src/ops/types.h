@@ -40,6 +40,13 @@ typedef struct lam_drop {
     uint64_t seed;
     uint32_t step;
     uint32_t site;
+    const void *more; /* INT [1], added to step; NULL: nothing.  Work that repeats counts here. */
 } lam_drop;
+
+/* The step a mask is drawn for.  Back-ends whose memory is the host's call this. */
+static inline uint32_t lam_drop_step(const lam_drop *d)
+{
+    return d->step + (d->more ? *(const uint32_t *)d->more : 0);
+}
 
 #endif

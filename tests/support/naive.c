@@ -16,7 +16,8 @@ float lam_naive_keep(const lam_drop *d, size_t index)
 {
     if (d->p == 0.0)
         return 1.0f;
-    const lam_u32x4 block = lam_philox(d->seed, index / 8, (uint64_t)d->step << 32 | d->site);
+    const lam_u32x4 block =
+        lam_philox(d->seed, index / 8, (uint64_t)lam_drop_step(d) << 32 | d->site);
     const uint32_t bits = block.v[index % 8 / 2] >> 16 * (index % 2) & 0xffff;
     return bits >= lam_drop_threshold(d->p) ? (float)lam_drop_scale(d->p) : 0.0f;
 }
@@ -129,6 +130,64 @@ static void update(lam_dev *dev, const lam_update *a)
         }
 }
 
+void lam_naive_attn_next(lam_dev *dev, const lam_attn_next *x)
+{
+    const size_t at = (size_t) * (const int32_t *)x->at, n = (size_t)(x->a.H * x->a.K);
+    lam_attn a = x->a;
+    for (size_t b = 0; b < (size_t)a.B; b++)
+        for (size_t c = 0; c < n; c++) {
+            const size_t to = at * a.ldk + c;
+            ((float *)a.k.p)[b * a.k.step + to] = ((float *)x->k.p)[b * x->k.step + c];
+            ((float *)a.value.p)[b * a.value.step + to] =
+                ((float *)x->value.p)[b * x->value.step + c];
+        }
+    a.shift = (int)at;
+    a.keys = (int)at + 1;
+    lam_naive_attn_fwd(dev, &a);
+}
+
+void lam_naive_place(lam_dev *dev, const lam_place *a)
+{
+    const size_t at = (size_t) * (const int32_t *)a->at;
+    for (int i = 0; i < a->n; i++) {
+        const lam_place_item *x = &a->items[i];
+        const size_t size = lam_class_size(dev, x->type), bytes = (size_t)x->width * size;
+        for (size_t b = 0; b < (size_t)a->B; b++)
+            memcpy((char *)x->out.p + b * x->out.step * size + at * bytes,
+                   (const char *)x->in + b * bytes, bytes);
+    }
+}
+
+void lam_naive_tally(lam_dev *dev, const lam_tally *a)
+{
+    (void)dev;
+    float *totals = a->totals;
+    double sum = 0.0, bad = 0.0;
+    for (int i = 0; i < a->n; i++)
+        sum += (double)((const float *)a->x)[i];
+    for (int i = 0; i < a->n_norms; i++)
+        bad += isfinite(((const float *)a->norms)[i]) ? 0.0 : 1.0;
+    if (isfinite(sum)) {
+        sum += (double)totals[0] + (double)totals[1];
+        totals[0] = (float)sum;
+        totals[1] = (float)(sum - (double)totals[0]);
+    } else {
+        totals[2] += (float)a->n;
+    }
+    totals[3] += bad > 0.0 ? 1.0f : 0.0f;
+}
+
+void lam_naive_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+{
+    (void)dev, (void)tape, (void)key;
+    work(arg);
+}
+
+void lam_naive_forget(lam_dev *dev, lam_tape *tape)
+{
+    (void)dev, (void)tape;
+}
+
 static lam_status naive_open(lam_dev **out, const lam_dev_options *options)
 {
     (void)options;
@@ -212,6 +271,8 @@ const lam_ops lam_ops_naive = {
     .download = naive_download,
     .zero = naive_zero,
     .sync = naive_sync,
+    .repeat = lam_naive_repeat,
+    .forget = lam_naive_forget,
     .gemm = lam_naive_gemm_any,
     .norm_fwd = lam_naive_norm_fwd,
     .norm_bwd = lam_naive_norm_bwd,
@@ -222,6 +283,8 @@ const lam_ops lam_ops_naive = {
     .attn_fwd = lam_naive_attn_fwd_any,
     .attn_bwd = lam_naive_attn_bwd,
     .profile = lam_naive_profile,
+    .attn_next = lam_naive_attn_next,
+    .place = lam_naive_place,
     .interp_fwd = lam_naive_interp_fwd,
     .interp_bwd = lam_naive_interp_bwd,
     .pool = lam_naive_pool,
@@ -240,4 +303,5 @@ const lam_ops lam_ops_naive = {
     .update = update,
     .ortho_begin = lam_naive_ortho_begin,
     .ortho_mix = lam_naive_ortho_mix,
+    .tally = lam_naive_tally,
 };

@@ -206,6 +206,16 @@ static void half_attn_fwd(lam_dev *dev, const lam_attn *a)
     finish(dev);
 }
 
+static void half_attn_next(lam_dev *dev, const lam_attn_next *x)
+{
+    lam_attn_next y = *x;
+    y.a = wide_attn(dev, &x->a);
+    y.k = wide_view(dev, x->k);
+    y.value = wide_view(dev, x->value);
+    lam_naive_attn_next(dev, &y);
+    finish(dev);
+}
+
 static void half_attn_bwd(lam_dev *dev, const lam_attn *a)
 {
     const lam_attn b = wide_attn(dev, a);
@@ -451,6 +461,8 @@ const lam_ops lam_ops_naive16 = {
     .download = half_download,
     .zero = half_zero,
     .sync = half_sync,
+    .repeat = lam_naive_repeat,
+    .forget = lam_naive_forget,
     .gemm = half_gemm,
     .norm_fwd = half_norm_fwd,
     .norm_bwd = half_norm_bwd,
@@ -461,6 +473,8 @@ const lam_ops lam_ops_naive16 = {
     .attn_fwd = half_attn_fwd,
     .attn_bwd = half_attn_bwd,
     .profile = half_profile,
+    .attn_next = half_attn_next,
+    .place = lam_naive_place,
     .interp_fwd = half_interp_fwd,
     .interp_bwd = half_interp_bwd,
     .pool = half_pool,
@@ -479,4 +493,5 @@ const lam_ops lam_ops_naive16 = {
     .update = half_update,
     .ortho_begin = half_ortho_begin,
     .ortho_mix = half_ortho_mix,
+    .tally = lam_naive_tally,
 };

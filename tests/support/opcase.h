@@ -165,5 +165,9 @@ void lam_cases_ortho_mix(lam_case_run *run);
 void lam_cases_gemm_narrow(lam_case_run *run);
 void lam_cases_attn_narrow(lam_case_run *run);
 void lam_cases_embed_narrow(lam_case_run *run);
+void lam_cases_attn_next(lam_case_run *run);
+void lam_cases_place(lam_case_run *run);
+void lam_cases_tally(lam_case_run *run);
+void lam_cases_repeat(lam_case_run *run);
 
 #endif

@@ -47,6 +47,10 @@ static const family families[] = {
     {"gemm_narrow", lam_cases_gemm_narrow},
     {"attn_narrow", lam_cases_attn_narrow},
     {"embed_narrow", lam_cases_embed_narrow},
+    {"attn_next", lam_cases_attn_next},
+    {"place", lam_cases_place},
+    {"tally", lam_cases_tally},
+    {"repeat", lam_cases_repeat},
 };
 
 static int run_family(lam_case_run *run, const family *f)

@@ -277,6 +277,8 @@ static void dropout_one(lam_case_run *run, int rows, int width)
     } else {
         view(&c, &a.out, "out", flags, at);
     }
+    if (lam_case_pick(&c, 2)) /* part of the step is in memory */
+        lam_case_buf(&c, &a.drop.more, "more", LAM_INT, LAM_READ, 1)[0] = lam_case_pick(&c, 1000);
     c.work.rows = a.blocks * rows > 0 ? a.blocks * rows : 1;
     c.work.width = a.ld;
     lam_case_name(&c, "dropout blocks=%d rows=%d width=%d ld=%d p=%g in_place=%d", a.blocks, rows,

@@ -217,7 +217,8 @@ static void sample_stream(const lam_sticky_samples *a, size_t b)
         const float mass = edge[0] + draws[m] * (edge[bins] - edge[0]);
         while (d + 1 < bins && edge[d + 1] <= mass)
             d++;
-        const float into = a->within ? (mass - edge[d]) / (edge[d + 1] - edge[d]) : 0.0f;
+        const float room = edge[d + 1] - edge[d]; /* 0: all of the mass is below, by rounding */
+        const float into = a->within && room > 0.0f ? (mass - edge[d]) / room : 0.0f;
         const float place = ((float)d + into) / (float)bins;
         float *psi = (float *)a->psi + (b * (size_t)a->samples + m) * a->ld;
         for (size_t j = 0; j < basis; j += LAM_VEC) {

@@ -5,6 +5,8 @@
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/vecmath.h"
 
+#include <math.h>
+
 enum { RANGES = 128, GRAIN = 64 }; /* borders fall on multiples of GRAIN elements */
 
 /* What is left of a range: visited part by part. */
@@ -192,4 +194,24 @@ void lam_cpu_update(lam_dev *dev, const lam_update *a)
                 memcpy((float *)a->weight + from, s.p, n * sizeof(float));
         }
     }
+}
+
+void lam_cpu_tally(lam_dev *dev, const lam_tally *a)
+{
+    (void)dev;
+    float *totals = a->totals;
+    double sum = 0.0;
+    int finite = 1;
+    for (int i = 0; i < a->n; i++)
+        sum += (double)((const float *)a->x)[i];
+    for (int i = 0; i < a->n_norms; i++)
+        finite &= isfinite(((const float *)a->norms)[i]) != 0;
+    if (isfinite(sum)) {
+        const double all = (double)totals[0] + (double)totals[1] + sum;
+        totals[0] = (float)all;
+        totals[1] = (float)(all - (double)totals[0]);
+    } else {
+        totals[2] += (float)a->n;
+    }
+    totals[3] += finite ? 0 : 1;
 }

@@ -26,7 +26,8 @@ typedef struct lam_mask {
 
 LAM_INLINE lam_mask lam_mask_make(const lam_drop *drop)
 {
-    lam_mask m = {.site = drop->site, .step = drop->step, .scale = 1.0f, .on = drop->p != 0.0};
+    lam_mask m = {
+        .site = drop->site, .step = lam_drop_step(drop), .scale = 1.0f, .on = drop->p != 0.0};
     for (uint32_t i = 0; i < LAM_PHILOX_ROUNDS; i++) {
         m.key0[i] = (uint32_t)drop->seed + i * 0x9E3779B9u;
         m.key1[i] = (uint32_t)(drop->seed >> 32) + i * 0xBB67AE85u;

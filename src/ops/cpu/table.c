@@ -124,6 +124,24 @@ static void cpu_zero(lam_dev *dev, void *dst, size_t bytes)
         memset((char *)dst + bytes / 4 * 4, 0, bytes % 4);
 }
 
+static size_t cpu_peak(lam_dev *dev)
+{
+    (void)dev;
+    return 0;
+}
+
+/* Starting an operation costs nothing here. */
+static void cpu_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+{
+    (void)dev, (void)tape, (void)key;
+    work(arg);
+}
+
+static void cpu_forget(lam_dev *dev, lam_tape *tape)
+{
+    (void)dev, (void)tape;
+}
+
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
@@ -154,6 +172,9 @@ const lam_ops lam_ops_cpu = {
     .download = cpu_download,
     .zero = cpu_zero,
     .sync = cpu_sync,
+    .peak = cpu_peak,
+    .repeat = cpu_repeat,
+    .forget = cpu_forget,
     .gemm = lam_cpu_gemm,
     .norm_fwd = lam_cpu_norm_fwd,
     .norm_bwd = lam_cpu_norm_bwd,
@@ -164,6 +185,8 @@ const lam_ops lam_ops_cpu = {
     .attn_fwd = lam_cpu_attn_fwd,
     .attn_bwd = lam_cpu_attn_bwd,
     .profile = lam_cpu_profile,
+    .attn_next = lam_cpu_attn_next,
+    .place = lam_cpu_place,
     .interp_fwd = lam_cpu_interp_fwd,
     .interp_bwd = lam_cpu_interp_bwd,
     .pool = lam_cpu_pool,
@@ -182,4 +205,5 @@ const lam_ops lam_ops_cpu = {
     .update = lam_cpu_update,
     .ortho_begin = lam_cpu_ortho_begin,
     .ortho_mix = lam_cpu_ortho_mix,
+    .tally = lam_cpu_tally,
 };

@@ -269,7 +269,8 @@ static __global__ void sticky_rows(lam_sticky_samples a)
         else
             high = middle - 1;
     }
-    const float into = a.within ? (mass - edge[low]) / (edge[low + 1] - edge[low]) : 0.0f;
+    const float room = edge[low + 1] - edge[low]; /* 0: all of the mass is below, by rounding */
+    const float into = a.within && room > 0.0f ? (mass - edge[low]) / room : 0.0f;
     const float where = ((float)low + into) / (float)a.bins;
     T *psi = (T *)a.psi + row * a.ld;
     for (int j = (int)threadIdx.x; j < a.basis; j += LAM_WARP) {

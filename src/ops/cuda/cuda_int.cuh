@@ -26,7 +26,7 @@ extern "C" {
 
 typedef __nv_bfloat16 lam_bf16;
 
-enum { LAM_WARP = 32, LAM_CUDA_PAD = 16, LAM_PHILOX_ROUNDS = 10 };
+enum { LAM_WARP = 32, LAM_CUDA_PAD = 16, LAM_PHILOX_ROUNDS = 10, LAM_CUDA_TICKETS = 1024 };
 
 /* ---- host ------------------------------------------------------------------------------------ */
 
@@ -42,6 +42,16 @@ struct lam_cuda_dev {
 
     void *scratch; /* contents valid within one operation only; owned */
     size_t scratch_bytes;
+    unsigned
+        *tickets; /* [LAM_CUDA_TICKETS], zero between operations: which block is the last; owned */
+
+    /* Recordings (repeat.cu). */
+    int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
+    cudaStream_t side; /* where uploads go while the stream is being recorded */
+    int recording;
+    unsigned moved; /* times that scratch moved: recordings hold its address */
+
+    size_t free_at_open, least_free; /* bytes of the card */
 
     lam_cuda_blas *blas;   /* owned */
     lam_cuda_stage *stage; /* owned */
@@ -95,6 +105,15 @@ size_t lam_cuda_vocab_scratch(const lam_work *largest);
 size_t lam_cuda_optim_scratch(void);
 size_t lam_cuda_density_scratch(const lam_work *largest);
 size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
+size_t lam_cuda_next_scratch(void);
+
+/* A product of a few rows (decoding), where that is faster than cuBLASLt; false: not done. */
+bool lam_cuda_gemv(lam_cuda_dev *dev, const lam_gemm *a);
+
+/* The table whose operations do nothing, but for uploads: what runs while a recording is played. */
+const lam_ops *lam_cuda_quiet(void);
+void lam_cuda_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
+void lam_cuda_forget(lam_dev *dev, lam_tape *tape);
 
 /* The second half of column sums: out[q][c] += the sum over i < n of lines[i * step + q * apart + c],
  * in order; an out that is NULL is left out. */
@@ -131,6 +150,8 @@ void lam_cuda_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_cuda_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_cuda_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_cuda_profile(lam_dev *dev, const lam_profile *a);
+void lam_cuda_attn_next(lam_dev *dev, const lam_attn_next *a);
+void lam_cuda_place(lam_dev *dev, const lam_place *a);
 void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_cuda_pool(lam_dev *dev, const lam_pool *a);
@@ -149,6 +170,7 @@ void lam_cuda_gnorm(lam_dev *dev, const lam_gnorm *a);
 void lam_cuda_update(lam_dev *dev, const lam_update *a);
 void lam_cuda_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
 void lam_cuda_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
+void lam_cuda_tally(lam_dev *dev, const lam_tally *a);
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -318,8 +340,9 @@ static __device__ __forceinline__ T lam_block_sum(T x, T *room)
 struct lam_cuda_mask {
     uint32_t key[2 * LAM_PHILOX_ROUNDS];
     uint32_t step, site;
-    uint32_t threshold; /* 0: off */
-    float scale;        /* of what is kept */
+    const uint32_t *more; /* added to step, or NULL */
+    uint32_t threshold;   /* 0: off */
+    float scale;          /* of what is kept */
 };
 
 static inline lam_cuda_mask lam_cuda_mask_of(const lam_drop *d)
@@ -330,6 +353,7 @@ static inline lam_cuda_mask lam_cuda_mask_of(const lam_drop *d)
         m.key[2 * i + 1] = (uint32_t)(d->seed >> 32) + i * 0xBB67AE85u;
     }
     m.step = d->step;
+    m.more = (const uint32_t *)d->more;
     m.site = d->site;
     m.threshold = d->p == 0.0 ? 0 : lam_drop_threshold(d->p);
     m.scale = d->p == 0.0 ? 1.0f : (float)lam_drop_scale(d->p);
@@ -340,7 +364,8 @@ static inline lam_cuda_mask lam_cuda_mask_of(const lam_drop *d)
  * element i has word i / 2, half i % 2. */
 static __device__ __forceinline__ uint4 lam_mask_bits(const lam_cuda_mask &m, uint64_t block)
 {
-    uint32_t x0 = (uint32_t)block, x1 = (uint32_t)(block >> 32), x2 = m.site, x3 = m.step;
+    uint32_t x0 = (uint32_t)block, x1 = (uint32_t)(block >> 32), x2 = m.site;
+    uint32_t x3 = m.step + (m.more ? __ldg(m.more) : 0);
 #pragma unroll
     for (int i = 0; i < LAM_PHILOX_ROUNDS; i++) { /* as in lam_philox() of core/rng.c */
         const uint64_t p0 = (uint64_t)0xD2511F53u * x0, p1 = (uint64_t)0xCD9E8D57u * x2;

@@ -365,6 +365,8 @@ extern "C" void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a)
     assert(a->beta == 0.0 || a->beta == 1.0);
     if (a->m == 0 || a->n == 0 || a->batch == 0)
         return;
+    if (lam_cuda_gemv(cuda, a))
+        return;
     if (a->batch > 1 && a->step_c == 0)
         run_sum(cuda, a);
     else

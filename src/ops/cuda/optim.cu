@@ -281,3 +281,34 @@ extern "C" void lam_cuda_update(lam_dev *dev, const lam_update *a)
             launch<LAM_ADAGRAD>(cuda, p, r);
     }
 }
+
+/* ---- totals ---------------------------------------------------------------------------------- */
+
+static __global__ void tally(lam_tally a)
+{
+    __shared__ double room[LAM_WARP];
+    double sum = 0.0;
+    for (int i = (int)threadIdx.x; i < a.n; i += (int)blockDim.x)
+        sum += (double)((const float *)a.x)[i];
+    sum = lam_block_sum(sum, room);
+    if (threadIdx.x != 0)
+        return;
+    float *totals = (float *)a.totals;
+    bool finite = true;
+    for (int i = 0; i < a.n_norms; i++)
+        finite = finite && isfinite(((const float *)a.norms)[i]);
+    if (isfinite(sum)) {
+        const double all = (double)totals[0] + (double)totals[1] + sum;
+        totals[0] = (float)all;
+        totals[1] = (float)(all - (double)totals[0]);
+    } else {
+        totals[2] += (float)a.n;
+    }
+    totals[3] += finite ? 0.0f : 1.0f;
+}
+
+extern "C" void lam_cuda_tally(lam_dev *dev, const lam_tally *a)
+{
+    tally<<<1, 1024, 0, lam_cuda(dev)->stream>>>(*a);
+    lam_cuda_check_launch(lam_cuda(dev), "tally");
+}

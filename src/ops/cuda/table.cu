@@ -1,7 +1,8 @@
 /* cuda/table.cu -- the cuda device (a stream, scratch, a sticky failure) and its table.
  *
  * Uploads go through a ring of pinned memory, so that the caller's memory is free at once and the
- * stream is not stalled; larger ones are copied by the driver, which has the same effect later. */
+ * stream is not stalled; larger ones are copied by the driver, which has the same effect later.  Small
+ * downloads go through pinned memory too: the driver's own way takes longer. */
 #include "ops/cuda/blas.cuh"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum {
 };
 
 struct lam_cuda_stage {
-    char *memory; /* pinned, STAGE_SLOTS * STAGE_BYTES */
+    char *memory; /* pinned, STAGE_BYTES for each slot and for downloads */
     cudaEvent_t done[STAGE_SLOTS];
     int next;
 };
@@ -78,7 +79,8 @@ static lam_status open_stage(lam_cuda_dev *dev)
     dev->stage = s; /* close() frees what there is */
     if (!s)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for uploads");
-    cudaError_t error = cudaMallocHost((void **)&s->memory, (size_t)STAGE_SLOTS * STAGE_BYTES);
+    cudaError_t error =
+        cudaMallocHost((void **)&s->memory, (size_t)(STAGE_SLOTS + 1) * STAGE_BYTES);
     for (int i = 0; error == cudaSuccess && i < STAGE_SLOTS; i++)
         error = cudaEventCreateWithFlags(&s->done[i], cudaEventDisableTiming);
     if (error != cudaSuccess)
@@ -111,6 +113,10 @@ static void cuda_close(lam_dev *base)
     close_stage(dev);
     if (dev->scratch)
         cudaFree(dev->scratch);
+    if (dev->tickets)
+        cudaFree(dev->tickets);
+    if (dev->side)
+        cudaStreamDestroy(dev->side);
     if (dev->stream)
         cudaStreamDestroy(dev->stream);
     free(dev);
@@ -119,7 +125,18 @@ static void cuda_close(lam_dev *base)
 static lam_status open_parts(lam_cuda_dev *dev)
 {
     LAM_TRY(check_card(dev));
-    const cudaError_t error = cudaStreamCreateWithFlags(&dev->stream, cudaStreamNonBlocking);
+    const size_t tickets = LAM_CUDA_TICKETS * sizeof *dev->tickets;
+    size_t total = 0;
+    cudaError_t error = cudaMemGetInfo(&dev->free_at_open, &total);
+    dev->least_free = dev->free_at_open;
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&dev->stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithFlags(&dev->side, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+        error = cudaMalloc((void **)&dev->tickets, tickets);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(dev->tickets, 0, tickets, dev->stream);
     if (error != cudaSuccess)
         return lam_fail(LAM_ERR_DEVICE, "device cuda: %s", cudaGetErrorString(error));
     LAM_TRY(open_stage(dev));
@@ -132,6 +149,8 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     lam_cuda_dev *dev = (lam_cuda_dev *)calloc(1, sizeof *dev);
     if (!dev)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for the device itself");
+    const char *graphs = getenv("LAMEMO_GRAPHS"); /* 0: every operation is started by the host */
+    dev->repeats = !graphs || strcmp(graphs, "0") != 0;
     dev->bf16 = !options->full_prec;
     dev->base.ops = &lam_ops_cuda;
     dev->base.act = dev->bf16 ? LAM_BF16 : LAM_F32;
@@ -161,7 +180,18 @@ static size_t cuda_reserve_bytes(const lam_dev *base, const lam_work *largest)
     bytes = larger(bytes, lam_cuda_rowwise_scratch(dev, largest));
     bytes = larger(bytes, lam_cuda_vocab_scratch(largest));
     bytes = larger(bytes, lam_cuda_density_scratch(largest));
+    bytes = larger(bytes, lam_cuda_next_scratch());
     return larger(bytes, lam_cuda_optim_scratch());
+}
+
+/* The most of the card's memory that was taken since open, by this process or others. */
+static size_t cuda_peak(lam_dev *base)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    size_t now = 0, total = 0;
+    if (cudaMemGetInfo(&now, &total) == cudaSuccess && now < dev->least_free)
+        dev->least_free = now;
+    return dev->free_at_open - dev->least_free;
 }
 
 /* Grows only, so that a smaller plan does not take from a larger one. */
@@ -176,12 +206,14 @@ static lam_status cuda_reserve(lam_dev *base, const lam_work *largest)
         cudaFree(dev->scratch); /* waits for the work that uses it */
     dev->scratch = NULL;
     dev->scratch_bytes = 0;
+    dev->moved++;
     if (cudaMalloc(&scratch, bytes) != cudaSuccess) {
         (void)cudaGetLastError();
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for %zu bytes of scratch", bytes);
     }
     dev->scratch = scratch;
     dev->scratch_bytes = bytes;
+    (void)cuda_peak(base);
     return LAM_OK;
 }
 
@@ -196,6 +228,7 @@ static lam_status cuda_alloc(lam_dev *base, void **out, size_t bytes)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for %zu bytes", bytes);
     }
     note_if(dev, "alloc", cudaMemsetAsync(*out, 0, whole, dev->stream));
+    (void)cuda_peak(base);
     return LAM_OK;
 }
 
@@ -210,11 +243,11 @@ static void cuda_upload(lam_dev *base, void *dst, const void *host, size_t bytes
 {
     lam_cuda_dev *dev = lam_cuda(base);
     lam_cuda_stage *s = dev->stage;
+    const cudaStream_t stream = dev->recording ? dev->side : dev->stream;
     if (bytes == 0)
         return;
     if (bytes > STAGE_BYTES) {
-        note_if(dev, "upload",
-                cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, dev->stream));
+        note_if(dev, "upload", cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, stream));
         return;
     }
     const int slot = s->next;
@@ -222,8 +255,8 @@ static void cuda_upload(lam_dev *base, void *dst, const void *host, size_t bytes
     s->next = (slot + 1) % STAGE_SLOTS;
     note_if(dev, "upload", cudaEventSynchronize(s->done[slot])); /* eight uploads ago */
     memcpy(stage, host, bytes);
-    note_if(dev, "upload", cudaMemcpyAsync(dst, stage, bytes, cudaMemcpyHostToDevice, dev->stream));
-    note_if(dev, "upload", cudaEventRecord(s->done[slot], dev->stream));
+    note_if(dev, "upload", cudaMemcpyAsync(dst, stage, bytes, cudaMemcpyHostToDevice, stream));
+    note_if(dev, "upload", cudaEventRecord(s->done[slot], stream));
 }
 
 static lam_status cuda_sync(lam_dev *base)
@@ -238,10 +271,15 @@ static lam_status cuda_sync(lam_dev *base)
 static lam_status cuda_download(lam_dev *base, void *host, const void *src, size_t bytes)
 {
     lam_cuda_dev *dev = lam_cuda(base);
+    char *stage = dev->stage->memory + (size_t)STAGE_SLOTS * STAGE_BYTES;
+    void *to = bytes <= STAGE_BYTES ? stage : host;
     if (bytes > 0)
         note_if(dev, "download",
-                cudaMemcpyAsync(host, src, bytes, cudaMemcpyDeviceToHost, dev->stream));
-    return cuda_sync(base);
+                cudaMemcpyAsync(to, src, bytes, cudaMemcpyDeviceToHost, dev->stream));
+    LAM_TRY(cuda_sync(base));
+    if (bytes > 0 && to != host)
+        memcpy(host, to, bytes);
+    return LAM_OK;
 }
 
 static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
@@ -254,47 +292,43 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
-/* In the order of lam_ops: C++17 has no names in initialisers. */
-extern "C" const lam_ops lam_ops_cuda = {
-    "cuda",
-    "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(
-        __CUDACC_VER_MINOR__) ", cuBLASLt",
-    cuda_open,
-    cuda_close,
-    cuda_reserve,
-    cuda_reserve_bytes,
-    cuda_alloc,
-    cuda_release,
-    cuda_upload,
-    cuda_download,
-    cuda_zero,
-    cuda_sync,
-    lam_cuda_gemm,
-    lam_cuda_norm_fwd,
-    lam_cuda_norm_bwd,
-    lam_cuda_relu_bwd,
-    lam_cuda_dropout,
-    lam_cuda_copy,
-    lam_cuda_colsum,
-    lam_cuda_attn_fwd,
-    lam_cuda_attn_bwd,
-    lam_cuda_profile,
-    lam_cuda_interp_fwd,
-    lam_cuda_interp_bwd,
-    lam_cuda_pool,
-    lam_cuda_distance,
-    lam_cuda_gate_fwd,
-    lam_cuda_gate_bwd,
-    lam_cuda_density_fwd,
-    lam_cuda_density_bwd,
-    lam_cuda_sticky,
-    lam_cuda_embed_fwd,
-    lam_cuda_embed_bwd,
-    lam_cuda_xent,
-    lam_cuda_gather,
-    lam_cuda_scatter,
-    lam_cuda_gnorm,
-    lam_cuda_update,
-    lam_cuda_ortho_begin,
-    lam_cuda_ortho_mix,
-};
+/* In the order of lam_ops: C++17 has no names in initialisers.  OP(name, type) is each operation's entry. */
+#define TABLE(OP)                                                                                  \
+    {                                                                                              \
+        "cuda",                                                                                    \
+            "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(                \
+                __CUDACC_VER_MINOR__) ", cuBLASLt",                                                \
+            cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
+            cuda_upload, cuda_download, OP##_ZERO, cuda_sync, cuda_peak, lam_cuda_repeat,          \
+            lam_cuda_forget, OP(gemm, lam_gemm), OP(norm_fwd, lam_norm), OP(norm_bwd, lam_norm),   \
+            OP(relu_bwd, lam_relu_bwd), OP(dropout, lam_dropout), OP(copy, lam_copy),              \
+            OP(colsum, lam_colsum), OP(attn_fwd, lam_attn), OP(attn_bwd, lam_attn),                \
+            OP(profile, lam_profile), OP(attn_next, lam_attn_next), OP(place, lam_place),          \
+            OP(interp_fwd, lam_interp), OP(interp_bwd, lam_interp), OP(pool, lam_pool),            \
+            OP(distance, lam_distance), OP(gate_fwd, lam_gate), OP(gate_bwd, lam_gate),            \
+            OP(density_fwd, lam_density), OP(density_bwd, lam_density),                            \
+            OP(sticky, lam_sticky_samples), OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed),    \
+            OP(xent, lam_xent), OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm), \
+            OP(update, lam_update), OP(ortho_begin, lam_ortho_begin),                              \
+            OP(ortho_mix, lam_ortho_mix), OP(tally, lam_tally),                                    \
+    }
+
+template <typename A>
+static void quiet(lam_dev *, const A *)
+{
+}
+
+static void quiet_zero(lam_dev *, void *, size_t) {}
+
+#define REAL(name, type)  lam_cuda_##name
+#define REAL_ZERO         cuda_zero
+#define QUIET(name, type) quiet<type>
+#define QUIET_ZERO        quiet_zero
+
+extern "C" const lam_ops lam_ops_cuda = TABLE(REAL);
+static const lam_ops quiet_ops = TABLE(QUIET);
+
+const lam_ops *lam_cuda_quiet(void)
+{
+    return &quiet_ops;
+}

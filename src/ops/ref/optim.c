@@ -56,3 +56,23 @@ void lam_ref_update(lam_dev *dev, const lam_update *a)
         }
     }
 }
+
+void lam_ref_tally(lam_dev *dev, const lam_tally *a)
+{
+    (void)dev;
+    double *totals = a->totals;
+    double sum = 0.0;
+    int finite = 1;
+    for (int i = 0; i < a->n; i++)
+        sum += ((const double *)a->x)[i];
+    for (int i = 0; i < a->n_norms; i++)
+        finite &= isfinite(((const double *)a->norms)[i]) != 0;
+    if (isfinite(sum)) {
+        const double all = totals[0] + totals[1] + sum;
+        totals[0] = all;
+        totals[1] = (all - totals[0]);
+    } else {
+        totals[2] += a->n;
+    }
+    totals[3] += finite ? 0 : 1;
+}

@@ -16,7 +16,30 @@ typedef struct lam_ref_dev {
     size_t n_scores;
 } lam_ref_dev;
 
-extern const lam_ops lam_ops_ref;
+extern const lam_ops lam_ops_ref, lam_ops_ref16;
+
+/* Opens a device with the table `ops`. */
+lam_status lam_ref_open(lam_dev **out, const lam_ops *ops, const lam_dev_options *options);
+
+/* What both tables share besides operations. */
+void lam_ref_close(lam_dev *dev);
+size_t lam_ref_reserve_bytes(const lam_dev *dev, const lam_work *largest);
+lam_status lam_ref_reserve(lam_dev *dev, const lam_work *largest);
+lam_status lam_ref_alloc(lam_dev *dev, void **out, size_t bytes);
+void lam_ref_release(lam_dev *dev, void *memory);
+void lam_ref_upload(lam_dev *dev, void *dst, const void *host, size_t bytes);
+lam_status lam_ref_download(lam_dev *dev, void *host, const void *src, size_t bytes);
+void lam_ref_zero(lam_dev *dev, void *dst, size_t bytes);
+lam_status lam_ref_sync(lam_dev *dev);
+size_t lam_ref_peak(lam_dev *dev);
+void lam_ref_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
+void lam_ref_forget(lam_dev *dev, lam_tape *tape);
+
+#define LAM_REF_SERVICES                                                                           \
+    .close = lam_ref_close, .reserve = lam_ref_reserve, .reserve_bytes = lam_ref_reserve_bytes,    \
+    .alloc = lam_ref_alloc, .release = lam_ref_release, .upload = lam_ref_upload,                  \
+    .download = lam_ref_download, .zero = lam_ref_zero, .sync = lam_ref_sync,                      \
+    .peak = lam_ref_peak, .repeat = lam_ref_repeat, .forget = lam_ref_forget
 
 void lam_ref_gemm(lam_dev *dev, const lam_gemm *a);
 void lam_ref_norm_fwd(lam_dev *dev, const lam_norm *a);
@@ -28,6 +51,8 @@ void lam_ref_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_profile(lam_dev *dev, const lam_profile *a);
+void lam_ref_attn_next(lam_dev *dev, const lam_attn_next *a);
+void lam_ref_place(lam_dev *dev, const lam_place *a);
 void lam_ref_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_pool(lam_dev *dev, const lam_pool *a);
@@ -49,6 +74,7 @@ void lam_ref_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
 
 /* P[i][j] of query i of head h of stream b, before dropout, for all keys j; lse is as forward left it. */
 void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size_t i);
+void lam_ref_tally(lam_dev *dev, const lam_tally *a);
 
 /* Row `row` of block `block` of a view of doubles; NULL stays NULL. */
 static inline double *lam_ref_row(lam_view view, size_t ld, size_t block, size_t row)
@@ -77,7 +103,8 @@ static inline double lam_ref_mask(const lam_drop *d, size_t width, size_t row, s
     if (d->p == 0.0)
         return 1.0;
     const uint64_t index = (uint64_t)row * ((width + 7) / 8 * 8) + col;
-    const int keep = lam_drop_keep(d->seed, d->step, d->site, index, lam_drop_threshold(d->p));
+    const int keep =
+        lam_drop_keep(d->seed, lam_drop_step(d), d->site, index, lam_drop_threshold(d->p));
     return keep ? lam_drop_scale(d->p) : 0.0;
 }
 

@@ -5,21 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ignores the options: there is one thread and one precision. */
-static lam_status ref_open(lam_dev **out, const lam_dev_options *options)
+/* There is one thread and one precision; widths are padded on request. */
+lam_status lam_ref_open(lam_dev **out, const lam_ops *ops, const lam_dev_options *options)
 {
-    (void)options;
     *out = NULL;
     lam_ref_dev *ref = calloc(1, sizeof *ref);
     if (!ref)
-        return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for the device itself");
-    ref->base =
-        (lam_dev){.ops = &lam_ops_ref, .act = LAM_F64, .wide = LAM_F64, .pad = 1, .narrow = 1};
+        return lam_fail(LAM_ERR_MEMORY, "device %s: no memory for the device itself", ops->name);
+    ref->base = (lam_dev){.ops = ops,
+                          .act = LAM_F64,
+                          .wide = LAM_F64,
+                          .pad = options->pad > 0 ? options->pad : 1,
+                          .narrow = 1};
     *out = &ref->base;
     return LAM_OK;
 }
 
-static void ref_close(lam_dev *dev)
+static lam_status ref_open(lam_dev **out, const lam_dev_options *options)
+{
+    return lam_ref_open(out, &lam_ops_ref, options);
+}
+
+void lam_ref_close(lam_dev *dev)
 {
     if (!dev)
         return;
@@ -27,20 +34,20 @@ static void ref_close(lam_dev *dev)
     free(dev);
 }
 
-static size_t ref_reserve_bytes(const lam_dev *dev, const lam_work *largest)
+size_t lam_ref_reserve_bytes(const lam_dev *dev, const lam_work *largest)
 {
     (void)dev;
     return (size_t)largest->keys * sizeof(double);
 }
 
 /* Grows only, so that a smaller plan does not take from a larger one. */
-static lam_status ref_reserve(lam_dev *dev, const lam_work *largest)
+lam_status lam_ref_reserve(lam_dev *dev, const lam_work *largest)
 {
     lam_ref_dev *ref = (lam_ref_dev *)dev;
     const size_t keys = (size_t)largest->keys;
     if (keys <= ref->n_scores)
         return LAM_OK;
-    double *scores = realloc(ref->scores, ref_reserve_bytes(dev, largest));
+    double *scores = realloc(ref->scores, lam_ref_reserve_bytes(dev, largest));
     if (!scores)
         return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for %zu attention scores", keys);
     ref->scores = scores;
@@ -48,7 +55,7 @@ static lam_status ref_reserve(lam_dev *dev, const lam_work *largest)
     return LAM_OK;
 }
 
-static lam_status ref_alloc(lam_dev *dev, void **out, size_t bytes)
+lam_status lam_ref_alloc(lam_dev *dev, void **out, size_t bytes)
 {
     (void)dev;
     *out = NULL;
@@ -61,20 +68,20 @@ static lam_status ref_alloc(lam_dev *dev, void **out, size_t bytes)
     return LAM_OK;
 }
 
-static void ref_release(lam_dev *dev, void *memory)
+void lam_ref_release(lam_dev *dev, void *memory)
 {
     (void)dev;
     free(memory);
 }
 
-static void ref_upload(lam_dev *dev, void *dst, const void *host, size_t bytes)
+void lam_ref_upload(lam_dev *dev, void *dst, const void *host, size_t bytes)
 {
     (void)dev;
     if (bytes)
         memcpy(dst, host, bytes);
 }
 
-static lam_status ref_download(lam_dev *dev, void *host, const void *src, size_t bytes)
+lam_status lam_ref_download(lam_dev *dev, void *host, const void *src, size_t bytes)
 {
     (void)dev;
     if (bytes)
@@ -82,32 +89,42 @@ static lam_status ref_download(lam_dev *dev, void *host, const void *src, size_t
     return LAM_OK;
 }
 
-static void ref_zero(lam_dev *dev, void *dst, size_t bytes)
+void lam_ref_zero(lam_dev *dev, void *dst, size_t bytes)
 {
     (void)dev;
     if (bytes)
         memset(dst, 0, bytes);
 }
 
-static lam_status ref_sync(lam_dev *dev)
+lam_status lam_ref_sync(lam_dev *dev)
 {
     (void)dev;
     return LAM_OK; /* nothing is ever queued, and nothing can go wrong */
+}
+
+size_t lam_ref_peak(lam_dev *dev)
+{
+    (void)dev;
+    return 0;
+}
+
+/* Starting an operation costs nothing here. */
+void lam_ref_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+{
+    (void)dev, (void)tape, (void)key;
+    work(arg);
+}
+
+void lam_ref_forget(lam_dev *dev, lam_tape *tape)
+{
+    (void)dev, (void)tape;
 }
 
 const lam_ops lam_ops_ref = {
     .name = "ref",
     .summary = "float64, naive loops, one thread",
     .open = ref_open,
-    .close = ref_close,
-    .reserve = ref_reserve,
-    .reserve_bytes = ref_reserve_bytes,
-    .alloc = ref_alloc,
-    .release = ref_release,
-    .upload = ref_upload,
-    .download = ref_download,
-    .zero = ref_zero,
-    .sync = ref_sync,
+    LAM_REF_SERVICES,
     .gemm = lam_ref_gemm,
     .norm_fwd = lam_ref_norm_fwd,
     .norm_bwd = lam_ref_norm_bwd,
@@ -118,6 +135,8 @@ const lam_ops lam_ops_ref = {
     .attn_fwd = lam_ref_attn_fwd,
     .attn_bwd = lam_ref_attn_bwd,
     .profile = lam_ref_profile,
+    .attn_next = lam_ref_attn_next,
+    .place = lam_ref_place,
     .interp_fwd = lam_ref_interp_fwd,
     .interp_bwd = lam_ref_interp_bwd,
     .pool = lam_ref_pool,
@@ -136,4 +155,5 @@ const lam_ops lam_ops_ref = {
     .update = lam_ref_update,
     .ortho_begin = lam_ref_ortho_begin,
     .ortho_mix = lam_ref_ortho_mix,
+    .tally = lam_ref_tally,
 };

@@ -1,0 +1,387 @@
+/* cuda/decode.cu -- attention of one new row per stream, and putting rows where they are kept.
+ *
+ * One query leaves nothing to a tile: the time is that of reading keys, values and positions once.  Eight
+ * lanes share a key (sixteen bytes each for heads up to 64 wide), so that a warp reads whole rows of a
+ * head, several in flight; each group of lanes runs its own online softmax over every so many keys, and
+ * the groups are joined in order.  Where streams and heads are too few to fill the card the keys are split over
+ * blocks too, and the last block to finish joins the parts, in order: the result does not depend on
+ * which one that is.
+ *
+ * The new key is read from where the product left it and stored by the group that meets it; nobody else
+ * reads it in this launch.  How many keys there are is read from memory: the launch is the same for every token. */
+#include "ops/cuda/cuda_int.cuh"
+
+#include <math_constants.h>
+
+enum {
+    LANES = 8,
+    THREADS = 256,
+    GROUPS = THREADS / LANES,
+    MIN_KEYS = 64, /* of a split */
+    MOST_SPLITS = 32
+};
+
+struct next_call {
+    lam_attn_next x;
+    int splits;
+    bool aligned;
+    float *parts; /* [B][H][splits][K + 2]: top, total, o */
+    unsigned *tickets;
+};
+
+size_t lam_cuda_next_scratch(void)
+{
+    return (size_t)LAM_CUDA_TICKETS * 2 * (LAM_NEXT_WIDTH + 2) * sizeof(float);
+}
+
+/* A paused softmax: the largest score, the sum of exp(score - top), this lane's columns of the output. */
+template <int C>
+struct softmax {
+    float top, total;
+    lam_f8 o[C];
+};
+
+/* What this lane holds of the query: q + u, q + v. */
+template <int C>
+struct query {
+    lam_f8 u[C], v[C];
+};
+
+static __device__ __forceinline__ float lanes_sum(float x, unsigned mask)
+{
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(mask, x, step);
+    return x;
+}
+
+/* Columns of slab c of this lane: how many of the eight exist. */
+static __device__ __forceinline__ int column(int c)
+{
+    return 8 * ((int)threadIdx.x % LANES + LANES * c);
+}
+
+template <typename T, int C>
+static __device__ __forceinline__ query<C> load_query(const next_call &n, int b, int h)
+{
+    const lam_attn &a = n.x.a;
+    const size_t head = (size_t)h * a.K;
+    query<C> q;
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        const int col = column(c), count = a.K - col;
+        const T *row = (const T *)a.q.p + (size_t)b * a.q.step + head + col;
+        const float *u = (const float *)a.u + head + col, *v = (const float *)a.v + head + col;
+        q.u[c] = q.v[c] = lam_load8_n(row, count, n.aligned);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            q.u[c].v[i] += a.u && i < count ? u[i] : 0.0f;
+            q.v[c].v[i] += a.v && i < count ? v[i] : 0.0f;
+        }
+    }
+    return q;
+}
+
+template <int C>
+static __device__ __forceinline__ float dot(const lam_f8 *x, const lam_f8 *y)
+{
+    float sum = 0.0f;
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum += x[c].v[i] * y[c].v[i];
+    return sum;
+}
+
+template <typename T, int C>
+static __device__ __forceinline__ void load_row(lam_f8 *out, const T *row, int K, bool in,
+                                                bool aligned)
+{
+#pragma unroll
+    for (int c = 0; c < C; c++)
+        out[c] = lam_load8_n(row + column(c), in ? K - column(c) : 0, aligned);
+}
+
+/* The keys from, from + GROUPS, ... below `to`, U at a time. */
+template <typename T, int C, int U>
+static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, int h, int at,
+                                                    int from, int to)
+{
+    const lam_attn &a = n.x.a;
+    const unsigned mask = 0xffu << (threadIdx.x % LAM_WARP / LANES * LANES);
+    const size_t head = (size_t)h * a.K;
+    T *const keys = (T *)a.k.p + (size_t)b * a.k.step + head;
+    T *const values = (T *)a.value.p + (size_t)b * a.value.step + head;
+    const T *const new_key = (const T *)n.x.k.p + (size_t)b * n.x.k.step + head;
+    const T *const new_value = (const T *)n.x.value.p + (size_t)b * n.x.value.step + head;
+    const query<C> q = load_query<T, C>(n, b, h);
+    softmax<C> s = {-CUDART_INF_F, 0.0f, {}};
+    for (int first = from; first < to; first += U * GROUPS) {
+        lam_f8 key[U][C], value[U][C], place[U][C];
+        float score[U], top = s.top, total = 0.0f;
+#pragma unroll
+        for (int x = 0; x < U; x++) {
+            const int j = first + x * GROUPS, row = a.r_zero + a.r_sign * (j - at);
+            const bool in = j < to;
+            load_row<T, C>(key[x], j == at ? new_key : keys + (size_t)j * a.ldk, a.K, in,
+                           n.aligned);
+            load_row<T, C>(value[x], j == at ? new_value : values + (size_t)j * a.ldk, a.K, in,
+                           n.aligned);
+            load_row<T, C>(place[x], (const T *)a.r + (size_t)row * a.ldr + head, a.K, in && a.r,
+                           n.aligned);
+        }
+#pragma unroll
+        for (int x = 0; x < U; x++) {
+            const int j = first + x * GROUPS, row = a.r_zero + a.r_sign * (j - at);
+            const bool in = j < to;
+            score[x] = lanes_sum(dot<C>(q.u, key[x]) + dot<C>(q.v, place[x]), mask);
+            if (in && a.rbias)
+                score[x] += ((const float *)a.rbias)[(size_t)row * a.H + h];
+            score[x] = in ? score[x] * (float)a.scale : -CUDART_INF_F;
+            top = fmaxf(top, score[x]);
+        }
+        const float shrink = expf(s.top - top);
+#pragma unroll
+        for (int c = 0; c < C; c++)
+#pragma unroll
+            for (int i = 0; i < 8; i++)
+                s.o[c].v[i] *= shrink;
+#pragma unroll
+        for (int x = 0; x < U; x++) {
+            const float weight = expf(score[x] - top);
+            total += weight;
+#pragma unroll
+            for (int c = 0; c < C; c++)
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    s.o[c].v[i] += weight * value[x][c].v[i];
+            const int j = first + x * GROUPS;
+            if (j == at && j < to) /* beyond its end a split has read nothing */
+#pragma unroll
+                for (int c = 0; c < C; c++) {
+                    const size_t to_row = (size_t)j * a.ldk + column(c);
+                    lam_store8_n(keys + to_row, key[x][c], a.K - column(c), n.aligned);
+                    lam_store8_n(values + to_row, value[x][c], a.K - column(c), n.aligned);
+                }
+        }
+        s.total = s.total * shrink + total;
+        s.top = top;
+    }
+    return s;
+}
+
+/* One column (or, for x < 0, the sum) of `parts` paused softmaxes, each `apart` floats from the next; what
+ * is joined may have been written by other blocks. */
+struct joint {
+    float top, total;
+};
+
+static __device__ __forceinline__ joint join(const float *tops, const float *totals, int parts,
+                                             int apart)
+{
+    joint all = {-CUDART_INF_F, 0.0f};
+    for (int p = 0; p < parts; p++)
+        all.top = fmaxf(all.top, __ldcg(tops + (size_t)p * apart));
+    if (all.top == -CUDART_INF_F)
+        return all;
+    for (int p = 0; p < parts; p++)
+        all.total +=
+            __ldcg(totals + (size_t)p * apart) * expf(__ldcg(tops + (size_t)p * apart) - all.top);
+    return all;
+}
+
+/* This block's part of the row: joined from its groups into shared memory [K + 2]. */
+template <int C>
+static __device__ __forceinline__ void join_groups(const softmax<C> &s, float *room, int K)
+{
+    const int group = (int)threadIdx.x / LANES;
+    float *tops = room, *totals = room + GROUPS, *o = room + 2 * GROUPS;
+    if (threadIdx.x % LANES == 0) {
+        tops[group] = s.top;
+        totals[group] = s.total;
+    }
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            if (column(c) + i < K)
+                o[group * K + column(c) + i] = s.o[c].v[i];
+    __syncthreads();
+    float top = -CUDART_INF_F, total = 0.0f;
+    for (int g = 0; g < GROUPS; g++)
+        top = fmaxf(top, tops[g]);
+    const float base = top == -CUDART_INF_F ? 0.0f : top; /* nothing seen: all terms are 0 */
+    for (int g = 0; g < GROUPS; g++)
+        total += totals[g] * expf(tops[g] - base);
+    for (int x = (int)threadIdx.x; x < K; x += THREADS) {
+        float sum = 0.0f;
+        for (int g = 0; g < GROUPS; g++)
+            sum += o[g * K + x] * expf(tops[g] - base);
+        o[x] = sum; /* row 0 is read by this thread alone */
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        tops[0] = top;
+        totals[0] = total;
+    }
+    __syncthreads();
+}
+
+template <typename T>
+static __device__ __forceinline__ void write_row(const lam_attn &a, int b, int h, int x, float o)
+{
+    ((T *)a.o.p)[(size_t)b * a.o.step + (size_t)h * a.K + x] = lam_act<T>(o);
+}
+
+template <typename T, int C, int U>
+static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
+    attn_next(const __grid_constant__ next_call n)
+{
+    extern __shared__ float room[]; /* 2 * GROUPS + GROUPS * K */
+    __shared__ unsigned ticket;
+    const lam_attn &a = n.x.a;
+    const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
+    const int at = *(const int32_t *)n.x.at;
+    const int oldest = a.reach > 0 ? max(0, at - a.reach + 1) : 0;
+    const int each = lam_cuda_ceil(at - oldest + 1, n.splits), begin = oldest + split * each;
+    const int end = min(begin + each, at + 1);
+    join_groups<C>(attend<T, C, U>(n, b, h, at, begin + (int)threadIdx.x / LANES, end), room, K);
+
+    float *lse = (float *)a.lse.p + (size_t)b * a.lse.step + h;
+    const float *tops = room, *totals = room + GROUPS, *o = room + 2 * GROUPS;
+    if (n.splits == 1) {
+        for (int x = (int)threadIdx.x; x < K; x += THREADS)
+            write_row<T>(a, b, h, x, o[x] / totals[0]);
+        if (threadIdx.x == 0)
+            *lse = tops[0] + logf(totals[0]);
+        return;
+    }
+    const size_t row = (size_t)b * a.H + h;
+    float *parts = n.parts + row * n.splits * (K + 2), *mine = parts + split * (K + 2);
+    for (int x = (int)threadIdx.x; x < K; x += THREADS)
+        mine[2 + x] = o[x];
+    if (threadIdx.x == 0) {
+        mine[0] = tops[0];
+        mine[1] = totals[0];
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) /* counts to splits - 1 and begins again */
+        ticket = atomicInc(n.tickets + row, (unsigned)n.splits - 1);
+    __syncthreads();
+    if (ticket != (unsigned)n.splits - 1)
+        return;
+    __threadfence();
+    const joint all = join(parts, parts + 1, n.splits, K + 2);
+    for (int x = (int)threadIdx.x; x < K; x += THREADS) {
+        float sum = 0.0f;
+        for (int p = 0; p < n.splits; p++)
+            sum +=
+                __ldcg(parts + p * (K + 2) + 2 + x) * expf(__ldcg(parts + p * (K + 2)) - all.top);
+        write_row<T>(a, b, h, x, sum / all.total);
+    }
+    if (threadIdx.x == 0)
+        *lse = all.top + logf(all.total);
+}
+
+template <typename T, int C, int U>
+static void launch(lam_cuda_dev *dev, const next_call &n)
+{
+    const lam_attn *a = &n.x.a;
+    const size_t shared = (2 + (size_t)a->K) * GROUPS * sizeof(float);
+    const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
+    if (shared > 48 * 1024) {
+        const cudaError_t error = cudaFuncSetAttribute(
+            attn_next<T, C, U>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+        if (error != cudaSuccess)
+            lam_cuda_note(dev, "attn_next", error);
+    }
+    attn_next<T, C, U><<<grid, THREADS, shared, dev->stream>>>(n);
+    lam_cuda_check_launch(dev, "attn_next");
+}
+
+template <typename T>
+static void launch_width(lam_cuda_dev *dev, const next_call &n)
+{
+    const int K = n.x.a.K;
+    if (K <= 64)
+        launch<T, 1, 2>(dev, n);
+    else if (K <= 128)
+        launch<T, 2, 1>(dev, n);
+    else if (K <= 256)
+        launch<T, 4, 1>(dev, n);
+    else
+        launch<T, 8, 1>(dev, n);
+}
+
+static bool on_border(const void *p, size_t step, size_t element)
+{
+    return (uintptr_t)p % 16 == 0 && step * element % 16 == 0;
+}
+
+extern "C" void lam_cuda_attn_next(lam_dev *base, const lam_attn_next *x)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    const lam_attn *a = &x->a;
+    const size_t size = dev->bf16 ? sizeof(lam_bf16) : sizeof(float);
+    assert(a->mode == LAM_CAUSAL && a->queries == 1 && a->drop.p == 0.0 && a->K <= LAM_NEXT_WIDTH);
+    next_call n = {*x, 1, false, NULL, dev->tickets};
+    n.aligned = (size_t)a->K * size % 16 == 0 && on_border(a->q.p, a->q.step, size) &&
+                on_border(a->k.p, a->k.step, size) && on_border(a->value.p, a->value.step, size) &&
+                on_border(x->k.p, x->k.step, size) && on_border(x->value.p, x->value.step, size) &&
+                on_border(a->r, a->ldr, size) && a->ldk * size % 16 == 0;
+    const int rows = a->B * a->H, want = lam_cuda_ceil(2 * dev->sms, rows);
+    const int most = lam_cuda_ceil(a->keys, MIN_KEYS);
+    n.splits = want < most ? want : most;
+    n.splits = rows > LAM_CUDA_TICKETS ? 1 : n.splits > MOST_SPLITS ? MOST_SPLITS : n.splits;
+    if (n.splits > 1) /* so few rows that their parts fit */
+        n.parts =
+            (float *)lam_cuda_scratch(dev, (size_t)rows * n.splits * (a->K + 2) * sizeof(float));
+    if (dev->bf16)
+        launch_width<lam_bf16>(dev, n);
+    else
+        launch_width<float>(dev, n);
+}
+
+/* ---- rows to their places -------------------------------------------------------------------- */
+
+enum { MOST_ITEMS = 64 };
+
+struct place_item {
+    const uint32_t *in;
+    uint32_t *out;
+    size_t step; /* all in words */
+    int words;
+};
+
+struct place_list {
+    place_item item[MOST_ITEMS];
+};
+
+static __global__ void place(const __grid_constant__ place_list list, const int32_t *at)
+{
+    const place_item i = list.item[blockIdx.x];
+    const size_t row = (size_t)*at * i.words;
+    for (int x = (int)threadIdx.x; x < i.words; x += (int)blockDim.x)
+        i.out[blockIdx.y * i.step + row + x] = i.in[(size_t)blockIdx.y * i.words + x];
+}
+
+extern "C" void lam_cuda_place(lam_dev *base, const lam_place *a)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    for (int from = 0; from < a->n; from += MOST_ITEMS) {
+        place_list list = {};
+        const int n = a->n - from < MOST_ITEMS ? a->n - from : MOST_ITEMS;
+        for (int i = 0; i < n; i++) {
+            const lam_place_item *x = &a->items[from + i];
+            const size_t size = lam_class_size(base, x->type);
+            assert((size_t)x->width * size % 4 == 0 && x->out.step * size % 4 == 0);
+            list.item[i] = {(const uint32_t *)x->in, (uint32_t *)x->out.p, x->out.step * size / 4,
+                            (int)((size_t)x->width * size / 4)};
+        }
+        place<<<dim3((unsigned)n, (unsigned)a->B), 256, 0, dev->stream>>>(list,
+                                                                          (const int32_t *)a->at);
+        lam_cuda_check_launch(dev, "place");
+    }
+}
