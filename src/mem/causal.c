@@ -156,6 +156,19 @@ void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p)
     s->dev->ops->profile(s->dev, p);
 }
 
+void lam_causal_next(const lam_segment *s, int layer, const lam_next_row *row)
+{
+    const size_t HK = (size_t)s->dims.HK;
+    lam_attn_next x = {.a = causal_attn(s, layer), .at = row->at};
+    x.a.keys = s->T;
+    x.a.q = (lam_view){row->qkv, 3 * HK};
+    x.k = (lam_view){lam_at(s->dev, LAM_ACT, row->qkv, HK), 3 * HK};
+    x.value = (lam_view){lam_at(s->dev, LAM_ACT, row->qkv, 2 * HK), 3 * HK};
+    x.a.o = (lam_view){row->c, HK};
+    x.a.lse = (lam_view){row->lse, (size_t)s->cfg->n_head};
+    s->dev->ops->attn_next(s->dev, &x);
+}
+
 void lam_causal_bwd(const lam_segment *s, int layer)
 {
     lam_attn a = causal_attn(s, layer);

@@ -12,6 +12,14 @@ void lam_causal_fwd(const lam_segment *s, int layer, int leads);
 /* Where that attention went: completes p->attn and p->cut, and runs.  The segment's forward is done and not
  * committed.  The cuts end the rows in front beyond the newest M, and all remembered rows. */
 void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p);
+/* Decoding: one more current row per stream, in buffers of its own, so that only *at changes from token to
+ * token.  Its projections are in qkv; its key and value join the layer's. */
+typedef struct lam_next_row {
+    const void *at; /* INT [1]: rows before it */
+    void *qkv;      /* ACT [B][3HK] */
+    void *c, *lse;  /* ACT [B][HK], WIDE [B][H]: overwritten */
+} lam_next_row;
+void lam_causal_next(const lam_segment *s, int layer, const lam_next_row *row);
 
 /* The gradient of the attention of current rows: fills dqkv (all keys' dk and dv, the current rows' dq). */
 void lam_causal_bwd(const lam_segment *s, int layer);

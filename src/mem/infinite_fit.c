@@ -18,12 +18,11 @@ static lam_status put_rows(const lam_segment *s, void *to, lam_class type, const
                            int rows, size_t ld)
 {
     const size_t N = (size_t)s->cfg->ltm_basis, size = lam_class_size(s->dev, type);
-    const lam_dtype dtype = type == LAM_ACT ? s->dev->act : s->dev->wide;
     char *raw = calloc((size_t)rows * ld, size);
     if (!raw)
         return lam_fail(LAM_ERR_MEMORY, "long-term memory: no memory");
     for (size_t r = 0; r < (size_t)rows; r++)
-        lam_convert(raw + r * ld * size, dtype, from + r * N, LAM_F64, N);
+        lam_to_class(s->dev, type, raw + r * ld * size, from + r * N, LAM_F64, N);
     s->dev->ops->upload(s->dev, to, raw, (size_t)rows * ld * size);
     const lam_status status = s->dev->ops->sync(s->dev); /* raw goes away */
     free(raw);

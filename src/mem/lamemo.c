@@ -153,6 +153,8 @@ const lam_mem_ops lam_mem_lamemo = {
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,
+    .cached = 1,
+    .repeats = 1,
     .check = check,
     .leads = leads,
 };

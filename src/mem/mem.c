@@ -94,7 +94,7 @@ int lam_mem_context(const lam_mem *mem)
     return rows;
 }
 
-static void *source_rows(const lam_segment *s, const lam_slot *slot)
+void *lam_slot_source_rows(const lam_segment *s, const lam_slot *slot)
 {
     const lam_layer_rows *layer = &s->layer[slot->layer];
     return slot->source == LAM_FROM_X   ? layer->x
@@ -111,7 +111,7 @@ void lam_mem_load(const lam_segment *s)
         at = i > 0 && slot[-1].layer == slot->layer ? at : 0;
         if (!slot->front || slot->n == 0)
             continue;
-        void *to = lam_at(s->dev, slot->type, source_rows(s, slot), (size_t)at * width);
+        void *to = lam_at(s->dev, slot->type, lam_slot_source_rows(s, slot), (size_t)at * width);
         s->dev->ops->copy(s->dev, &(lam_copy){.blocks = mem->B,
                                               .count = (size_t)slot->n * width,
                                               .type = slot->type,
@@ -131,8 +131,8 @@ void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done)
         const size_t width = (size_t)slot->width;
         if (slot->own)
             continue;
-        void *from =
-            lam_at(s->dev, slot->type, source_rows(s, slot), (size_t)(have - keep) * width);
+        void *from = lam_at(s->dev, slot->type, lam_slot_source_rows(s, slot),
+                            (size_t)(have - keep) * width);
         s->dev->ops->copy(s->dev, &(lam_copy){.blocks = mem->B,
                                               .count = (size_t)keep * width,
                                               .type = slot->type,

@@ -100,7 +100,12 @@ typedef struct lam_mem_ops {
     void (*attend_fwd)(const lam_segment *s, int layer);
     void (*attend_bwd)(const lam_segment *s, int layer);
 
-    /* What follows may be NULL. */
+    /* What follows may be NULL or 0. */
+
+    /* After a segment's first call a row only attends to the rows before it: its keys can be cached. */
+    int cached;
+    /* The operations of a segment depend on its length and on how many rows are remembered alone. */
+    int repeats;
 
     /* Nothing survives a segment: a memory length means nothing. */
     int forgets;
@@ -165,6 +170,8 @@ void lam_mem_reset(lam_mem *mem);
 int lam_mem_context(const lam_mem *mem);
 /* Puts them there. */
 void lam_mem_load(const lam_segment *s);
+/* The buffer of the segment that a slot's rows come from. */
+void *lam_slot_source_rows(const lam_segment *s, const lam_slot *slot);
 /* Keeps the newest M rows of what is remembered and `done` current rows. */
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done);
 /* After files filled prev, seen and the slots: m is what they say; LAM_ERR_FORMAT where they disagree. */

@@ -14,5 +14,7 @@ const lam_mem_ops lam_mem_none = {
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = lam_causal_attend_bwd,
+    .cached = 1,
+    .repeats = 1,
     .forgets = 1,
 };

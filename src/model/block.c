@@ -126,32 +126,59 @@ static lam_norm norm0_of(lam_stack *st, const work *w, int layer)
                       .shift = lam_vector(w->p, w->ids->norm1_shift)};
 }
 
-void lam_block_fwd(lam_stack *st, int layer)
+/* Everything behind the attention, whose contexts are c: W_o, the two residuals, the feed-forward part. */
+static void after_attention(lam_stack *st, int layer, const work *w, lam_rows c,
+                            const lam_norm *norm1, const lam_norm *norm2)
 {
     lam_dev *dev = st->dev;
-    const work w = work_of(st, layer);
-    if (st->model->cfg.pre_lnorm) {
-        const lam_norm norm0 = norm0_of(st, &w, layer);
-        dev->ops->norm_fwd(dev, &norm0);
-    }
-    st->model->mem->attend_fwd(&st->seg, layer);
-
-    lam_linear_fwd(&w.out, packed(st->wide1, w.rows, w.D), w.c, lam_weight(w.p, w.ids->o_net),
+    lam_linear_fwd(&w->out, packed(st->wide1, w->rows, w->D), c, lam_weight(w->p, w->ids->o_net),
                    NULL);
     if (st->model->mem->output)
         st->model->mem->output(&st->seg, layer);
-    const lam_norm norm1 = norm1_of(st, &w, layer);
-    dev->ops->norm_fwd(dev, &norm1);
-
-    lam_linear_fwd(&w.w1, packed(w.acts->inner, w.rows, w.F), packed(w.acts->y1, w.rows, w.D),
-                   lam_weight(w.p, w.ids->w1),
-                   &(lam_epilogue){.bias = lam_vector(w.p, w.ids->b1),
+    dev->ops->norm_fwd(dev, norm1);
+    lam_linear_fwd(&w->w1, packed(w->acts->inner, w->rows, w->F),
+                   packed(w->acts->y1, w->rows, w->D), lam_weight(w->p, w->ids->w1),
+                   &(lam_epilogue){.bias = lam_vector(w->p, w->ids->b1),
                                    .relu = 1,
                                    .drop = drop_at(st, LAM_SITE_INNER, layer)});
-    lam_linear_fwd(&w.w2, packed(st->wide2, w.rows, w.D), packed(w.acts->inner, w.rows, w.F),
-                   lam_weight(w.p, w.ids->w2), NULL);
-    const lam_norm norm2 = norm2_of(st, &w, layer);
-    dev->ops->norm_fwd(dev, &norm2);
+    lam_linear_fwd(&w->w2, packed(st->wide2, w->rows, w->D), packed(w->acts->inner, w->rows, w->F),
+                   lam_weight(w->p, w->ids->w2), NULL);
+    dev->ops->norm_fwd(dev, norm2);
+}
+
+void lam_block_fwd(lam_stack *st, int layer)
+{
+    const work w = work_of(st, layer);
+    const lam_norm norm1 = norm1_of(st, &w, layer), norm2 = norm2_of(st, &w, layer);
+    if (st->model->cfg.pre_lnorm) {
+        const lam_norm norm0 = norm0_of(st, &w, layer);
+        st->dev->ops->norm_fwd(st->dev, &norm0);
+    }
+    st->model->mem->attend_fwd(&st->seg, layer);
+    after_attention(st, layer, &w, w.c, &norm1, &norm2);
+}
+
+/* The same for one row per stream in buffers of its own (next.c). */
+void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, void *y)
+{
+    const work w = work_of(st, layer);
+    const lam_dims d = st->model->dims;
+    const lam_linear project = {st->dev, 1, st->seg.B, d.D, 3 * d.HK, w.D};
+    lam_norm norm1 = norm1_of(st, &w, layer), norm2 = norm2_of(st, &w, layer);
+    void *xn = x;
+    norm1.x = (lam_view){x, w.D};
+    norm2.y = (lam_view){y, w.D};
+    if (st->model->cfg.pre_lnorm) {
+        lam_norm norm0 = norm0_of(st, &w, layer);
+        xn = st->wide2;
+        norm0.x = norm1.x;
+        norm0.y = (lam_view){xn, w.D};
+        st->dev->ops->norm_fwd(st->dev, &norm0);
+    }
+    lam_linear_fwd(&project, packed(row->qkv, 1, 3 * (size_t)d.HK), packed(xn, 1, w.D),
+                   lam_weight(w.p, w.ids->qkv), NULL);
+    lam_causal_next(&st->seg, layer, row);
+    after_attention(st, layer, &w, packed(row->c, 1, (size_t)d.HK), &norm1, &norm2);
 }
 
 /* FFN backward: st->wide2 holds the gradient of its output before dropout and bias; adds beta-wise to dy1. */

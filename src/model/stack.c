@@ -46,8 +46,11 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->acts = calloc(L, sizeof *st->acts);
     st->slots = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->slots);
     st->r = calloc(2 * L, sizeof *st->r);
+    st->next.host = calloc((size_t)opt->B + 1, sizeof *st->next.host);
+    st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
-    if (!st->rows || !st->acts || !st->slots || !st->r || !host) {
+    if (!st->rows || !st->acts || !st->slots || !st->r || !st->next.host || !st->next.items ||
+        !host) {
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
@@ -103,6 +106,8 @@ static void unwire(lam_stack *st)
     free(st->acts);
     free(st->slots);
     free(st->r);
+    free(st->next.host);
+    free(st->next.items);
     free(st->head.host);
 }
 
@@ -181,6 +186,8 @@ void lam_stack_free(lam_stack *st)
 {
     if (!st)
         return;
+    st->dev->ops->forget(st->dev, st->next.tape);
+    st->dev->ops->forget(st->dev, st->tape);
     if (st->arena.base)
         st->dev->ops->release(st->dev, st->arena.base);
     unwire(st);
@@ -202,7 +209,9 @@ void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
     s->n = 0;
     st->score = 0;
     s->drop = (lam_drop){
-        .p = noise.on ? st->model->cfg.dropout : 0.0, .seed = noise.seed, .step = noise.step};
+        .p = noise.on ? st->model->cfg.dropout : 0.0, .seed = noise.seed, .more = st->count};
+    if (noise.on) /* an argument would make every step another one */
+        st->dev->ops->upload(st->dev, st->count, &noise.step, sizeof noise.step);
     lam_mem_load(s);
     /* Between weight updates and without dropout the positional keys stay what they are. */
     if (st->opt.train || !st->positions_ready)
@@ -252,6 +261,10 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
 {
     lam_segment *s = &st->seg;
     lam_dev *dev = st->dev;
+    if (lam_stack_can_next(st, n)) {
+        lam_stack_next(st, tokens);
+        return;
+    }
     const int rows = s->B * n, L = st->model->cfg.n_layer;
     s->first += s->n; /* what earlier calls of this segment computed */
     s->n = n;
@@ -304,6 +317,17 @@ void lam_stack_backward(lam_stack *st)
 void lam_stack_commit(lam_stack *st)
 {
     lam_mem_commit(&st->mem, &st->seg, max_of(0, st->seg.first + st->seg.n - st->opt.E));
+}
+
+void lam_stack_tally(lam_stack *st, void *totals)
+{
+    const lam_ops *ops = st->dev->ops;
+    ops->tally(st->dev,
+               &(lam_tally){.n = st->seg.B * lam_stack_scored(st), .x = st->nll, .totals = totals});
+    if (st->seg.aux)
+        ops->tally(st->dev, &(lam_tally){.n = (int)aux_count(st),
+                                         .x = st->seg.aux,
+                                         .totals = lam_at(st->dev, LAM_WIDE, totals, 4)});
 }
 
 lam_status lam_stack_nll(lam_stack *st, double *nll)

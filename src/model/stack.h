@@ -58,6 +58,20 @@ void lam_stack_backward(lam_stack *st);
 /* Ends the segment: keeps what the memory keeps of all its rows but the last E. */
 void lam_stack_commit(lam_stack *st);
 
+/* A whole segment: begin, forward, loss, backward unless grad_scale is 0, commit unless it is left open. */
+typedef struct lam_pass {
+    const int32_t *inputs, *targets; /* [B][n], [B][scored] */
+    int n;                           /* rows per stream */
+    int scored;                      /* the last ones, which have targets; 0: all */
+    double grad_scale;
+    lam_noise noise;
+    int open; /* the caller commits */
+} lam_pass;
+void lam_stack_pass(lam_stack *st, const lam_pass *pass);
+
+/* Adds the last loss to totals, and the memory's own to totals + 4 (each as in lam_tally).  Does not wait. */
+enum { LAM_TOTALS = 8 };
+void lam_stack_tally(lam_stack *st, void *totals);
 /* nll [B][n] of the last loss, as doubles. Waits for the device. */
 lam_status lam_stack_nll(lam_stack *st, double *nll);
 int lam_stack_has_aux(const lam_stack *st); /* is there a loss of the memory's own? */

@@ -2,6 +2,7 @@
 #ifndef LAM_MODEL_STACK_INT_H
 #define LAM_MODEL_STACK_INT_H
 
+#include "mem/causal.h"
 #include "model/stack.h"
 
 /* Activations of one block beside lam_layer_rows, contiguous over the rows it computes. */
@@ -12,6 +13,16 @@ typedef struct lam_block_acts {
     void *sum2, *mean2, *rstd2; /* post-norm: into LN2 */
     void *mean0, *rstd0;        /* pre-norm: of LN1 over all T rows */
 } lam_block_acts;
+
+/* One row per stream, for decoding (next.c). */
+typedef struct lam_next_rows {
+    int32_t *host;         /* [1 + B]: rows before it, tokens */
+    void *now;             /* INT: the same on the device */
+    void *x, *c, *lse;     /* [L][B][D], [L][B][HK], [L][B][H] */
+    void *qkv;             /* [B][3HK] */
+    lam_place_item *items; /* room for every slot */
+    lam_tape *tape;
+} lam_next_rows;
 
 struct lam_stack {
     lam_model *model;
@@ -36,6 +47,9 @@ struct lam_stack {
     void *dx[2];         /* ACT [B][T][D]: gradients between layers, alternating */
     void *dinner;        /* ACT [B*T][F] */
     void *dy1;           /* ACT [B*T][D] */
+    void *count;         /* INT [1]: the step that dropout is drawn for */
+    lam_next_rows next;
+    lam_tape *tape;      /* of whole segments */
     int positions_ready; /* r is valid for these weights and this mask */
     int score;           /* rows per stream that are scored; 0: all */
 };
@@ -45,11 +59,17 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena);
 
 /* block.c: one layer on the rows of the current call. */
 void lam_block_fwd(lam_stack *st, int layer);
+/* One row per stream: from x [B][D] to y [B][D]. */
+void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, void *y);
 /* dx[(layer+1) & 1] holds the gradient of the output; leaves that of the input in dx[layer & 1]. */
 void lam_block_bwd(lam_stack *st, int layer);
 
 /* Rows per stream of the last forward that are scored. */
 int lam_stack_scored(const lam_stack *st);
+
+/* next.c: can the next token of every stream be computed there, and doing it. */
+int lam_stack_can_next(const lam_stack *st, int n);
+void lam_stack_next(lam_stack *st, const int32_t *tokens);
 
 /* First row per stream that `layer` computes in this call. */
 int lam_block_from(const lam_stack *st, int layer);

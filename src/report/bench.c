@@ -89,14 +89,14 @@ static lam_status round_of(bench *b)
     }
     if (train)
         lam_optimizer_zero(b->optimizer);
-    lam_stack_begin(b->stack, N, (lam_noise){train, 1, b->step++});
-    lam_stack_forward(b->stack, b->tokens, N);
-    lam_stack_loss(b->stack, b->tokens, train ? 1.0 / ((double)b->opt->batch * N) : 0.0);
-    if (train) {
-        lam_stack_backward(b->stack);
+    lam_stack_pass(b->stack,
+                   &(lam_pass){.inputs = b->tokens,
+                               .targets = b->tokens,
+                               .n = N,
+                               .grad_scale = train ? 1.0 / ((double)b->opt->batch * N) : 0.0,
+                               .noise = {train, 1, b->step++}});
+    if (train)
         lam_optimizer_step(b->optimizer, 1e-4);
-    }
-    lam_stack_commit(b->stack);
     return b->dev->ops->sync(b->dev);
 }
 
@@ -253,7 +253,9 @@ lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *
     if (status == LAM_OK)
         status = warm_up(b);
     if (status == LAM_OK) {
-        out->bytes_peak = peak_bytes() - before;
+        out->bytes_peak = b->dev->ops->peak(b->dev); /* the device's own memory, or the host's */
+        if (out->bytes_peak == 0)
+            out->bytes_peak = peak_bytes() - before;
         out->bytes_planned = planned(b);
         status = measure(b, out);
     }

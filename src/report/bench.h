@@ -25,7 +25,7 @@ typedef struct lam_bench_result {
     double gemm_gflops;       /* best rate of any product of the step, any layout */
     double share;             /* gflops / gemm_gflops */
     size_t bytes_planned;     /* parameters, optimiser, activations, state, scratch */
-    size_t bytes_peak;        /* of the process, above what it had before */
+    size_t bytes_peak;        /* of the device, or of the process above what it had before */
 } lam_bench_result;
 
 /* Random weights and random tokens: speed does not depend on them. */

@@ -100,10 +100,10 @@ static void add_blocks(lam_eval_result *r, const double *nll, int B, int n)
  * it can be looked at. */
 static lam_status segment(lam_evaluator *e, int n, int extra)
 {
-    lam_stack_begin(e->stack, extra + n, (lam_noise){0});
-    lam_stack_score(e->stack, n);
-    lam_stack_forward(e->stack, e->inputs, extra + n);
-    lam_stack_loss(e->stack, e->targets, 0.0);
+    lam_stack_pass(
+        e->stack,
+        &(lam_pass){
+            .inputs = e->inputs, .targets = e->targets, .n = extra + n, .scored = n, .open = 1});
     return lam_stack_nll(e->stack, e->nll);
 }
 

@@ -154,6 +154,12 @@ void lam_optimizer_step(lam_optimizer *o, double lr)
     update_group(o, lr, 1);
 }
 
+void lam_optimizer_tally(const lam_optimizer *o, void *totals)
+{
+    lam_dev *dev = o->model->dev;
+    dev->ops->tally(dev, &(lam_tally){.n_norms = 2, .norms = o->norm, .totals = totals});
+}
+
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm)
 {
     lam_dev *dev = o->model->dev;

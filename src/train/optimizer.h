@@ -44,6 +44,8 @@ void lam_optimizer_free(lam_optimizer *o); /* NULL is fine */
 void lam_optimizer_zero(lam_optimizer *o);
 /* Updates every parameter that received a gradient since zero(), at learning rate lr. */
 void lam_optimizer_step(lam_optimizer *o, double lr);
+/* Counts the last step in totals[3] if it was skipped (lam_tally). */
+void lam_optimizer_tally(const lam_optimizer *o, void *totals);
 /* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
  * Waits. */
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);

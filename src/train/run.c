@@ -35,6 +35,7 @@ typedef struct run {
     int64_t tokens;     /* and tokens */
     double step_time;   /* seconds per step, smoothed */
     double norm, lr;    /* of the last step read back */
+    int64_t skipped;    /* steps since the last logged one whose gradient was not finite */
 } run;
 
 static double now(void)
@@ -300,9 +301,16 @@ static lam_status log_step(run *r)
                               {"grad_norm", r->norm, "train/grad_norm"},
                               {"tokens_per_second", rate, "speed/tokens_per_second"},
                               {"gflops", gflops, "speed/gflops"},
-                              {"elapsed", r->before + now() - r->began, NULL}};
-    const size_t skip = !lam_stack_has_aux(r->t->stack); /* the memory has no loss of its own */
-    LAM_TRY(lam_runlog_record(r->log, s->step, row + skip, (int)(sizeof row / sizeof *row - skip)));
+                              {"elapsed", r->before + now() - r->began, NULL},
+                              {"skipped", (double)r->skipped, NULL}};
+    const int first = !lam_stack_has_aux(r->t->stack); /* the memory has no loss of its own */
+    const int last = (int)(sizeof row / sizeof *row) - (r->skipped == 0);
+    LAM_TRY(lam_runlog_record(r->log, s->step, row + first, last - first));
+    if (r->skipped > 0)
+        LAM_TRY(lam_runlog_line(
+            r->log,
+            "step %7lld  %lld steps since the last line were skipped: their gradient is not finite",
+            (long long)s->step, (long long)r->skipped));
     LAM_TRY(lam_runlog_line(r->log,
                             "step %7lld  epoch %lld  %s %.4f  lr %.3e  norm %.3g  %.0f tokens/s  "
                             "%.1f GFLOP/s",
@@ -311,6 +319,7 @@ static lam_status log_step(run *r)
     s->log_tokens = 0;
     r->spent = 0.0;
     r->tokens = 0;
+    r->skipped = 0;
     return LAM_OK;
 }
 
@@ -333,6 +342,7 @@ static lam_status step(run *r)
         s->log_nll += report.nll;
         s->log_aux += report.aux;
         s->log_tokens += report.tokens;
+        r->skipped += report.skipped;
         r->norm = report.grad_norm;
         r->lr = report.lr;
     }

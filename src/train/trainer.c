@@ -47,8 +47,9 @@ static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
     const size_t rows = (size_t)s->batch_size * (size_t)(cfg->ext_len + longest);
     t->inputs = calloc(rows, sizeof *t->inputs);
     t->targets = calloc(rows, sizeof *t->targets);
-    t->nll = calloc(rows, sizeof *t->nll);
-    return t->inputs && t->targets && t->nll
+    LAM_TRY(t->model->dev->ops->alloc(t->model->dev, &t->totals,
+                                      LAM_TOTALS * lam_class_size(t->model->dev, LAM_WIDE)));
+    return t->inputs && t->targets
                ? LAM_OK
                : lam_fail(LAM_ERR_MEMORY, "trainer: no memory for batches of %zu tokens", rows);
 }
@@ -91,7 +92,7 @@ void lam_trainer_free(lam_trainer *t)
     lam_train_state_free(&t->state);
     free(t->inputs);
     free(t->targets);
-    free(t->nll);
+    t->model->dev->ops->release(t->model->dev, t->totals);
     free(t);
 }
 
@@ -144,15 +145,13 @@ static batch next_batch(lam_trainer *t)
                    t->state.settings.half_loss ? second_half(t, n) : n};
 }
 
-static lam_status add_loss(lam_trainer *t, lam_step_report *report, size_t rows)
+/* What the device counted since it was last asked. */
+static lam_status read_totals(lam_trainer *t, double totals[LAM_TOTALS])
 {
-    double aux = 0.0;
-    LAM_TRY(lam_stack_nll(t->stack, t->nll));
-    if (lam_stack_has_aux(t->stack))
-        LAM_TRY(lam_stack_aux(t->stack, &aux));
-    for (size_t i = 0; i < rows; i++)
-        report->nll += t->nll[i];
-    report->aux += aux;
+    lam_dev *dev = t->model->dev;
+    double raw[LAM_TOTALS];
+    LAM_TRY(dev->ops->download(dev, raw, t->totals, LAM_TOTALS * lam_class_size(dev, LAM_WIDE)));
+    lam_convert(totals, LAM_F64, raw, dev->wide, LAM_TOTALS);
     return LAM_OK;
 }
 
@@ -166,12 +165,13 @@ static void run_group(lam_trainer *t, int group, batch b, double scale)
         .seed = (uint64_t)s->seed,
         .step = (uint32_t)((uint64_t)t->state.step * (uint64_t)s->batch_chunk + (uint64_t)group)};
     lam_memories_select(t->memories, group);
-    lam_stack_begin(t->stack, b.in, noise);
-    lam_stack_score(t->stack, b.scored);
-    lam_stack_forward(t->stack, t->inputs + columns * (size_t)b.in, b.in);
-    lam_stack_loss(t->stack, t->targets + columns * (size_t)b.scored, scale);
-    lam_stack_backward(t->stack);
-    lam_stack_commit(t->stack);
+    lam_stack_pass(t->stack, &(lam_pass){.inputs = t->inputs + columns * (size_t)b.in,
+                                         .targets = t->targets + columns * (size_t)b.scored,
+                                         .n = b.in,
+                                         .scored = b.scored,
+                                         .grad_scale = scale,
+                                         .noise = noise});
+    lam_stack_tally(t->stack, t->totals);
 }
 
 static lam_status not_finite(const lam_trainer *t, const char *what, double value)
@@ -180,32 +180,53 @@ static lam_status not_finite(const lam_trainer *t, const char *what, double valu
                     value);
 }
 
+/* The losses of all steps since the last report; a loss that is not finite is left out. */
+static lam_status report_loss(lam_trainer *t, lam_step_report *report)
+{
+    double totals[LAM_TOTALS];
+    LAM_TRY(read_totals(t, totals));
+    report->nll = totals[0] + totals[1];
+    report->tokens = t->unread_tokens - (int64_t)totals[2];
+    report->aux = totals[4] + totals[5];
+    return report->tokens > 0 ? LAM_OK : not_finite(t, "loss", NAN);
+}
+
+/* Their gradients.  The counts begin again. */
+static lam_status report_norm(lam_trainer *t, lam_step_report *report)
+{
+    lam_dev *dev = t->model->dev;
+    double totals[LAM_TOTALS];
+    LAM_TRY(lam_optimizer_norm(t->optimizer, &report->grad_norm));
+    LAM_TRY(read_totals(t, totals));
+    report->skipped = (int64_t)totals[3];
+    dev->ops->zero(dev, t->totals, LAM_TOTALS * lam_class_size(dev, LAM_WIDE));
+    const int64_t steps = t->unread;
+    t->unread = t->unread_tokens = 0;
+    return report->skipped < steps ? LAM_OK : not_finite(t, "gradient norm", report->grad_norm);
+}
+
 lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
 {
     const lam_settings *s = &t->state.settings;
     LAM_TRY(grow(t));
     const batch b = next_batch(t);
-    const int columns = s->batch_size / s->batch_chunk;
     const double lr = lam_trainer_lr(t), weight = s->half_loss ? 2.0 : 1.0;
     const double scale = weight * s->loss_scale / ((double)s->batch_size * b.n);
     t->tokens = (int64_t)s->batch_size * b.n;
-    if (report)
-        *report = (lam_step_report){.tokens = (int64_t)s->batch_size * b.scored, .lr = lr};
+    t->unread++;
+    t->unread_tokens += (int64_t)s->batch_size * b.scored;
 
     lam_optimizer_zero(t->optimizer);
-    for (int g = 0; g < s->batch_chunk; g++) {
+    for (int g = 0; g < s->batch_chunk; g++)
         run_group(t, g, b, scale);
-        if (report)
-            LAM_TRY(add_loss(t, report, (size_t)columns * (size_t)b.scored));
-    }
-    if (report && !isfinite(report->nll))
-        return not_finite(t, "loss", report->nll / (double)report->tokens);
-    lam_optimizer_step(t->optimizer, lr);
     if (report) {
-        LAM_TRY(lam_optimizer_norm(t->optimizer, &report->grad_norm));
-        if (!isfinite(report->grad_norm))
-            return not_finite(t, "gradient norm", report->grad_norm);
+        *report = (lam_step_report){.lr = lr};
+        LAM_TRY(report_loss(t, report));
     }
+    lam_optimizer_step(t->optimizer, lr);
+    lam_optimizer_tally(t->optimizer, t->totals);
+    if (report)
+        LAM_TRY(report_norm(t, report));
     t->state.step++;
     return LAM_OK;
 }

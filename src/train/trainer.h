@@ -17,8 +17,10 @@ typedef struct lam_trainer {
     lam_batcher *batcher;
     lam_train_state state;     /* state.settings are this run's */
     int32_t *inputs, *targets; /* [batch_size][longest] */
-    double *nll;
-    int64_t tokens; /* of the last step's batch */
+    void *
+        totals; /* WIDE [LAM_TOTALS], on the device: of the steps since they were read (lam_tally) */
+    int64_t unread, unread_tokens; /* those steps, and their tokens */
+    int64_t tokens;                /* of the last step's batch */
     double
         part; /* of the schedule that is over, where the clock says so (train/run.c); below 0: steps say it */
 } lam_trainer;
@@ -29,18 +31,20 @@ lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tok
                               const lam_settings *settings);
 void lam_trainer_free(lam_trainer *t); /* NULL is fine */
 
+/* Of all steps since the last report. */
 typedef struct lam_step_report {
-    double nll;       /* sum over the batch, nats */
+    double nll;       /* sum over their tokens, nats; without steps whose loss is not finite */
     int64_t tokens;   /* of that sum: with half_loss only half of the batch's */
     double aux;       /* the memory's own loss, summed likewise; 0 where it has none */
-    double grad_norm; /* before clipping */
+    int64_t skipped;  /* steps whose gradient is not finite: they changed nothing */
+    double grad_norm; /* of the last step, before clipping */
     double lr;
 } lam_step_report;
 
-/* Makes step state.step + 1.  With a report the device is waited for, and a loss or gradient norm that
- * is not finite is LAM_ERR_NUMERIC naming step and quantity; the parameters are then still those
- * before the step.  Without one (NULL) nothing is read back: a bad step leaves the parameters alone
- * all the same, and the next step with a report tells. */
+/* Makes step state.step + 1.  With a report the device is waited for; if no loss or no gradient since
+ * the last report was finite, that is LAM_ERR_NUMERIC naming step and quantity, and the parameters are
+ * still those before the step.  Without one (NULL) nothing is read back, and a bad step leaves the
+ * parameters alone all the same. */
 lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report);
 
 /* Memory rows of the next step: mem_len, or fewer in the first part of the run. */

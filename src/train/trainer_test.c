@@ -160,11 +160,12 @@ START_TEST(half_loss_counts_the_second_half_of_every_segment_twice)
     toyrun all = toyrun_open("ref", &cfg, &s);
     s.half_loss = 1;
     toyrun half = toyrun_open("ref", &cfg, &s);
-    double sum = 0.0;
+    double sum = 0.0, nll[B * N];
     must(lam_trainer_step(all.trainer, &report));
+    must(lam_stack_nll(all.trainer->stack, nll));
     for (int c = 0; c < B; c++)
         for (int i = N / 2; i < N; i++)
-            sum += all.trainer->nll[c * N + i];
+            sum += nll[c * N + i];
     must(lam_trainer_step(half.trainer, &report));
     ck_assert_int_eq(report.tokens, B * (N - N / 2));
     ck_assert_int_eq(half.trainer->tokens, B * N);
@@ -283,6 +284,59 @@ static void spoil(toyrun *r, const char *name, double value)
     free(x);
 }
 
+/* What was not asked for after each step is in the next report, as if it had been. */
+START_TEST(a_report_covers_the_steps_since_the_last)
+{
+    static const char *const devices[] = {"ref", "cpu"};
+    enum { STEPS = 5 };
+    const lam_config cfg = toyrun_config("lamemo");
+    lam_settings s = toyrun_settings();
+    s.batch_chunk = 2;
+    toyrun a = toyrun_open(devices[_i], &cfg, &s), b = toyrun_open(devices[_i], &cfg, &s);
+    lam_step_report each, all;
+    double nll = 0.0;
+    int64_t tokens = 0;
+    for (int i = 0; i < STEPS; i++) {
+        must(lam_trainer_step(a.trainer, &each));
+        must(lam_trainer_step(b.trainer, i + 1 < STEPS ? NULL : &all));
+        nll += each.nll;
+        tokens += each.tokens;
+    }
+    ck_assert_msg(fabs(all.nll / nll - 1.0) < 1e-12, "%.17g, not %.17g", all.nll, nll);
+    ck_assert(all.tokens == tokens && all.skipped == 0 && all.grad_norm == each.grad_norm);
+    ck_assert(toyrun_equal(&a, &b));
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+/* A number of the model becomes infinite for one step: the step changes nothing, and is counted. */
+START_TEST(a_skipped_step_is_counted_and_its_loss_left_out)
+{
+    const lam_config cfg = toyrun_config("none"); /* a memory would remember it */
+    const lam_settings s = toyrun_settings();
+    toyrun r = toyrun_open("cpu", &cfg, &s);
+    const lam_params *p = &r.model->params;
+    const char *const name = "layers.0.pos_ff.CoreNet.0.bias";
+    double first[64];
+    const int at = lam_params_find(p, name);
+    lam_step_report report;
+    ck_assert(at >= 0 && lam_param_count(&p->list[at]) <= 64);
+    must(lam_trainer_step(r.trainer, NULL));
+    must(lam_params_get(p, p->master, at, first));
+    spoil(&r, name, NAN);
+    must(lam_trainer_step(r.trainer, NULL));
+    spoil(&r, name, first[0]);
+    must(lam_trainer_step(r.trainer, &report));
+    ck_assert_int_eq(report.skipped, 1);
+    ck_assert_int_eq(report.tokens, 2 * r.trainer->tokens);
+    ck_assert(isfinite(report.nll) && isfinite(report.grad_norm));
+    must(lam_trainer_step(r.trainer, &report));
+    ck_assert(report.skipped == 0 && report.tokens == r.trainer->tokens);
+    toyrun_close(&r);
+}
+END_TEST
+
 START_TEST(a_number_that_is_not_finite_stops_the_run_and_changes_nothing)
 {
     const lam_config cfg = toyrun_config("lamemo");
@@ -360,6 +414,8 @@ int main(void)
     tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 7);
     tcase_add_test(tests, a_short_memory_is_that_memory_until_it_grows);
     tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 5);
+    tcase_add_loop_test(tests, a_report_covers_the_steps_since_the_last, 0, 2);
+    tcase_add_test(tests, a_skipped_step_is_counted_and_its_loss_left_out);
     tcase_add_loop_test(tests, a_number_that_is_not_finite_stops_the_run_and_changes_nothing, 0, 2);
     tcase_add_test(tests, steps_keep_no_memory);
     tcase_add_test(tests, settings_that_cannot_run_are_named);

@@ -284,12 +284,28 @@ extern "C" void lam_cuda_update(lam_dev *dev, const lam_update *a)
 
 /* ---- totals ---------------------------------------------------------------------------------- */
 
-static __global__ void tally(lam_tally a)
+enum { TALLY = 1024, MANY_TERMS = 16384, MOST_PARTS = 512 };
+
+static __global__ void tally_parts(const float *x, int n, double *parts)
 {
     __shared__ double room[LAM_WARP];
     double sum = 0.0;
-    for (int i = (int)threadIdx.x; i < a.n; i += (int)blockDim.x)
-        sum += (double)((const float *)a.x)[i];
+    for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n;
+         i += (int)(gridDim.x * blockDim.x))
+        sum += (double)x[i];
+    sum = lam_block_sum(sum, room);
+    if (threadIdx.x == 0)
+        parts[blockIdx.x] = sum;
+}
+
+/* T is double where x was summed in parts. */
+template <typename T>
+static __global__ void tally(lam_tally a, const T *x, int n)
+{
+    __shared__ double room[LAM_WARP];
+    double sum = 0.0;
+    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
+        sum += (double)x[i];
     sum = lam_block_sum(sum, room);
     if (threadIdx.x != 0)
         return;
@@ -309,6 +325,16 @@ static __global__ void tally(lam_tally a)
 
 extern "C" void lam_cuda_tally(lam_dev *dev, const lam_tally *a)
 {
-    tally<<<1, 1024, 0, lam_cuda(dev)->stream>>>(*a);
-    lam_cuda_check_launch(lam_cuda(dev), "tally");
+    lam_cuda_dev *cuda = lam_cuda(dev);
+    const float *x = (const float *)a->x;
+    if (a->n <= MANY_TERMS) {
+        tally<<<1, TALLY, 0, cuda->stream>>>(*a, x, a->n);
+    } else {
+        const int wanted = lam_cuda_ceil(a->n, 4 * TALLY),
+                  n = wanted < MOST_PARTS ? wanted : MOST_PARTS;
+        double *parts = (double *)lam_cuda_scratch(cuda, (size_t)n * sizeof *parts);
+        tally_parts<<<(unsigned)n, TALLY, 0, cuda->stream>>>(x, a->n, parts);
+        tally<<<1, TALLY, 0, cuda->stream>>>(*a, (const double *)parts, n);
+    }
+    lam_cuda_check_launch(cuda, "tally");
 }

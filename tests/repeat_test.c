@@ -1,0 +1,89 @@
+/* repeat_test.c -- is work that says it repeats itself really the same?  Training and decoding on a device that
+ * plays recordings (support/taped.h) give the bits of one that does not. */
+#include "infer/session.h"
+
+#include "support/suite.h"
+#include "support/taped.h"
+#include "support/toy.h"
+#include "support/toyrun.h"
+
+#include <string.h>
+
+static const char *const memories[] = {
+    "none", "xl", "compressive", "compressive carry thirds", "lamemo", "infinite within"};
+enum { MEMORIES = sizeof memories / sizeof *memories };
+
+static void must(lam_status status)
+{
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+}
+
+/* In groups, over several epochs, with dropout. */
+START_TEST(training_by_recordings_is_training)
+{
+    enum { STEPS = 60 };
+    const char *memory = memories[_i / 4];
+    const lam_config cfg = toyrun_config(memory);
+    lam_settings s = toyrun_settings();
+    s.batch_chunk = 1 + _i % 2;
+    s.varlen = _i / 2 % 2;
+    double plain[STEPS], taped[STEPS];
+    toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("taped", &cfg, &s);
+    const long before = taped_played();
+    toyrun_steps(&a, STEPS, plain);
+    toyrun_steps(&b, STEPS, taped);
+    for (int i = 0; i < STEPS; i++)
+        ck_assert_msg(plain[i] == taped[i], "%s, step %d: %.17g, not %.17g", memory, i, taped[i],
+                      plain[i]);
+    ck_assert(toyrun_equal(&a, &b));
+    const long times = taped_played() - before;
+    if (strncmp(memory, "infinite", 8) == 0) /* draws at random */
+        ck_assert_int_eq(times, 0);
+    else if (!s.varlen) /* otherwise shapes may hardly ever come back */
+        ck_assert_int_gt(times, 10);
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+enum { STREAMS = 2, TOTAL = 60, V = 13 };
+
+static void decode(const char *device, const lam_config *cfg, double *scores)
+{
+    const lam_stack_options options = {.B = STREAMS, .N = cfg->tgt_len, .M = cfg->mem_len};
+    toy t = toy_open(device, cfg, &options, 1);
+    lam_session *s;
+    int32_t tokens[TOTAL * STREAMS];
+    toy_tokens(tokens, TOTAL * STREAMS, V, 5);
+    must(lam_session_create(&s, t.model, &(lam_session_options){.streams = STREAMS}));
+    for (int i = 0; i < TOTAL; i++) {
+        must(lam_session_feed(s, tokens + i * STREAMS, 1));
+        must(lam_session_logits(s, scores + i * STREAMS * V));
+    }
+    lam_session_free(s);
+    toy_close(&t);
+}
+
+START_TEST(decoding_by_recordings_is_decoding)
+{
+    static double plain[TOTAL * STREAMS * V], taped[TOTAL * STREAMS * V];
+    const int M = strcmp(memories[_i], "none") == 0 ? 0 : 6;
+    const int type = strcmp(memories[_i], "lamemo") == 0 ? 3 : 0;
+    const lam_config cfg = toy_config(memories[_i], type, 6, M);
+    const long before = taped_played();
+    decode("cpu", &cfg, plain);
+    decode("taped", &cfg, taped);
+    ck_assert_msg(memcmp(plain, taped, sizeof plain) == 0, "%s", memories[_i]);
+    const int repeats = strncmp(memories[_i], "infinite", 8) != 0;
+    ck_assert_msg(!repeats == (taped_played() == before), "%s was played %ld times", memories[_i],
+                  taped_played() - before);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_loop_test(tests, training_by_recordings_is_training, 0, 4 * MEMORIES);
+    tcase_add_loop_test(tests, decoding_by_recordings_is_decoding, 0, MEMORIES);
+    return test_run("repeat", tests);
+}
