@@ -13,6 +13,11 @@ lam_cluster lam_embed_table(const lam_config *cfg, int t)
     return lam_config_cluster(cfg, t);
 }
 
+int lam_embed_stored(const lam_config *cfg, const lam_dev *dev, int count)
+{
+    return cfg->n_cutoffs == 0 ? lam_padded(dev, count) : count;
+}
+
 void lam_embed_declare(lam_embed_params *ids, lam_params *p, const lam_config *cfg,
                        const lam_dev *dev)
 {
@@ -20,7 +25,8 @@ void lam_embed_declare(lam_embed_params *ids, lam_params *p, const lam_config *c
     const lam_dim D = {1, cfg->d_model, lam_padded(dev, cfg->d_model)};
     for (int t = 0; t < ids->tables; t++) {
         const lam_cluster c = lam_embed_table(cfg, t);
-        const lam_dim count = {1, c.count, c.count}, width = {1, c.width, lam_padded(dev, c.width)};
+        const lam_dim count = {1, c.count, lam_embed_stored(cfg, dev, c.count)};
+        const lam_dim width = {1, c.width, lam_padded(dev, c.width)};
         ids->table[t] =
             lam_params_add(p, &(lam_spec){2, {count, width}, LAM_INIT_NORMAL, cfg->init_std, 0},
                            "word_emb.emb_layers.%d.weight", t);

@@ -24,7 +24,8 @@ void lam_head_declare(lam_head_params *ids, const lam_embed_params *embed, lam_p
     }
     for (int t = 0; t < embed->tables; t++) {
         const lam_cluster c = lam_embed_table(cfg, t);
-        const lam_dim count = {1, c.count, c.count}, width = {1, c.width, lam_padded(dev, c.width)};
+        const lam_dim count = {1, c.count, lam_embed_stored(cfg, dev, c.count)};
+        const lam_dim width = {1, c.width, lam_padded(dev, c.width)};
         ids->weight[t] = embed->table[t];
         if (!cfg->tie_weight)
             ids->weight[t] =
@@ -49,7 +50,8 @@ void lam_head_declare(lam_head_params *ids, const lam_embed_params *embed, lam_p
  * head the cluster columns behind them. */
 typedef struct part {
     int first, count, columns; /* columns = count + clusters */
-    int width;                 /* stored width of the rows that meet the weights */
+    int stored; /* columns of the product: count, and rows of zeros behind the table */
+    int width;  /* stored width of the rows that meet the weights */
     int proj;
     lam_weights weight;
     const void *bias;
@@ -62,6 +64,7 @@ static part part_of(const lam_head *h, int i)
     const lam_cluster c = lam_config_cluster(cfg, i);
     const int table = cfg->div_val == 1 ? 0 : i, row = cfg->div_val == 1 ? c.first : 0;
     part p = {.first = c.first, .count = c.count, .table = table, .row = row};
+    p.stored = lam_embed_stored(cfg, h->dev, c.count);
     p.columns = i == 0 ? c.count + cfg->n_cutoffs : c.count;
     p.width = lam_padded(h->dev, c.width);
     p.proj = h->ids->proj[i];
@@ -107,7 +110,7 @@ static void logits_of(const lam_head *h, const part *p, const void *x, int rows)
 {
     const size_t ld = ld_of(h, p), width = (size_t)p->width;
     const lam_rows in = {(void *)(uintptr_t)x, 0, width};
-    lam_linear l = {h->dev, 1, rows, p->width, p->count, width};
+    lam_linear l = {h->dev, 1, rows, p->width, p->stored, width};
     lam_linear_fwd(&l, (lam_rows){h->logits, 0, ld}, in, p->weight,
                    &(lam_epilogue){.bias = p->bias});
     if (p->columns == p->count)
@@ -118,12 +121,13 @@ static void logits_of(const lam_head *h, const part *p, const void *x, int rows)
                    &(lam_epilogue){.bias = lam_vector(h->params, h->ids->cluster_bias)});
 }
 
-/* h->logits now holds their gradient g:  dx = g W,  dW += g^T x,  db += column sums of g. */
+/* h->logits now holds their gradient g:  dx = g W,  dW += g^T x,  db += column sums of g.  Columns beyond the
+ * vocabulary are still the zeros that forward made. */
 static void logits_bwd(const lam_head *h, const part *p, void *dx, const void *x, int rows)
 {
     const size_t ld = ld_of(h, p), width = (size_t)p->width;
     const lam_rows in = {(void *)(uintptr_t)x, 0, width}, din = {dx, 0, width};
-    lam_linear l = {h->dev, 1, rows, p->width, p->count, width};
+    lam_linear l = {h->dev, 1, rows, p->width, p->stored, width};
     lam_rows g = {h->logits, 0, ld};
     const int w = h->ids->weight[p->table], b = h->ids->bias[p->table];
     void *dbias = lam_at(h->dev, LAM_WIDE, lam_grad(h->params, b), (size_t)p->row);

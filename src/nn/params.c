@@ -109,7 +109,7 @@ lam_status lam_params_place(lam_params *p, lam_dev *dev)
     if (p->store != LAM_ACT)
         LAM_TRY(lam_params_place_narrow(p));
     LAM_TRY(dev->ops->alloc(dev, &p->master, p->total * lam_class_size(dev, LAM_WIDE)));
-    if (dev->act == dev->wide) {
+    if (dev->act == dev->wide && !dev->rounds) {
         p->weight = p->master;
         return LAM_OK;
     }
@@ -212,7 +212,7 @@ lam_status lam_params_get(const lam_params *p, const void *flat, int i, double *
 static void upload_as(lam_params *p, void *flat, lam_class type, const lam_param *q,
                       const double *padded, char *raw)
 {
-    lam_convert(raw, type == LAM_ACT ? p->dev->act : p->dev->wide, padded, LAM_F64, q->stored);
+    lam_to_class(p->dev, type, raw, padded, LAM_F64, q->stored);
     p->dev->ops->upload(p->dev, lam_at(p->dev, type, flat, q->offset), raw,
                         q->stored * lam_class_size(p->dev, type));
 }

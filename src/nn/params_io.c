@@ -183,7 +183,7 @@ typedef struct piece {
 /* Converts in `raw`, which holds a piece of any type. */
 static lam_status upload(const lam_params *p, lam_class type, void *flat, piece it, char *raw)
 {
-    lam_convert(raw, type == LAM_ACT ? p->dev->act : p->dev->wide, it.data, it.dtype, it.n);
+    lam_to_class(p->dev, type, raw, it.data, it.dtype, it.n);
     p->dev->ops->upload(p->dev, lam_at(p->dev, type, flat, it.at), raw,
                         it.n * lam_class_size(p->dev, type));
     return p->dev->ops->sync(p->dev); /* raw is used again */

@@ -124,7 +124,7 @@ static lam_status fill(const lam_positions *pos, void *table, int rows,
             host[(size_t)i * (size_t)ld + (size_t)t] = sin(angle);
             host[(size_t)i * (size_t)ld + (size_t)(D / 2 + t)] = cos(angle);
         }
-    lam_convert(raw, pos->dev->act, host, LAM_F64, n);
+    lam_to_class(pos->dev, LAM_ACT, raw, host, LAM_F64, n);
     pos->dev->ops->upload(pos->dev, table, raw, n * lam_class_size(pos->dev, LAM_ACT));
     status = pos->dev->ops->sync(pos->dev);
 done:
