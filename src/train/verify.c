@@ -31,24 +31,6 @@ typedef struct trace {
     lam_verdict *verdict;
 } trace;
 
-const char *lam_quantity_name(lam_quantity q)
-{
-    static const char *const names[] = {"nll",   "grad",       "grad_norm",  "aux_loss",
-                                        "state", "train_loss", "train_norm", "train_param"};
-    return names[q];
-}
-
-void lam_verify_limits(lam_verdict *v, const lam_dev *dev)
-{
-    const double limit = dev->act == LAM_F64                   ? 1e-10
-                         : strcmp(dev->ops->name, "cuda") == 0 ? 1e-3
-                                                               : 1e-4;
-    for (int q = 0; q < LAM_QUANTITIES; q++)
-        v->limit[q] = limit;
-    if (dev->act != LAM_F64)
-        v->limit[LAM_VERIFY_TRAIN_PARAM] = 1e-2; /* Adam amplifies rounding */
-}
-
 /* Records the error of n numbers against theirs (NULL: zeros) under `name`. */
 static void judge(trace *t, lam_quantity q, const char *name, const double *mine,
                   const double *theirs, size_t n)
@@ -57,6 +39,8 @@ static void judge(trace *t, lam_quantity q, const char *name, const double *mine
     for (size_t i = 0; i < n; i++) {
         const double want = theirs ? theirs[i] : 0.0, off = fabs(mine[i] - want);
         top = fmax(top, fabs(want));
+        t->verdict->squares[q] += off * off;
+        t->verdict->sizes[q] += want * want;
         error = off <= error ? error : isnan(off) ? INFINITY : off;
     }
     if (!isfinite(top))
@@ -64,6 +48,7 @@ static void judge(trace *t, lam_quantity q, const char *name, const double *mine
     error /= isfinite(top) ? fmax(top, 1e-6) : 1.0;
     lam_verdict *v = t->verdict;
     v->tensors[q]++;
+    v->numbers[q] += (double)n;
     if (error >= v->worst[q]) {
         v->worst[q] = error;
         snprintf(v->where[q], sizeof v->where[q], "%s", name);
@@ -340,6 +325,44 @@ static lam_status check_segments(trace *t)
     return LAM_OK;
 }
 
+/* The same losses with one token at a time. */
+static lam_status decode_segment(trace *t, lam_stack *stack, int segment)
+{
+    const int N = t->cfg.tgt_len, B = t->B;
+    double *column = t->theirs; /* free until the comparison */
+    char name[64];
+    lam_stack_begin(stack, N, (lam_noise){0});
+    for (int i = 0; i < N; i++) {
+        for (int b = 0; b < B; b++) {
+            const int32_t *at =
+                t->tokens + (size_t)b * t->stride + (size_t)segment * (size_t)N + (size_t)i;
+            t->in[b] = at[0];
+            t->out[b] = at[1];
+        }
+        lam_stack_forward(stack, t->in, 1);
+        lam_stack_loss(stack, t->out, 0.0);
+        LAM_TRY(lam_stack_nll(stack, column));
+        for (int b = 0; b < B; b++)
+            t->mine[b * N + i] = column[b];
+    }
+    lam_stack_commit(stack);
+    snprintf(name, sizeof name, "seg%d.nll", segment);
+    return compare(t, LAM_VERIFY_DECODE, name, t->mine, (size_t)B * (size_t)N, 0);
+}
+
+static lam_status check_decoding(trace *t)
+{
+    lam_stack *stack;
+    LAM_TRY(lam_stack_create(
+        &stack, t->model,
+        &(lam_stack_options){.B = t->B, .N = t->cfg.tgt_len, .M = t->cfg.mem_len}));
+    lam_status status = LAM_OK;
+    for (int s = 0; s < t->segments && status == LAM_OK; s++)
+        status = decode_segment(t, stack, s);
+    lam_stack_free(stack);
+    return status;
+}
+
 /* Replays the recorded training run from the same parameters. */
 static lam_status check_training(trace *t)
 {
@@ -394,6 +417,8 @@ lam_status lam_verify_file(lam_verdict *v, const char *path, lam_dev *dev)
         status = load_params(&t);
     if (status == LAM_OK)
         status = check_segments(&t);
+    if (status == LAM_OK)
+        status = check_decoding(&t);
     if (status == LAM_OK && t.train_steps > 0)
         status = check_training(&t);
     lam_optimizer_free(t.optimizer);

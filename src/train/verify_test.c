@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "io/safetensors.h"
+#include "support/naive16.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -44,13 +45,19 @@ static const char *const traces[] = {"rpe",
                                      "lamemo_heads_xlrpe"};
 enum { TRACES = sizeof traces / sizeof *traces };
 
-static lam_dev *open_device(const char *name)
+static lam_dev *open_padded(const char *name, int pad)
 {
     const lam_ops *ops = NULL;
     lam_dev *dev = NULL;
     ck_assert(lam_ops_find(&ops, name) == LAM_OK);
-    ck_assert_msg(ops->open(&dev, &(lam_dev_options){.threads = 2}) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(ops->open(&dev, &(lam_dev_options){.threads = 2, .pad = pad}) == LAM_OK, "%s",
+                  lam_error());
     return dev;
+}
+
+static lam_dev *open_device(const char *name)
+{
+    return open_padded(name, 0);
 }
 
 static lam_verdict verify(const char *path, const char *device, lam_status *status)
@@ -92,6 +99,78 @@ END_TEST
 START_TEST(cpu_computes_the_trace)
 {
     passes(traces[_i], "cpu");
+}
+END_TEST
+
+static lam_verdict verify_on(lam_dev *dev, const char *name)
+{
+    char path[512];
+    lam_verdict v = {0};
+    golden(path, sizeof path, name);
+    lam_verify_limits(&v, dev);
+    ck_assert_msg(lam_verify_file(&v, path, dev) == LAM_OK, "%s", lam_error());
+    dev->ops->close(dev);
+    return v;
+}
+
+START_TEST(padded_widths_change_nothing)
+{
+    const lam_verdict v = verify_on(open_padded("ref", 16), traces[_i]);
+    ck_assert_msg(!v.failed, "%s", traces[_i]);
+}
+END_TEST
+
+/* ref16 errs, and by as much as roundings to eight bits can add up to. */
+START_TEST(rounding_to_bf16_makes_moderate_errors)
+{
+    const lam_verdict v = verify_on(open_device("ref16"), traces[_i]);
+    const lam_quantity exact[] = {LAM_VERIFY_NLL, LAM_VERIFY_STATE};
+    for (int i = 0; i < 2; i++)
+        if (v.numbers[exact[i]] > 0.0) {
+            const double part = sqrt(v.squares[exact[i]] / v.sizes[exact[i]]);
+            ck_assert_msg(part > 1e-4 && part < 1e-2, "%s: %s %g", traces[_i],
+                          lam_quantity_name(exact[i]), part);
+        }
+    const double part = sqrt(v.squares[LAM_VERIFY_GRAD] / v.sizes[LAM_VERIFY_GRAD]);
+    ck_assert_msg(part > 1e-4 && part < 0.2, "%s: gradients %g", traces[_i], part);
+}
+END_TEST
+
+/* A device whose memory is bf16 and whose arithmetic is float is as good as ref16 ... */
+START_TEST(a_bf16_device_is_as_good_as_ref16)
+{
+    lam_dev *dev = NULL;
+    ck_assert(lam_ops_naive16.open(&dev, &(lam_dev_options){0}) == LAM_OK);
+    const lam_verdict like = verify_on(open_device("ref16"), traces[_i]);
+    lam_verdict v = verify_on(dev, traces[_i]);
+    lam_verify_compare(&v, &like);
+    for (int q = 0; q < LAM_QUANTITIES; q++)
+        ck_assert_msg(lam_verify_rms(&v, (lam_quantity)q) <=
+                          lam_verify_rms_limit(&like, (lam_quantity)q),
+                      "%s: %s %g, ref16 %g", traces[_i], lam_quantity_name((lam_quantity)q),
+                      lam_verify_rms(&v, (lam_quantity)q), lam_verify_rms(&like, (lam_quantity)q));
+    ck_assert(!v.failed);
+}
+END_TEST
+
+/* ... and a mistake is not. */
+START_TEST(an_error_beyond_ref16_fails)
+{
+    const lam_verdict like = verify_on(open_device("ref16"), "lamemo");
+    for (int q = 0; q < LAM_QUANTITIES; q++) {
+        lam_verdict v = like;
+        if (like.numbers[q] == 0.0)
+            continue;
+        lam_verify_compare(&v, &like);
+        ck_assert(!v.failed);
+        const double whole = q == LAM_VERIFY_GRAD_NORM ? like.squares[LAM_VERIFY_GRAD] : 0.0;
+        v.squares[q] = 100.0 * like.squares[q] + 1e-4 * like.sizes[q] + whole;
+        lam_verify_compare(&v, &like);
+        ck_assert_msg(v.failed, "%s", lam_quantity_name((lam_quantity)q));
+        v.squares[q] = NAN;
+        lam_verify_compare(&v, &like);
+        ck_assert(v.failed);
+    }
 }
 END_TEST
 
@@ -224,6 +303,10 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, ref_computes_the_trace, 0, TRACES);
     tcase_add_loop_test(tests, cpu_computes_the_trace, 0, TRACES);
+    tcase_add_loop_test(tests, padded_widths_change_nothing, 0, TRACES);
+    tcase_add_loop_test(tests, rounding_to_bf16_makes_moderate_errors, 0, TRACES);
+    tcase_add_loop_test(tests, a_bf16_device_is_as_good_as_ref16, 0, TRACES);
+    tcase_add_test(tests, an_error_beyond_ref16_fails);
     tcase_add_test(tests, a_changed_number_of_any_kind_fails);
     tcase_add_test(tests, a_nan_on_their_side_fails);
     tcase_add_test(tests, broken_traces_are_refused);
