@@ -98,7 +98,7 @@ typedef struct lamemo_engine lamemo_engine;
 typedef struct lamemo_engine_options {
     const char
         *device; /* "auto" (default: cuda where there is a GPU, else cpu), "cpu", "cuda", "ref" */
-    int threads; /* of a session that names none; 0: every core this process may use */
+    int threads; /* of a session that names none, at most 1024; 0: every core this process may use */
     int full_precision; /* 1: float32 on cuda instead of bf16 */
     const char
         *weights; /* matrices on cpu: "auto" (default: as the folder has them), "float32", "bf16",
@@ -111,7 +111,7 @@ typedef struct lamemo_engine_options {
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights
  * and vocabulary.  options may be NULL.  Fails with IO (no such folder), FORMAT (a file is damaged or does not
  * fit the others; the message names it), UNSUPPORTED (a kind of model or device this build has not),
- * MEMORY, DEVICE. */
+ * MEMORY, DEVICE, ARG (an option). */
 LAMEMO_API lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,
                                             lamemo_engine **engine);
 /* Frees the model.  Every session of the engine must have been freed before.  NULL is fine. */

@@ -14,6 +14,7 @@
 extern const lam_ops lam_ops_cpu;
 
 /* Blocks this large are aligned to huge pages and ask for them. */
+enum { MAX_THREADS = 1024 };
 static const size_t huge_page = (size_t)2 << 20;
 
 /* CPUs this process may run on, which may be fewer than there are. */
@@ -28,8 +29,10 @@ static int usable_cpus(void)
 static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
 {
     *out = NULL;
-    if (options->threads < 0)
-        return lam_fail(LAM_ERR_ARG, "device cpu: %d threads; 0 means all", options->threads);
+    /* libgomp ends the process when it cannot have a thread. */
+    if (options->threads < 0 || options->threads > MAX_THREADS)
+        return lam_fail(LAM_ERR_ARG, "device cpu: %d threads, must be 0 (all) to %d",
+                        options->threads, MAX_THREADS);
     lam_cpu_dev *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for the device itself");
