@@ -61,13 +61,14 @@ static json_t *model(const lam_analysis *a, const lam_analysed *m)
 {
     const lam_eval_result *r = &m->probe.result;
     return json_pack(
-        "{s:s, s:s, s:I, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", m->name,
-        "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters, "tgt_len", m->probe.N,
-        "mem_len", m->probe.M, "segments", (json_int_t)m->probe.segments, "attention_tokens",
-        (json_int_t)m->probe.tokens, "value", number(lam_analysis_value(a, r)), "error",
-        number(lam_analysis_error(a, r)), "alpha_by_layer", alpha(m), "entropy_by_layer",
-        by_layer(m, m->probe.entropy), "memory_share_by_layer", by_layer(m, m->probe.share[1]),
-        "extrapolation", points(a, m), "continuation", story(&m->story));
+        "{s:s, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        m->name, "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters, "tgt_len",
+        m->probe.N, "mem_len", m->probe.M - m->probe.front, "compressed", m->probe.front,
+        "segments", (json_int_t)m->probe.segments, "attention_tokens", (json_int_t)m->probe.tokens,
+        "value", number(lam_analysis_value(a, r)), "error", number(lam_analysis_error(a, r)),
+        "alpha_by_layer", alpha(m), "entropy_by_layer", by_layer(m, m->probe.entropy),
+        "memory_share_by_layer", by_layer(m, m->probe.share[1]), "extrapolation", points(a, m),
+        "continuation", story(&m->story));
 }
 
 json_t *lam_analysis_json(const lam_analysis *a)

@@ -8,7 +8,7 @@ enum { MOST_POINTS = 16 }; /* of a curve over positions: neighbours are averaged
 
 static lam_status results(const lam_analysis *a, lam_page *page)
 {
-    enum { COLS = 10 };
+    enum { COLS = 11 };
     const lam_column columns[COLS] = {
         {.name = "model"},
         {.name = "memory"},
@@ -16,6 +16,7 @@ static lam_status results(const lam_analysis *a, lam_page *page)
         {.name = "width"},
         {.name = "segment", .note = "tokens"},
         {.name = "memory length", .note = "rows"},
+        {.name = "compressed", .note = "rows"},
         {.name = "parameters"},
         {.name = "MACs per token", .decimals = 2, .note = "millions"},
         {.name = lam_metric_name(a->corpus->info.metric), .decimals = 4},
@@ -31,7 +32,8 @@ static lam_status results(const lam_analysis *a, lam_page *page)
                                     {.number = m->cfg.n_layer},
                                     {.number = m->cfg.d_model},
                                     {.number = m->probe.N},
-                                    {.number = m->probe.M},
+                                    {.number = m->probe.M - m->probe.front},
+                                    {.number = m->probe.front},
                                     {.number = (double)m->parameters},
                                     {.number = lam_macs_token(&cfg, cfg.memory).total / 1e6},
                                     {.number = lam_analysis_value(a, &m->probe.result)},
