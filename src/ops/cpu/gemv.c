@@ -2,33 +2,18 @@
  *
  * y = x W^T with a handful of rows x: every weight is used once or a few times, so reading it sets the
  * speed.  A thread owns a stretch of rows of W, the same one in every call of a shape, so that what fits
- * into its cache stays there.  Four rows of W are read together; a sum is taken in an order that depends on
- * nothing but k.  The scale of an int8 row multiplies its sum once. */
+ * into its cache stays there, and reads it from one end to the other: rows side by side, four say, halve
+ * the bandwidth, because none of the short streams lasts until it is recognised.  A sum is taken in an order
+ * that depends on nothing but k.  The scale of an int8 row multiplies its sum once. */
 #include "ops/cpu/gemv.h"
 
 #include "ops/cpu/narrow.h"
 
 enum {
-    AT_ONCE = 4,           /* rows of W */
+    LANES = 4, /* vectors of a sum side by side */
+    STEP = LANES * LAM_VEC,
     WORTH_WAKING = 1 << 17 /* bytes of W; less is read in the time a thread takes to wake */
 };
-
-/* `count` <= AT_ONCE rows of W from `first` on; those that are missing repeat the last one. */
-typedef struct strip {
-    const char *row[AT_ONCE];
-    size_t first, count;
-} strip;
-
-static strip strip_at(const lam_gemm *g, size_t first)
-{
-    const size_t n = (size_t)g->n, size = lam_narrow_size(g->b_class);
-    strip s = {.first = first, .count = n - first < AT_ONCE ? n - first : AT_ONCE};
-    for (size_t i = 0; i < AT_ONCE; i++) {
-        const size_t row = i < s.count ? first + i : first + s.count - 1;
-        s.row[i] = (const char *)g->b + row * g->ldb * size;
-    }
-    return s;
-}
 
 /* What ops/gemm.h does behind the product. */
 static void put(const lam_gemm *g, size_t product, size_t row, size_t col, float sum)
@@ -47,47 +32,58 @@ static void put(const lam_gemm *g, size_t product, size_t row, size_t col, float
     *c = g->relu && sum < 0.0f ? 0.0f : sum; /* a NaN stays one */
 }
 
-/* The products of X rows from `row` on with a strip, `type` and X being known to the compiler. */
-LAM_INLINE void multiply(const lam_gemm *g, const strip *s, size_t product, size_t row, const int X,
-                         const lam_class type)
+/* sum[i] += row i of x times the weights from column t on, n <= 16 of them. */
+LAM_INLINE void add_rest(lam_f16v *sum, const float *x, size_t lda, const int X, const void *w,
+                         size_t t, size_t n, const lam_class type)
 {
-    const size_t k = (size_t)g->k;
-    const float *x = (const float *)g->a + product * g->step_a + row * g->lda;
-    lam_f16v sum[4][AT_ONCE];
-    LAM_UNROLL
-    for (int i = 0; i < X * AT_ONCE; i++)
-        sum[i / AT_ONCE][i % AT_ONCE] = lam_splat(0.0f);
-    for (size_t t = 0; t + LAM_VEC <= k; t += LAM_VEC) {
-        LAM_UNROLL
-        for (int j = 0; j < AT_ONCE; j++) {
-            const lam_f16v w = lam_load_as(s->row[j], t, type);
-            LAM_UNROLL
-            for (int i = 0; i < X; i++)
-                sum[i][j] = lam_fma(lam_load(x + (size_t)i * g->lda + t), w, sum[i][j]);
-        }
-    }
-    const size_t rest = k % LAM_VEC, t = k - rest;
-    for (int j = 0; rest > 0 && j < AT_ONCE; j++) {
-        const lam_f16v w = lam_load_as_n(s->row[j], t, type, rest);
-        for (int i = 0; i < X; i++)
-            sum[i][j] = lam_fma(lam_load_n(x + (size_t)i * g->lda + t, rest), w, sum[i][j]);
-    }
+    const lam_f16v y = lam_load_as_n(w, t, type, n);
     for (int i = 0; i < X; i++)
-        for (size_t j = 0; j < s->count; j++)
-            put(g, product, row + (size_t)i, s->first + j, lam_sum16(sum[i][j]));
+        sum[i] = lam_fma(lam_load_n(x + (size_t)i * lda + t, n), y, sum[i]);
 }
 
-LAM_INLINE void multiply_all(const lam_gemm *g, const strip *s, const lam_class type)
+/* The products of X rows from `row` on with row `col` of W; `type` and X are known to the compiler. */
+LAM_INLINE void multiply(const lam_gemm *g, const void *w, size_t product, size_t row, size_t col,
+                         const int X, const lam_class type)
+{
+    const size_t k = (size_t)g->k, lda = g->lda;
+    const float *x = (const float *)g->a + product * g->step_a + row * lda;
+    lam_f16v sum[LANES][4];
+    size_t t = 0;
+    LAM_UNROLL
+    for (int i = 0; i < LANES * 4; i++)
+        sum[i / 4][i % 4] = lam_splat(0.0f);
+    for (; t + STEP <= k; t += STEP) {
+        LAM_UNROLL
+        for (int u = 0; u < LANES; u++) {
+            const lam_f16v y = lam_load_as(w, t + LAM_VEC * (size_t)u, type);
+            LAM_UNROLL
+            for (int i = 0; i < X; i++)
+                sum[u][i] =
+                    lam_fma(lam_load(x + (size_t)i * lda + t + LAM_VEC * (size_t)u), y, sum[u][i]);
+        }
+    }
+    for (; t + LAM_VEC <= k; t += LAM_VEC)
+        add_rest(sum[0], x, lda, X, w, t, LAM_VEC, type);
+    const size_t rest = k % LAM_VEC; /* written so that compilers see its limit */
+    if (rest > 0)
+        add_rest(sum[0], x, lda, X, w, k - rest, rest, type);
+    for (int i = 0; i < X; i++)
+        put(g, product, row + (size_t)i, col,
+            lam_sum16((sum[0][i] + sum[1][i]) + (sum[2][i] + sum[3][i])));
+}
+
+LAM_INLINE void multiply_all(const lam_gemm *g, size_t col, const lam_class type)
 {
     const size_t m = (size_t)g->m;
+    const char *w = (const char *)g->b + col * g->ldb * lam_narrow_size(type);
     for (size_t product = 0; product < (size_t)g->batch; product++) {
         size_t row = 0;
         for (; row + 4 <= m; row += 4)
-            multiply(g, s, product, row, 4, type);
+            multiply(g, w, product, row, col, 4, type);
         for (; row + 2 <= m; row += 2)
-            multiply(g, s, product, row, 2, type);
+            multiply(g, w, product, row, col, 2, type);
         if (row < m)
-            multiply(g, s, product, row, 1, type);
+            multiply(g, w, product, row, col, 1, type);
     }
 }
 
@@ -100,17 +96,15 @@ int lam_gemv_takes(const lam_gemm *g)
 
 void lam_gemv(const lam_cpu_dev *dev, const lam_gemm *g)
 {
-    const size_t strips = ((size_t)g->n + AT_ONCE - 1) / AT_ONCE;
     const size_t bytes = (size_t)g->n * (size_t)g->k * lam_narrow_size(g->b_class);
     const int threads = bytes < WORTH_WAKING ? 1 : dev->threads;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (size_t i = 0; i < strips; i++) {
-        const strip s = strip_at(g, i * AT_ONCE);
+    for (size_t col = 0; col < (size_t)g->n; col++) {
         if (g->b_class == LAM_HALF)
-            multiply_all(g, &s, LAM_HALF);
+            multiply_all(g, col, LAM_HALF);
         else if (g->b_class == LAM_BYTE)
-            multiply_all(g, &s, LAM_BYTE);
+            multiply_all(g, col, LAM_BYTE);
         else
-            multiply_all(g, &s, LAM_ACT);
+            multiply_all(g, col, LAM_ACT);
     }
 }
