@@ -13,6 +13,7 @@ typedef struct bench_options {
     int batch, tgt_len, mem_len, optim;
     double seconds;
     lam_device_options device;
+    lam_storage_options storage;
     bool json;
 } bench_options;
 
@@ -33,6 +34,7 @@ static const lam_option options[] = {
      .help = "Optimiser of train."},
     {"seconds", 's', "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
      .help = "Time to measure, after warming up."},
+    LAM_STORAGE_OPTIONS(bench_options, storage, "float32"),
     LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(bench_options, json),
      .help = "Print one JSON object."},
@@ -60,6 +62,11 @@ static void print_text(const lam_config *cfg, const lam_bench_result *r, const c
     printf("  %-18s %12.1f\n", "tokens/s", r->tokens_per_second);
     printf("  %-18s %12.2f   best %.2f, %d rounds\n", "ms", 1e3 * r->seconds, 1e3 * r->best_seconds,
            r->rounds);
+    if (r->token_bytes > 0)
+        printf("  %-18s %12.2f   times the %.2f ms it takes to read its %s, %.1f GB/s\n",
+               "a token takes", r->seconds / r->read_seconds, 1e3 * r->read_seconds,
+               lam_format_size(peak, sizeof peak, (double)r->token_bytes),
+               1e-9 * (double)r->token_bytes / r->read_seconds);
     printf("  %-18s %12.1f   %.0f %% of the best GEMM, %.1f\n", "GFLOP/s", r->gflops,
            100.0 * r->share, r->gemm_gflops);
     printf("  %-18s %12s   announced %s\n", "memory",
@@ -77,6 +84,13 @@ static lam_status print_json(const lam_config *cfg, const lam_bench_result *r, c
                   r->best_seconds, "tokens_per_second", r->tokens_per_second, "gflops", r->gflops,
                   "gemm_gflops", r->gemm_gflops, "share_of_gemm", r->share, "bytes_planned",
                   (json_int_t)r->bytes_planned, "bytes_peak", (json_int_t)r->bytes_peak);
+    if (root && r->token_bytes > 0)
+        json_object_update_new(root, json_pack("{s:f, s:I, s:f, s:f, s:f, s:f}", "median_seconds",
+                                               r->median_seconds, "token_bytes",
+                                               (json_int_t)r->token_bytes, "read_seconds",
+                                               r->read_seconds, "read_median_seconds",
+                                               r->read_median, "read_best_seconds", r->read_best,
+                                               "over_reading", r->seconds / r->read_seconds));
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "bench: cannot be written as JSON");
     json_dumpf(root, stdout, JSON_INDENT(2));
@@ -88,7 +102,8 @@ static lam_status print_json(const lam_config *cfg, const lam_bench_result *r, c
 static lam_status run(const lam_args *args)
 {
     const bench_options *o = args->options;
-    lam_bench_options b = {.seconds = o->seconds, .muon = o->optim};
+    lam_bench_options b = {
+        .seconds = o->seconds, .muon = o->optim, .storage = lam_storage_of(&o->storage)};
     lam_bench_result result;
     lam_config cfg;
     lam_dev *dev = NULL;
@@ -118,11 +133,13 @@ const lam_command lam_command_bench = {
         "Runs a preset with random weights on random tokens and reports tokens per second, "
         "GFLOP/s, "
         "their share of the best matrix product of the same shapes measured in the same run, and "
-        "memory.",
+        "memory. For generate also the floor: the time it takes to read once what a token needs "
+        "(weights, cached keys, values and positions), measured in turns with the tokens.",
     .options = options,
     .options_size = sizeof(bench_options),
     .examples = "lamemo bench train --preset small\n"
-                "lamemo bench generate --preset enwik8-base --json",
+                "lamemo bench generate --preset enwik8-base --json\n"
+                "lamemo bench generate --preset enwik8-base --weights int8",
     .run = run,
     .killable = true,
 };

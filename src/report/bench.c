@@ -4,14 +4,14 @@
 #include "core/rng.h"
 #include "infer/session.h"
 #include "model/macs.h"
+#include "report/bench_read.h"
 #include "train/optimizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { MOST_ROUNDS = 1 << 16, LEAST_ROUNDS = 5 };
+enum { MOST_ROUNDS = 1 << 16, LEAST_ROUNDS = 5, READ_EVERY = 32 };
 
 typedef struct bench {
     lam_dev *dev;
@@ -24,15 +24,9 @@ typedef struct bench {
     int32_t *tokens; /* [B][N] */
     double *scores;
     uint32_t step;
+    lam_bench_read read;
     double times[MOST_ROUNDS];
 } bench;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The most memory this process has ever had resident. */
 static size_t peak_bytes(void)
@@ -52,7 +46,12 @@ static lam_status build(bench *b)
 {
     const lam_bench_options *o = b->opt;
     const size_t n = (size_t)o->batch * (size_t)b->cfg.tgt_len;
-    LAM_TRY(lam_model_create(&b->model, &b->cfg, b->dev));
+    const lam_class weights = lam_store_class(o->storage.weights, LAM_ACT);
+    const lam_class cache =
+        lam_store_class(o->storage.cache, weights == LAM_ACT ? LAM_ACT : LAM_HALF);
+    if (o->kind == LAM_BENCH_TRAIN && (weights != LAM_ACT || cache != LAM_ACT))
+        return lam_fail(LAM_ERR_ARG, "weights in bf16 or int8 cannot be trained");
+    LAM_TRY(lam_model_create_as(&b->model, &b->cfg, b->dev, weights, cache));
     LAM_TRY(lam_model_init(b->model, 1));
     if (o->kind == LAM_BENCH_GENERATE) {
         LAM_TRY(
@@ -144,10 +143,10 @@ static lam_status gemm_rate(bench *b, const product *p, double *best)
                         .ldb = p->tb == LAM_KEEP ? n : k,
                         .ldc = n};
     for (int i = 0; i < 6 && status == LAM_OK; i++) {
-        const double start = now();
+        const double start = lam_bench_now();
         b->dev->ops->gemm(b->dev, &g);
         status = b->dev->ops->sync(b->dev);
-        const double rate = 2e-9 * (double)p->m * p->n * p->k / (now() - start);
+        const double rate = 2e-9 * (double)p->m * p->n * p->k / (lam_bench_now() - start);
         *best = i > 0 && rate > *best ? rate : *best;
     }
     b->dev->ops->release(b->dev, a);
@@ -198,19 +197,24 @@ static double macs_of_round(const bench *b)
 static lam_status measure(bench *b, lam_bench_result *out)
 {
     LAM_TRY(warm_up(b));
-    const double start = now();
+    const double start = lam_bench_now();
     double next_gemm = start, stop = start + b->opt->seconds;
-    while (out->rounds < MOST_ROUNDS && (now() < stop || out->rounds < LEAST_ROUNDS)) {
-        if (now() >= next_gemm) {
-            const double before = now();
+    while (out->rounds < MOST_ROUNDS && (lam_bench_now() < stop || out->rounds < LEAST_ROUNDS)) {
+        if (lam_bench_now() >= next_gemm) {
+            const double before = lam_bench_now();
             LAM_TRY(best_gemm(b, &out->gemm_gflops));
-            const double took = now() - before;
+            const double took = lam_bench_now() - before;
             stop += took; /* measuring GEMM is not counted */
-            next_gemm = now() + b->opt->seconds / 4.0;
+            next_gemm = lam_bench_now() + b->opt->seconds / 4.0;
         }
-        const double begin = now();
+        if (b->opt->kind == LAM_BENCH_GENERATE && out->rounds % READ_EVERY == 0) {
+            const double before = lam_bench_now();
+            LAM_TRY(lam_bench_read_once(&b->read));
+            stop += lam_bench_now() - before;
+        }
+        const double begin = lam_bench_now();
         LAM_TRY(round_of(b));
-        b->times[out->rounds++] = now() - begin;
+        b->times[out->rounds++] = lam_bench_now() - begin;
     }
     /* Decoding refreshes its memory once a segment: the mean is the honest figure there. */
     double sum = 0.0;
@@ -228,14 +232,29 @@ static lam_status measure(bench *b, lam_bench_result *out)
     return LAM_OK;
 }
 
+static void settle_reads(bench *b, lam_bench_result *out)
+{
+    lam_bench_read *r = &b->read;
+    double sum = 0.0;
+    for (int i = 0; i < r->n; i++)
+        sum += r->times[i];
+    qsort(r->times, (size_t)r->n, sizeof *r->times, ascending);
+    out->median_seconds = b->times[out->rounds / 2];
+    out->token_bytes = r->bytes;
+    out->read_seconds = sum / r->n;
+    out->read_median = r->times[r->n / 2];
+    out->read_best = r->times[0];
+}
+
 static size_t planned(bench *b)
 {
-    const size_t wide = lam_class_size(b->dev, LAM_WIDE), total = b->model->params.total;
     const int train = b->opt->kind == LAM_BENCH_TRAIN;
     const lam_stack_options o = {
         .B = b->opt->batch, .N = b->cfg.tgt_len, .M = b->cfg.mem_len, .train = train};
     const lam_stack_sizes s = lam_stack_measure(b->model, &o);
-    return total * wide * (train ? 4 : 1) + s.activations + s.state + s.scratch;
+    /* Training adds gradients and two moments. */
+    const size_t more = train ? 3 * b->model->params.total * lam_class_size(b->dev, LAM_WIDE) : 0;
+    return lam_params_bytes(&b->model->params) + more + s.activations + s.state + s.scratch;
 }
 
 lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *dev,
@@ -257,8 +276,16 @@ lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *
         if (out->bytes_peak == 0)
             out->bytes_peak = peak_bytes() - before;
         out->bytes_planned = planned(b);
-        status = measure(b, out);
+        if (options->kind == LAM_BENCH_GENERATE)
+            status = lam_bench_read_open(
+                &b->read, dev,
+                lam_bench_token_bytes(b->model, options->batch, b->cfg.tgt_len, b->cfg.mem_len));
+        if (status == LAM_OK)
+            status = measure(b, out);
+        if (status == LAM_OK && options->kind == LAM_BENCH_GENERATE)
+            settle_reads(b, out);
     }
+    lam_bench_read_close(&b->read);
     lam_session_free(b->session);
     lam_optimizer_free(b->optimizer);
     lam_stack_free(b->stack);

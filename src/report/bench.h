@@ -6,14 +6,16 @@
 #define LAM_REPORT_BENCH_H
 
 #include "model/stack.h"
+#include "model/storage.h"
 
 typedef enum lam_bench_kind { LAM_BENCH_TRAIN, LAM_BENCH_EVAL, LAM_BENCH_GENERATE } lam_bench_kind;
 
 typedef struct lam_bench_options {
     lam_bench_kind kind;
     int batch;
-    double seconds; /* of measuring, after warming up */
-    int muon;       /* training: by Muon instead of Adam */
+    double seconds;      /* of measuring, after warming up */
+    int muon;            /* training: by Muon instead of Adam */
+    lam_storage storage; /* not of training; auto is float32 */
 } lam_bench_options;
 
 typedef struct lam_bench_result {
@@ -26,6 +28,11 @@ typedef struct lam_bench_result {
     double share;             /* gflops / gemm_gflops */
     size_t bytes_planned;     /* parameters, optimiser, activations, state, scratch */
     size_t bytes_peak;        /* of the device, or of the process above what it had before */
+    /* Generation only: the floor (bench_read.h). */
+    double median_seconds; /* of a token; `seconds` is the mean, with the refreshes of the memory */
+    size_t token_bytes;    /* that a token needs */
+    double read_seconds;   /* to read them, mean */
+    double read_median, read_best;
 } lam_bench_result;
 
 /* Random weights and random tokens: speed does not depend on them. */

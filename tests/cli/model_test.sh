@@ -97,6 +97,11 @@ says "$err" "no-such-file"
 run 2 generate --model "$work/lamemo" --top-p 2
 run 2 generate --model "$work/lamemo" --stop ""
 says "$err" "stop string"
+run 0 bench generate --preset tiny -s 0.1 --json --weights int8
+says "$out" '"over_reading"'
+says "$out" '"token_bytes": 1138688'
+run 2 bench train --preset tiny -s 0.1 --weights int8
+says "$err" "cannot be trained"
 run 2 bench fly
 says "$err" "fly"
 run 2 verify --device gpu tests/golden/lamemo.safetensors
