@@ -11,7 +11,7 @@
 
 #define LAM_RECIPE_FAST(X)                                                                         \
     X("optim", "muon")                                                                             \
-    X("lr", "0.003")                                                                               \
+    X("lr", "0.002")                                                                               \
     X("warmup-step", "300")                                                                        \
     X("scheduler", "linear")                                                                       \
     X("weight-decay", "0.1")                                                                       \
@@ -19,7 +19,7 @@
     X("dropout", "0.05")                                                                           \
     X("short-mem", "128")
 
-/* For help: " --optim muon --lr 0.003 ..." */
+/* For help: " --optim muon --lr 0.002 ..." */
 #define LAM_RECIPE_WORDS(name, value) " --" name " " value
 
 /* Stores the values of recipe number `recipe` (lam_recipe_names) in *options, which args->options points
