@@ -18,7 +18,7 @@ static void must(lam_status status)
     ck_assert_msg(status == LAM_OK, "%s", lam_error());
 }
 
-/* In groups, over several epochs, with dropout. */
+/* In groups, over several epochs and emptied memories, with dropout. */
 START_TEST(training_by_recordings_is_training)
 {
     enum { STEPS = 60 };
@@ -27,6 +27,7 @@ START_TEST(training_by_recordings_is_training)
     lam_settings s = toyrun_settings();
     s.batch_chunk = 1 + _i % 2;
     s.varlen = _i / 2 % 2;
+    s.mem_reset = s.varlen ? 0 : 13;
     double plain[STEPS], taped[STEPS];
     toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("taped", &cfg, &s);
     const long before = taped_played();

@@ -142,10 +142,13 @@ static void print_training(const lam_train_state *state)
 {
     const lam_settings *s = &state->settings;
     printf("trained for %lld of %lld steps: recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, "
-           "clip %g\n",
+           "clip %g",
            (long long)state->step, (long long)s->max_step, lam_recipe_names[s->recipe],
            lam_optim_names[s->optim], s->lr, lam_schedule_names[s->scheduler],
            (long long)s->warmup_step, s->weight_decay, s->clip);
+    if (s->mem_reset > 0)
+        printf(", memory emptied every %lld steps", (long long)s->mem_reset);
+    putchar('\n');
 }
 
 static void print_size(const char *name, size_t n)

@@ -66,7 +66,7 @@ START_TEST(what_the_user_wrote_overrides_the_preset)
     lam_config cfg;
     lam_settings s;
     fresh("--preset small --n_layer 3 --d_model 64 --batch_size 5 --lr 0.5 --pre_lnorm --not_tied "
-          "--scheduler dev_perf --init uniform --alpha zero",
+          "--scheduler dev_perf --init uniform --alpha zero --mem_reset 50",
           &cfg, &s);
     ck_assert_int_eq(cfg.n_layer, 3);
     ck_assert_int_eq(cfg.d_model, 64);
@@ -77,6 +77,7 @@ START_TEST(what_the_user_wrote_overrides_the_preset)
     ck_assert_int_eq(cfg.init_uniform, 1);
     ck_assert_int_eq(cfg.alpha, LAM_ALPHA_ZERO);
     ck_assert_int_eq(s.batch_size, 5);
+    ck_assert_int_eq(s.mem_reset, 50);
     ck_assert_int_eq(s.scheduler, LAM_SCHEDULE_DEV_PERF);
     ck_assert(s.lr == 0.5 && s.clip == 0.25 && s.max_step == 20000);
 }

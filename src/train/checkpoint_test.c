@@ -23,8 +23,12 @@ typedef struct kind {
     lam_settings settings;
 } kind;
 
+/* Steps until an interruption and after it.  300 tokens in 4 columns are 19 batches: the runs pass the end
+ * of an epoch. */
+enum { BEFORE = 17, AFTER = 8 };
+
 /* Every part of the state must matter in one of these: several groups, turned columns, drawn lengths,
- * rules with one moment, a schedule, two devices. */
+ * rules with one moment, a schedule, a memory that grows or is emptied, two devices. */
 static kind kind_of(int i)
 {
     static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
@@ -42,6 +46,8 @@ static kind kind_of(int i)
     k.settings.warmup_step = variant == 3 ? 10 : 0;
     k.settings.short_mem = variant >= 4 ? 2 : 0; /* grows before or after the interruption */
     k.settings.short_mem_part = variant == 4 ? 0.1 : 0.2;
+    static const int resets[] = {0, BEFORE, 0, BEFORE - 1, 0, 5}; /* just after it, just before */
+    k.settings.mem_reset = resets[variant];
     return k;
 }
 enum { KINDS = 60 };
@@ -56,8 +62,6 @@ static toyrun open_kind(const kind *k)
 
 START_TEST(a_resumed_run_is_the_uninterrupted_one_bit_for_bit)
 {
-    /* 300 tokens in 4 columns are 19 batches: the runs pass the end of an epoch. */
-    enum { BEFORE = 17, AFTER = 8 };
     const kind k = kind_of(_i);
     double whole[BEFORE + AFTER], parts[AFTER];
     const char *dir = test_temp_path("resumed");

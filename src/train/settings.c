@@ -63,6 +63,7 @@ static const field fields[] = {
     FIELD(patience, FIELD_INT, FIELD_FREE, 0, 1 << 30),
     FIELD(short_mem, FIELD_INT, FIELD_FIXED, 0, LAM_MAX_LEN),
     FIELD(short_mem_part, FIELD_REAL, FIELD_FREE, 0, 1),
+    FIELD(mem_reset, FIELD_LONG, FIELD_FREE, 0, MANY),
     FIELD(max_step, FIELD_LONG, FIELD_FREE, 1, MANY),
     FIELD(max_time, FIELD_REAL, FIELD_FREE, 0, MANY),
     FIELD(log_interval, FIELD_LONG, FIELD_FREE, 1, MANY),

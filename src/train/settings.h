@@ -39,6 +39,7 @@ typedef struct lam_settings {
 
     int short_mem;         /* memory length in the first part of the schedule; 0: mem_len always */
     double short_mem_part; /* how long that part is, 0 to 1 */
+    int64_t mem_reset;     /* steps after which all streams forget; 0: only after an epoch */
 
     int64_t max_step;
     double max_time;                                    /* seconds of this call; 0: no limit */

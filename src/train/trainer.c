@@ -117,6 +117,15 @@ static lam_status grow(lam_trainer *t)
     return create_stack(t);
 }
 
+/* Every mem_reset steps all streams begin without a past.  Otherwise only the first steps of an epoch do, and a
+ * model hardly learns what a text from its beginning, or a short prompt, asks of it. */
+static void forget(lam_trainer *t)
+{
+    const int64_t every = t->state.settings.mem_reset;
+    if (every > 0 && t->state.step % every == 0)
+        lam_memories_reset(t->memories);
+}
+
 /* Rows of a step: `in` go through the model, the last `scored` of each column have targets. */
 typedef struct batch {
     int n, in, scored;
@@ -209,6 +218,7 @@ lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
 {
     const lam_settings *s = &t->state.settings;
     LAM_TRY(grow(t));
+    forget(t);
     const batch b = next_batch(t);
     const double lr = lam_trainer_lr(t), weight = s->half_loss ? 2.0 : 1.0;
     const double scale = weight * s->loss_scale / ((double)s->batch_size * b.n);

@@ -237,6 +237,54 @@ START_TEST(a_short_memory_is_that_memory_until_it_grows)
 }
 END_TEST
 
+/* The loss of the last batch of `batch` with the parameters of `r` and no past. */
+static double loss_without_past(const toyrun *r, const toyrun *batch)
+{
+    enum { B = 4, N = 4 };
+    lam_stack *stack;
+    double nll[B * N], sum = 0.0;
+    must(lam_stack_create(&stack, r->model,
+                          &(lam_stack_options){.B = B, .N = N, .M = r->model->cfg.mem_len}));
+    lam_stack_begin(stack, N, (lam_noise){0});
+    lam_stack_forward(stack, batch->trainer->inputs, N);
+    lam_stack_loss(stack, batch->trainer->targets, 0.0);
+    must(lam_stack_nll(stack, nll));
+    for (int i = 0; i < B * N; i++)
+        sum += nll[i];
+    lam_stack_free(stack);
+    return sum / (B * N);
+}
+
+/* The second period is long enough for coarser and long-term parts to hold something. */
+START_TEST(every_so_many_steps_begin_without_a_past)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite within"};
+    const int every = _i % 2 ? 5 : 2, forgetful = _i / 2 > 0;
+    lam_config cfg = toyrun_config(memories[_i / 2]);
+    cfg.dropout = 0.0;
+    lam_settings s = toyrun_settings();
+    s.batch_chunk = _i % 2 ? 2 : 1;
+    toyrun b = toyrun_open("ref", &cfg, &s);
+    s.mem_reset = every;
+    toyrun a = toyrun_open("ref", &cfg, &s);
+    double x[6], y[6], more;
+    toyrun_steps(&a, every + 1, x);
+    toyrun_steps(&b, every, y);
+    ck_assert_int_eq(memcmp(x, y, (size_t)every * sizeof *x), 0);
+    ck_assert_double_eq_tol(x[every], loss_without_past(&b, &a), 1e-12);
+    toyrun_steps(&b, 1, y + every);
+    ck_assert_msg((x[every] != y[every]) == forgetful, "%.17g, %.17g", x[every], y[every]);
+    toyrun before = toyrun_open("ref", &cfg, &s); /* and the step after has a past again */
+    toyrun_steps(&before, every + 1, NULL);
+    toyrun_steps(&a, 1, &more);
+    ck_assert((fabs(more - loss_without_past(&before, &a)) > 1e-9) == forgetful);
+    toyrun_close(&a);
+    toyrun_close(&b);
+    toyrun_close(&before);
+}
+END_TEST
+
 START_TEST(ref_and_cpu_learn_alike_with_dropout)
 {
     static const char *const memories[] = {
@@ -413,6 +461,7 @@ int main(void)
     tcase_add_test(tests, xl_without_memory_is_none);
     tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 7);
     tcase_add_test(tests, a_short_memory_is_that_memory_until_it_grows);
+    tcase_add_loop_test(tests, every_so_many_steps_begin_without_a_past, 0, 10);
     tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 5);
     tcase_add_loop_test(tests, a_report_covers_the_steps_since_the_last, 0, 2);
     tcase_add_test(tests, a_skipped_step_is_counted_and_its_loss_left_out);

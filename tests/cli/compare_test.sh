@@ -8,7 +8,7 @@ seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > "$work/text"
 run 0 prepare --out "$work/corpus" "$work/text"
 small="--n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 --mem_len 8
     --batch_size 4 --max_step 60 --log_interval 10 --eval_interval 30 --save_interval 10
-    --max_eval_steps 5 --lr 0.003 --threads 1"
+    --max_eval_steps 5 --lr 0.003 --mem_reset 25 --threads 1"
 
 # compare CODE ARG...: three small models, two seeds.
 # shellcheck disable=SC2086

@@ -137,6 +137,8 @@ run 2 train --data "$work/corpus" --out "$work/new" --batch_size 4 --batch_chunk
 says "$err" "batch_chunk 3"
 run 2 train --data "$work/corpus" --out "$work/new" --optim muon --muon_mom 1
 says "$err" "muon_mom is 1, must be below 1"
+run 2 train --data "$work/corpus" --out "$work/new" --mem_reset -1
+says "$err" "mem-reset"
 run 2 train --data "$work/corpus" --out "$work/new" --init uniform --init_out depth
 says "$err" "init_out needs normal"
 run 2 train --out "$work/whole" --resume --recipe fast
@@ -185,10 +187,19 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     "--roll --scheduler dev_perf --init uniform --device ref" \
     "--optim muon --weight_decay 0.1 --muon_mom 0.9 --scheduler wsd --cooldown 0.5 --init_out zero" \
     "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5" \
-    "--recipe fast --memory xl --warmup_step 3" "--short_mem 4 --short_mem_part 0.3"; do
+    "--recipe fast --memory xl --warmup_step 3" "--short_mem 4 --short_mem_part 0.3" \
+    "--mem_reset 5 --batch_chunk 2" "--mem_reset 1 --memory none"; do
     # shellcheck disable=SC2086
     train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
 done
+
+# Emptying the memory can begin in a run that went on without it, and is recorded.
+run 0 train --out "$work/kinds" --overwrite --data "$work/corpus" --n_layer 1 --d_model 16 --max_step 4 --no_test
+run 0 train --out "$work/kinds" --resume --max_step 8 --mem_reset 3 --no_test
+run 0 info --model "$work/kinds"
+says "$out" "memory emptied every 3 steps"
+run 0 info --model "$work/kinds" --json
+says "$out" '"mem_reset": 3'
 
 # A memory's own loss is logged; where it has none, there is none.
 for memory in compressive infinite xl; do
