@@ -236,13 +236,15 @@ static void naive_release(lam_dev *dev, void *memory)
 static void naive_upload(lam_dev *dev, void *dst, const void *host, size_t bytes)
 {
     (void)dev;
-    memcpy(dst, host, bytes);
+    if (bytes > 0) /* memcpy takes no NULL, not even for nothing */
+        memcpy(dst, host, bytes);
 }
 
 static lam_status naive_download(lam_dev *dev, void *host, const void *src, size_t bytes)
 {
     (void)dev;
-    memcpy(host, src, bytes);
+    if (bytes > 0)
+        memcpy(host, src, bytes);
     return LAM_OK;
 }
 
