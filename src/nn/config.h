@@ -83,6 +83,7 @@ typedef struct lam_config {
     int pre_lnorm;
     int tie_weight;   /* output weights are the input embeddings */
     int init_uniform; /* 0: normal with init_std, 1: uniform in +-init_range */
+    lam_init_out init_out;
 
     int n_cutoffs, cutoffs[LAM_MAX_CUTOFFS]; /* adaptive input and softmax */
     int div_val;
@@ -118,7 +119,6 @@ typedef struct lam_config {
     int ltm_reset; /* forget it after so many tokens; 0: never */
 
     double init_std, init_range, proj_init_std;
-    lam_init_out init_out;
 } lam_config;
 
 /* Sensible values for everything that is not a size; sizes are 0. */
