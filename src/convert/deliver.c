@@ -3,41 +3,18 @@
 
 #include "core/file.h"
 #include "io/json.h"
+#include "model/folder.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SHARD_NAME = 64 }; /* bytes of a file's name */
 
-/* ---- the target ---- */
-
-static int is_empty_folder(const char *path)
-{
-    DIR *dir = opendir(path);
-    int entries = 0;
-    if (!dir)
-        return 0;
-    while (entries <= 2 && readdir(dir))
-        entries++;
-    closedir(dir);
-    return entries <= 2; /* "." and ".." */
-}
-
 lam_status lam_deliver_check(const char *dir, int replace)
 {
-    char path[PATH_MAX];
-    if (!lam_path_exists(dir) || is_empty_folder(dir))
-        return LAM_OK;
-    LAM_TRY(lam_path_join(path, sizeof path, dir, "config.json"));
-    if (!lam_path_exists(path))
-        return lam_fail(LAM_ERR_IO, "%s: exists and is not a model folder", dir);
-    if (!replace)
-        return lam_fail(LAM_ERR_IO, "%s: there is a model already; --replace replaces it", dir);
-    return LAM_OK;
+    return lam_dir_may_write(dir, "model", "config.json", replace);
 }
 
 /* ---- which tensor goes where ---- */
@@ -100,10 +77,10 @@ static lam_status save_file(const lam_delivery *d, const char *dir, const int *s
 static lam_status save_index(const lam_delivery *d, const char *dir, const int *shard, int files)
 {
     char name[SHARD_NAME], scale[LAM_TENSOR_NAME_MAX], path[PATH_MAX], *text = NULL;
-    json_t *map = json_object();
     size_t total = 0, size = 0;
-    int bad = !map;
     LAM_TRY(lam_path_join(path, sizeof path, dir, "model.safetensors.index.json"));
+    json_t *map = json_object();
+    int bad = !map;
     for (int i = 0; i < d->params->n; i++) {
         shard_name(name, shard[i], files);
         bad |= json_object_set_new(map, d->params->list[i].name, json_string(name));
@@ -137,45 +114,26 @@ static lam_status save_weights(const lam_delivery *d, const char *dir, int *file
     return status;
 }
 
-static lam_status save_config(const lam_delivery *d, const char *dir)
-{
-    char path[PATH_MAX], *text;
-    LAM_TRY(lam_path_join(path, sizeof path, dir, "config.json"));
-    LAM_TRY(lam_config_print(&text, d->cfg));
-    const size_t size = strlen(text);
-    text[size] = '\n'; /* in the place of its NUL: lam_file_save takes a size */
-    const lam_status status = lam_file_save(path, text, size + 1);
-    free(text);
-    return status;
-}
+typedef struct job {
+    const lam_delivery *d;
+    int *files;
+} job;
 
-static lam_status fill(const lam_delivery *d, const char *dir, int *files)
+static lam_status fill(void *user, const char *dir)
 {
+    const job *j = user;
     char path[PATH_MAX];
-    LAM_TRY(save_config(d, dir));
-    if (d->vocab) {
+    LAM_TRY(lam_folder_write_config(dir, j->d->cfg));
+    if (j->d->vocab) {
         LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
-        LAM_TRY(lam_vocab_save(d->vocab, path));
+        LAM_TRY(lam_vocab_save(j->d->vocab, path));
     }
-    return save_weights(d, dir, files);
+    return save_weights(j->d, dir, j->files);
 }
 
 lam_status lam_deliver(const lam_delivery *d, int *files)
 {
-    char temporary[PATH_MAX];
-    size_t length = strlen(d->dir);
-    while (length > 1 && d->dir[length - 1] == '/')
-        length--;
     *files = 0;
     LAM_TRY(lam_deliver_check(d->dir, d->replace));
-    if ((size_t)snprintf(temporary, sizeof temporary, "%.*s.%ld.tmp", (int)length, d->dir,
-                         (long)getpid()) >= sizeof temporary)
-        return lam_fail(LAM_ERR_ARG, "%s: path longer than %d bytes", d->dir, PATH_MAX);
-    LAM_TRY(lam_dir_make(temporary));
-    lam_status status = fill(d, temporary, files);
-    if (status == LAM_OK)
-        status = lam_dir_replace(d->dir, temporary);
-    if (status != LAM_OK)
-        (void)lam_dir_remove(temporary);
-    return status;
+    return lam_dir_write(d->dir, NULL, fill, &(job){d, files});
 }

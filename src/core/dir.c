@@ -7,6 +7,7 @@
 #include "core/file_guard.h"
 #include "core/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <limits.h>
@@ -162,4 +163,46 @@ lam_status lam_dir_recover(const char *target)
     if (!error)
         error = lam_guard_fsync_parent(to);
     return error ? lam_guard_fail(to, "recover", error) : LAM_OK;
+}
+
+lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user)
+{
+    char temporary[PATH_MAX], own[32], message[1024];
+    snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
+    LAM_TRY(path_with(temporary, target, suffix ? suffix : own));
+    LAM_TRY(lam_dir_remove(temporary));
+    LAM_TRY(lam_dir_make(temporary));
+    lam_status status = fill(user, temporary);
+    if (status == LAM_OK)
+        status = lam_dir_replace(target, temporary);
+    if (status == LAM_OK)
+        return LAM_OK;
+    snprintf(message, sizeof message, "%s", lam_error()); /* removing may fail too */
+    (void)lam_dir_remove(temporary);
+    return lam_fail(status, "%s", message);
+}
+
+static int is_empty_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    int entries = 0;
+    if (!dir)
+        return 0;
+    while (entries <= 2 && readdir(dir))
+        entries++;
+    closedir(dir);
+    return entries <= 2; /* "." and ".." */
+}
+
+lam_status lam_dir_may_write(const char *dir, const char *what, const char *mark, int replace)
+{
+    char path[PATH_MAX];
+    if (!lam_path_exists(dir) || is_empty_folder(dir))
+        return LAM_OK;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, mark));
+    if (!lam_path_exists(path))
+        return lam_fail(LAM_ERR_IO, "%s: exists and is not a %s folder", dir, what);
+    if (!replace)
+        return lam_fail(LAM_ERR_IO, "%s: there is a %s already; --replace replaces it", dir, what);
+    return LAM_OK;
 }

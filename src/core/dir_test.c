@@ -185,6 +185,55 @@ START_TEST(a_missing_source_is_refused_by_name)
 }
 END_TEST
 
+static lam_status fill_then(void *user, const char *dir)
+{
+    const lam_status *const status = user;
+    fill(dir, "new");
+    return *status == LAM_OK ? LAM_OK : lam_fail(*status, "the reason");
+}
+
+START_TEST(a_folder_is_written_whole_or_not_at_all)
+{
+    const char *const target = test_temp_path("w"), *const suffix = _i ? ".new" : NULL;
+    const int names = test_temp_count();
+    lam_status status = LAM_ERR_NUMERIC;
+    for (int old = 0; old < 2; old++) { /* where there was nothing; where there was one */
+        if (old)
+            fill(target, "old");
+        ck_assert_int_eq(lam_dir_write(target, suffix, fill_then, &status), LAM_ERR_NUMERIC);
+        ck_assert_str_eq(lam_error(), "the reason");
+        ck_assert_int_eq(test_temp_count(), names + old);
+        ck_assert(is_whole(target, "old") == old);
+    }
+    if (suffix) /* what a crash left is not taken over */
+        fill(test_temp_path("w.new"), "half"), put(test_temp_path("w.new"), "stray", "x");
+    status = LAM_OK;
+    ck_assert_int_eq(lam_dir_write(target, suffix, fill_then, &status), LAM_OK);
+    ck_assert(is_whole(target, "new"));
+    ck_assert(!lam_path_exists(test_temp_path("w/stray")));
+    ck_assert_int_eq(test_temp_count(), names + 1);
+    ck_assert_int_eq(lam_dir_remove(target), LAM_OK);
+}
+END_TEST
+
+START_TEST(other_peoples_folders_are_not_written)
+{
+    const char *const dir = test_temp_path("mine");
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 0), LAM_OK);
+    ck_assert_int_eq(lam_dir_make(dir), LAM_OK);
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 0), LAM_OK);
+    put(dir, ".hidden", "x");
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 1), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "mine: exists and is not a model folder"));
+    put(dir, "mark", "x");
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 0), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "mine: there is a model already"));
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 1), LAM_OK);
+    put(test_temp_path(""), "file", "x");
+    ck_assert_int_eq(lam_dir_may_write(test_temp_path("file"), "model", "mark", 1), LAM_ERR_IO);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -197,5 +246,7 @@ int main(void)
     tcase_add_loop_test(tests, dying_at_any_call_leaves_a_folder_that_recovers, 0, 2);
     tcase_add_test(tests, recovering_what_is_whole_or_absent_does_nothing);
     tcase_add_test(tests, a_missing_source_is_refused_by_name);
+    tcase_add_loop_test(tests, a_folder_is_written_whole_or_not_at_all, 0, 2);
+    tcase_add_test(tests, other_peoples_folders_are_not_written);
     return test_run("core/dir", tests);
 }

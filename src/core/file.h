@@ -49,6 +49,17 @@ lam_status lam_dir_recover(const char *target);
 /* Removes a folder and everything in it; a missing one is fine. */
 lam_status lam_dir_remove(const char *path);
 
+/* A folder that appears whole or not at all: `fill` puts everything into a new one beside `target`, which then
+ * takes its place.  After a failure the new one is removed and the message is that of the failure.  Until
+ * then it is called `target` with `suffix` behind, and what a crash left under this name goes first; NULL: a
+ * name no other process uses, as befits a `target` that a user has named. */
+typedef lam_status lam_dir_filler(void *user, const char *dir);
+lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user);
+
+/* May a user's `dir` become a folder of the kind `what` ("corpus")?  Where there is nothing or an empty folder, and
+ * with `replace` where there is a folder of that kind, which is one with the file `mark` in it. */
+lam_status lam_dir_may_write(const char *dir, const char *what, const char *mark, int replace);
+
 /* Test hook: called before every write, fsync and rename of this file's functions with the word
  * "write", "fsync", "rename" or "exchange" (of two names); a non-zero return makes that call fail
  * with this errno. */

@@ -6,11 +6,9 @@
 #include "data/md5.h"
 #include "data/prepare_int.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { READ_BLOCK = 1 << 17 };
 
@@ -24,7 +22,7 @@ typedef struct job {
     int32_t *remap;
     lam_vocab *vocab;
     lam_corpus_info *info;
-    char temporary[PATH_MAX];
+    const char *dir; /* where the files go */
     unsigned char block[READ_BLOCK];
 } job;
 
@@ -126,51 +124,16 @@ static lam_status choose_name(job *j)
 
 /* ---- the folder ---- */
 
-static lam_status save_descriptions(job *j)
+static lam_status save_descriptions(const job *j)
 {
     char path[PATH_MAX], *text;
-    LAM_TRY(lam_path_join(path, sizeof path, j->temporary, "vocab.json"));
+    LAM_TRY(lam_path_join(path, sizeof path, j->dir, "vocab.json"));
     LAM_TRY(lam_vocab_save(j->vocab, path));
-    LAM_TRY(lam_path_join(path, sizeof path, j->temporary, "corpus.json"));
+    LAM_TRY(lam_path_join(path, sizeof path, j->dir, "corpus.json"));
     LAM_TRY(lam_corpus_info_text(j->info, &text));
     const lam_status status = lam_file_save(path, text, strlen(text));
     free(text);
     return status;
-}
-
-static bool is_empty_folder(const char *path)
-{
-    struct dirent **names = NULL;
-    const int n = scandir(path, &names, NULL, NULL);
-    for (int i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
-    return n == 2; /* "." and ".." */
-}
-
-/* `out` may be missing, an empty folder, or (with replace) an older corpus: never anything else. */
-static lam_status check_target(const lam_prepare_options *o)
-{
-    char path[PATH_MAX];
-    if (!lam_path_exists(o->out) || is_empty_folder(o->out))
-        return LAM_OK;
-    LAM_TRY(lam_path_join(path, sizeof path, o->out, "corpus.json"));
-    if (!lam_path_exists(path))
-        return lam_fail(LAM_ERR_IO, "%s: exists and is not a corpus folder", o->out);
-    if (!o->replace)
-        return lam_fail(LAM_ERR_IO, "%s: there is a corpus already; --replace replaces it", o->out);
-    return LAM_OK;
-}
-
-static lam_status make_temporary(job *j)
-{
-    size_t len = strlen(j->o->out);
-    while (len > 1 && j->o->out[len - 1] == '/')
-        len--;
-    if (snprintf(j->temporary, sizeof j->temporary, "%.*s.%ld.tmp", (int)len, j->o->out,
-                 (long)getpid()) >= (int)sizeof j->temporary)
-        return lam_fail(LAM_ERR_ARG, "%s: the path is too long", j->o->out);
-    return lam_dir_make(j->temporary);
 }
 
 /* ---- the work ---- */
@@ -245,26 +208,31 @@ static lam_status describe(job *j)
     return LAM_OK;
 }
 
-static lam_status work(job *j)
+static lam_status fill(void *user, const char *dir)
 {
+    job *j = user;
     const lam_published *pub = j->o->published;
-    LAM_TRY(lam_inputs_find(&j->inputs, j->o));
-    LAM_TRY(check_target(j->o));
-    j->info->sources = calloc((size_t)j->inputs.n, sizeof *j->info->sources);
-    if (j->info->sources == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", j->inputs.n);
-    LAM_TRY(make_temporary(j));
-    LAM_TRY(lam_spool_create(&j->passes.spool, j->temporary));
+    j->dir = dir;
+    LAM_TRY(lam_spool_create(&j->passes.spool, dir));
     LAM_TRY(lam_symbols_create(&j->passes.symbols));
     LAM_TRY(read_all(j));
     if (pub != NULL && !j->o->force) /* a wrong file is better named before it is worked on */
         LAM_TRY(lam_published_check_source(pub, &j->info->sources[0]));
     LAM_TRY(cut(j));
     LAM_TRY(make_vocab(j));
-    LAM_TRY(lam_passes_write(&j->passes, j->temporary, j->remap, j->vocab, j->info));
+    LAM_TRY(lam_passes_write(&j->passes, dir, j->remap, j->vocab, j->info));
     LAM_TRY(describe(j));
-    LAM_TRY(save_descriptions(j));
-    return lam_dir_replace(j->o->out, j->temporary);
+    return save_descriptions(j);
+}
+
+static lam_status work(job *j)
+{
+    LAM_TRY(lam_inputs_find(&j->inputs, j->o));
+    LAM_TRY(lam_dir_may_write(j->o->out, "corpus", "corpus.json", j->o->replace));
+    j->info->sources = calloc((size_t)j->inputs.n, sizeof *j->info->sources);
+    if (j->info->sources == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", j->inputs.n);
+    return lam_dir_write(j->o->out, NULL, fill, j);
 }
 
 lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options)
@@ -294,12 +262,6 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     lam_symbols_free(j->passes.symbols);
     lam_spool_free(j->passes.spool);
     lam_inputs_free(&j->inputs);
-    if (status != LAM_OK && j->temporary[0] != '\0') {
-        char message[1024]; /* removing may fail too; the first failure is the one to tell */
-        snprintf(message, sizeof message, "%s", lam_error());
-        lam_dir_remove(j->temporary);
-        lam_fail(status, "%s", message);
-    }
     free(j);
     return status;
 }

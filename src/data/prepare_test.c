@@ -7,7 +7,6 @@
 #include "support/fault.h"
 #include "support/suite.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,16 +276,6 @@ END_TEST
 
 /* ---- what can go wrong ---- */
 
-static int names_in_folder(void)
-{
-    DIR *dir = opendir(test_temp_path(""));
-    int n = 0;
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
-        n += e->d_name[0] != '.';
-    closedir(dir);
-    return n;
-}
-
 /* Every write, fsync and rename fails once: the old corpus stays, and nothing lies around. */
 START_TEST(a_failure_leaves_the_old_corpus_alone)
 {
@@ -294,7 +283,7 @@ START_TEST(a_failure_leaves_the_old_corpus_alone)
     const char *later[] = {save_text("new.txt", "k l m n", 7)};
     lam_prepare_options o = options_for(LAM_BYTES, inputs, 1);
     prepare_and_open(&o);
-    const int names = names_in_folder();
+    const int names = test_temp_count();
     o.inputs = later;
     int failures = 0;
     for (int n = 1; test_fault_at(n, ENOSPC); n++) {
@@ -308,7 +297,7 @@ START_TEST(a_failure_leaves_the_old_corpus_alone)
         ck_assert_int_eq(lam_corpus_open(&corpus, o.out, LAM_CORPUS_VERIFY), LAM_OK);
         /* (after the exchange of the two names the new one is in place, and that is no failure) */
         ck_assert_str_eq(corpus->info.name, status == LAM_OK ? "new" : corpus->info.name);
-        ck_assert_int_eq(names_in_folder(), names);
+        ck_assert_int_eq(test_temp_count(), names);
     }
     ck_assert_int_gt(failures, 10);
 }
@@ -320,14 +309,14 @@ START_TEST(without_memory_it_fails_cleanly)
     const char *inputs[] = {save_text("m.txt", "a b a\nb c\na d\n", 14)};
     lam_prepare_options o = options_for((lam_text_kind)_i, inputs, 1);
     o.out = test_temp_path("memory");
-    const int names = names_in_folder();
+    const int names = test_temp_count();
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = lam_prepare(&info, &o);
         lam_corpus_info_free(&info);
         const int failed = test_alloc_stop();
         if (status != (failed ? LAM_ERR_MEMORY : LAM_OK))
             ck_abort_msg("allocation %ld gave status %d: %s", n, status, lam_error());
-        if (names_in_folder() != names + !failed)
+        if (test_temp_count() != names + !failed)
             ck_abort_msg("allocation %ld left something behind", n);
         lam_dir_remove(o.out);
     }
@@ -346,7 +335,7 @@ START_TEST(bad_input_leaves_nothing)
     const char *missing[] = {"no/such/file"};
     lam_prepare_options o = options_for(LAM_CHARS, inputs, 1);
     o.out = test_temp_path("nothing");
-    const int names = names_in_folder();
+    const int names = test_temp_count();
     ck_assert_int_eq(prepare_only(&o), LAM_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(lam_error(), "bad.txt: not valid UTF-8 at byte 3"));
     o.inputs = empty;
@@ -357,7 +346,7 @@ START_TEST(bad_input_leaves_nothing)
     o.kind = LAM_BYTES;
     o.progress = stop_at_once;
     ck_assert_int_eq(prepare_only(&o), LAM_ERR_INTERRUPTED);
-    ck_assert_int_eq(names_in_folder(), names);
+    ck_assert_int_eq(test_temp_count(), names);
 }
 END_TEST
 

@@ -152,7 +152,7 @@ lam_status lam_folder_restore(lam_model *model, const char *dir)
 
 /* ---- writing ---- */
 
-static lam_status write_config(const char *dir, const lam_config *cfg)
+lam_status lam_folder_write_config(const char *dir, const lam_config *cfg)
 {
     char path[PATH_MAX], *text;
     LAM_TRY(lam_path_join(path, sizeof path, dir, CONFIG));
@@ -186,7 +186,7 @@ static lam_status write_weights(const char *dir, const lam_params *params)
 lam_status lam_folder_write(const char *dir, lam_model *model, const char *vocab)
 {
     char path[PATH_MAX];
-    LAM_TRY(write_config(dir, &model->cfg));
+    LAM_TRY(lam_folder_write_config(dir, &model->cfg));
     if (vocab) {
         LAM_TRY(lam_path_join(path, sizeof path, dir, VOCAB));
         LAM_TRY(lam_file_save(path, vocab, strlen(vocab)));
@@ -194,22 +194,19 @@ lam_status lam_folder_write(const char *dir, lam_model *model, const char *vocab
     return write_weights(dir, &model->params);
 }
 
+typedef struct contents {
+    lam_model *model;
+    const char *vocab;
+} contents;
+
+static lam_status fill(void *user, const char *dir)
+{
+    const contents *c = user;
+    return lam_folder_write(dir, c->model, c->vocab);
+}
+
 lam_status lam_folder_save(const char *dir, lam_model *model, const char *vocab)
 {
-    char temporary[PATH_MAX];
-    size_t length = strlen(dir);
-    while (length > 1 && dir[length - 1] == '/')
-        length--;
-    if ((size_t)snprintf(temporary, sizeof temporary, "%.*s.new", (int)length, dir) >=
-        sizeof temporary)
-        return lam_fail(LAM_ERR_ARG, "%s: path longer than %d bytes", dir, PATH_MAX);
     LAM_TRY(lam_dir_recover(dir));
-    LAM_TRY(lam_dir_remove(temporary)); /* what a crash left */
-    LAM_TRY(lam_dir_make(temporary));
-    lam_status status = lam_folder_write(temporary, model, vocab);
-    if (status == LAM_OK)
-        status = lam_dir_replace(dir, temporary);
-    if (status != LAM_OK)
-        (void)lam_dir_remove(temporary);
-    return status;
+    return lam_dir_write(dir, ".new", fill, &(contents){model, vocab});
 }

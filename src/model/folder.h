@@ -31,5 +31,7 @@ lam_status lam_folder_restore(lam_model *model, const char *dir);
 lam_status lam_folder_save(const char *dir, lam_model *model, const char *vocab);
 /* Puts the files of a model into an existing folder that is about to be renamed. */
 lam_status lam_folder_write(const char *dir, lam_model *model, const char *vocab);
+/* Only its config.json. */
+lam_status lam_folder_write_config(const char *dir, const lam_config *cfg);
 
 #endif

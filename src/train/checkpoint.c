@@ -80,8 +80,9 @@ static lam_status read_moments(const char *path, const lam_checkpoint *c)
     return status;
 }
 
-static lam_status write_parts(const char *dir, const lam_checkpoint *c)
+static lam_status write_parts(void *user, const char *dir)
 {
+    const lam_checkpoint *c = user;
     char path[PATH_MAX];
     LAM_TRY(lam_folder_write(dir, c->model, c->vocab));
     LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
@@ -94,18 +95,9 @@ static lam_status write_parts(const char *dir, const lam_checkpoint *c)
 
 lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c)
 {
-    char temporary[PATH_MAX];
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.new", dir) >= sizeof temporary)
-        return lam_fail(LAM_ERR_ARG, "%s: path longer than %d bytes", dir, PATH_MAX);
+    lam_checkpoint parts = *c;
     LAM_TRY(lam_dir_recover(dir));
-    LAM_TRY(lam_dir_remove(temporary)); /* what a crash left */
-    LAM_TRY(lam_dir_make(temporary));
-    lam_status status = write_parts(temporary, c);
-    if (status == LAM_OK)
-        status = lam_dir_replace(dir, temporary);
-    if (status != LAM_OK)
-        (void)lam_dir_remove(temporary);
-    return status;
+    return lam_dir_write(dir, ".new", write_parts, &parts);
 }
 
 lam_status lam_checkpoint_load(const char *dir, const lam_checkpoint *c)

@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,4 +55,15 @@ const char *test_temp_path(const char *name)
         i++;
     ck_assert_int_lt(i, MAX);
     return strcpy(paths[i], path);
+}
+
+int test_temp_count(void)
+{
+    DIR *dir = opendir(folder);
+    int n = 0;
+    ck_assert_ptr_nonnull(dir);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    return n;
 }

@@ -27,5 +27,7 @@ void test_temp_make(void);
 void test_temp_remove(void);
 /* "FOLDER/name", valid until the program ends; at most 64 different names. */
 const char *test_temp_path(const char *name);
+/* How many names are in it, without those that begin with a dot. */
+int test_temp_count(void);
 
 #endif
