@@ -1,5 +1,6 @@
 /* cmd_export.c -- `lamemo export`: weights in another type, or divided into files. */
 #include "cli/commands.h"
+#include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/export.h"
 
@@ -83,8 +84,11 @@ static lam_status print_result(const export_options *o, const lam_export_result 
 static lam_status run(const lam_args *args)
 {
     const export_options *o = args->options;
-    lam_export_options wanted = {
-        .model = o->model, .out = o->out, .dtype = dtypes[o->dtype], .replace = o->replace};
+    lam_export_options wanted = {.model = o->model,
+                                 .out = o->out,
+                                 .dtype = dtypes[o->dtype],
+                                 .replace = o->replace,
+                                 .stop = lam_stop_signal};
     lam_export_result result;
     if (!o->model || !o->out)
         return lam_fail(LAM_ERR_ARG, "%s is missing", o->model ? "--out" : "--model");

@@ -1,5 +1,6 @@
 /* cmd_import.c -- `lamemo import`: take a model over from another program. */
 #include "cli/commands.h"
+#include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/import.h"
 #include "core/log.h"
@@ -70,7 +71,8 @@ static lam_status run(const lam_args *args)
                                              .vocab = o->vocab,
                                              .tgt_len = o->tgt_len,
                                              .mem_len = o->mem_len,
-                                             .replace = o->replace},
+                                             .replace = o->replace,
+                                             .stop = lam_stop_signal},
                        &result));
     if (result.symbols == 0)
         lam_log(LAM_LOG_WARN,

@@ -17,7 +17,8 @@ typedef struct lam_delivery {
     lam_dtype dtype;            /* LAM_F32, LAM_F16, LAM_BF16, or LAM_I8: matrices with scales */
     int64_t max_shard;          /* most bytes of a file; 0: one file */
     const char *dir;
-    int replace; /* a model folder that is there may be replaced */
+    int replace;       /* a model folder that is there may be replaced */
+    int (*stop)(void); /* asked now and then; non-zero: LAM_ERR_INTERRUPTED.  May be NULL */
 } lam_delivery;
 
 /* Refuses a target that exists, unless it is an empty folder or, with `replace`, a model folder.  To be

@@ -61,6 +61,14 @@ static lam_status check_range(lam_dtype type, const char *name, const double *wi
     return LAM_OK;
 }
 
+/* Numbers of the tensor, unless somebody asked to stop. */
+static lam_status put(const lam_delivery *d, lam_st_writer *w, const void *data, size_t size)
+{
+    if (d->stop && d->stop())
+        return lam_fail(LAM_ERR_INTERRUPTED, "stopped while writing %s", d->dir);
+    return lam_st_writer_data(w, data, size);
+}
+
 static lam_status write_pieces(const lam_delivery *d, lam_st_writer *w, const lam_param *param)
 {
     const lam_dtype type = type_of(d, param);
@@ -75,7 +83,7 @@ static lam_status write_pieces(const lam_delivery *d, lam_st_writer *w, const la
         if (type != LAM_F32)
             status = check_range(type, param->name, wide, narrow, n);
         if (status == LAM_OK)
-            status = lam_st_writer_data(w, narrow, n * lam_dtype_size(type));
+            status = put(d, w, narrow, n * lam_dtype_size(type));
     }
     free(wide);
     free(narrow);
@@ -97,10 +105,10 @@ static lam_status write_rows(const lam_delivery *d, lam_st_writer *w, const lam_
             status = lam_fail(LAM_ERR_NUMERIC, "tensor %s: row %zu has a number too large for int8",
                               param->name, r);
         else
-            status = lam_st_writer_data(w, narrow, n);
+            status = put(d, w, narrow, n);
     }
     if (status == LAM_OK)
-        status = lam_st_writer_data(w, scale, rows * sizeof *scale);
+        status = put(d, w, scale, rows * sizeof *scale);
     free(wide);
     free(narrow);
     free(scale);

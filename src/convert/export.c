@@ -44,7 +44,8 @@ static lam_status run(job *j, lam_export_result *result)
                             .dtype = j->o->dtype,
                             .max_shard = j->o->max_shard,
                             .dir = j->o->out,
-                            .replace = j->o->replace};
+                            .replace = j->o->replace,
+                            .stop = j->o->stop};
     *result = (lam_export_result){.tensors = d.params->n, .elements = lam_model_count(&j->model)};
     for (int i = 0; i < d.params->n; i++)
         result->bytes += lam_deliver_bytes(&d, i);

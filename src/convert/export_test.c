@@ -125,6 +125,41 @@ START_TEST(a_weight_too_large_for_float16_is_refused)
 }
 END_TEST
 
+static int asked, stop_at;
+
+static int stop_later(void)
+{
+    return ++asked == stop_at;
+}
+
+/* Whenever it is stopped, nothing is left of the new folder and everything of an old one. */
+START_TEST(a_stopped_export_leaves_what_was_there)
+{
+    lam_export_options o = request("stopped", _i ? LAM_I8 : LAM_BF16, 14000);
+    lam_export_result r;
+    lam_status status = LAM_ERR_INTERRUPTED;
+    o.stop = stop_later;
+    const int names = test_temp_count();
+    for (stop_at = 1; status == LAM_ERR_INTERRUPTED; stop_at++) {
+        asked = 0;
+        status = lam_export(&o, &r);
+        ck_assert_int_eq(test_temp_count(), names + (status == LAM_OK));
+    }
+    ck_assert_msg(status == LAM_OK, "%s", lam_error());
+    ck_assert_int_gt(stop_at, r.tensors);
+
+    o.dtype = LAM_F32;
+    o.replace = 1;
+    asked = 0;
+    stop_at = 2;
+    ck_assert_int_eq(lam_export(&o, &r), LAM_ERR_INTERRUPTED);
+    if (!_i)
+        same_weights(o.out, LAM_BF16);
+    ck_assert_int_eq(test_temp_count(), names + 1);
+    lam_dir_remove(o.out);
+}
+END_TEST
+
 /* Writes the index of a folder with one entry changed; value NULL removes it. */
 static void change_index(const char *dir, const char *tensor, const char *value)
 {
@@ -183,6 +218,7 @@ int main(void)
     tcase_add_loop_test(tests, weights_of_every_type_and_division_are_the_models, 0, 3);
     tcase_add_test(tests, the_folder_is_a_model_folder_again);
     tcase_add_test(tests, a_weight_too_large_for_float16_is_refused);
+    tcase_add_loop_test(tests, a_stopped_export_leaves_what_was_there, 0, 2);
     tcase_add_loop_test(tests, an_index_that_lies_is_refused, 0, (int)(sizeof lies / sizeof *lies));
     return test_run("convert/export", tests);
 }

@@ -183,7 +183,8 @@ static lam_status run(job *j, lam_import_result *result)
                                        .vocab = j->vocab,
                                        .dtype = LAM_F32,
                                        .dir = j->o->out,
-                                       .replace = j->o->replace},
+                                       .replace = j->o->replace,
+                                       .stop = j->o->stop},
                        &files);
 }
 

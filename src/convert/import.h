@@ -16,6 +16,7 @@ typedef struct lam_import_options {
     const char *vocab;    /* NULL: the source's own, if it has one */
     int tgt_len, mem_len; /* -1: as the source says */
     int replace;
+    int (*stop)(void); /* non-zero: leave nothing behind and return LAM_ERR_INTERRUPTED; or NULL */
 } lam_import_options;
 
 typedef struct lam_import_result {

@@ -73,6 +73,24 @@ run 1 import "$work/alone" --out "$work/x"
 says "$err" "holds neither"
 [ ! -e "$work/x" ] || fail "a failed import left something"
 
+# Stopping: 143 after SIGTERM, and either the whole folder is there or nothing.  Many small files, to take a while.
+for delay in 0.02 0.05 0.1; do
+    rm -rf "$work/stopped"
+    "$LAMEMO" export --model "$work/model" --out "$work/stopped" --max-shard-size 1 > "$out" 2> "$err" &
+    pid=$!
+    sleep $delay
+    kill $pid 2> "$work/.kill" || true # it may be done
+    code=0
+    wait $pid || code=$?
+    case $code in
+    0) [ -e "$work/stopped/config.json" ] || fail "a whole export left nothing" ;;
+    143) [ ! -e "$work/stopped" ] || fail "a stopped export left a folder" ;;
+    *) fail "SIGTERM gave exit $code" ;;
+    esac
+done
+# shellcheck disable=SC2144
+[ ! -e "$work"/*.tmp ] || fail "a stopped export left a temporary folder"
+
 for size in 0 -1 5XB GB ''; do
     run 2 export --model "$work/model" --out "$work/y" --max-shard-size "$size"
     says "$err" "is not a size like 5GB"
