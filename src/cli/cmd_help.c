@@ -24,9 +24,8 @@ static lam_status run(const lam_args *args)
     else if (args->n_operands == 0)
         lam_help_overview(stdout);
     else {
-        const lam_command *command = lam_command_find(args->operands[0]);
-        if (command == NULL)
-            return lam_fail(LAM_ERR_ARG, "there is no command '%s'", args->operands[0]);
+        const lam_command *command;
+        LAM_TRY(lam_command_find(&command, args->operands[0]));
         lam_help_command(stdout, command);
     }
     return LAM_OK;

@@ -146,12 +146,21 @@ int lam_help_end(void)
     return 1;
 }
 
-const lam_command *lam_command_find(const char *name)
+lam_status lam_command_find(const lam_command **out, const char *name)
 {
-    for (int i = 0; lam_commands[i] != NULL; i++)
-        if (strcmp(lam_commands[i]->name, name) == 0)
-            return lam_commands[i];
-    return NULL;
+    const char *names[LAM_OPTIONS_MAX] = {0};
+    *out = NULL;
+    for (int i = 0; lam_commands[i] != NULL; i++) {
+        names[i] = lam_commands[i]->name;
+        if (strcmp(names[i], name) == 0)
+            *out = lam_commands[i];
+    }
+    if (*out != NULL)
+        return LAM_OK;
+    const char *near = lam_closest(name, names);
+    if (near != NULL)
+        return lam_fail(LAM_ERR_ARG, "there is no command '%s'; did you mean '%s'?", name, near);
+    return lam_fail(LAM_ERR_ARG, "there is no command '%s'", name);
 }
 
 /* ---- Markdown ---- */

@@ -9,8 +9,8 @@
 /* The table of commands, in main.c; ends with NULL. */
 extern const lam_command *const lam_commands[];
 
-/* Returns the command called `name`, or NULL. */
-const lam_command *lam_command_find(const char *name);
+/* The command called `name`; else LAM_ERR_ARG, with the nearest name if one is near. */
+lam_status lam_command_find(const lam_command **out, const char *name);
 
 void lam_help_overview(FILE *out);
 /* After help on stdout: the exit status, 1 with a message when it could not be written. */

@@ -14,19 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int unknown_command(const char *word)
-{
-    const char *names[LAM_OPTIONS_MAX] = {0};
-    for (int i = 0; lam_commands[i] != NULL; i++)
-        names[i] = lam_commands[i]->name;
-    const char *near = lam_closest(word, names);
-    fprintf(stderr, "lamemo: there is no command '%s'", word);
-    if (near != NULL)
-        fprintf(stderr, "; did you mean '%s'?", near);
-    fputs("\nTry 'lamemo --help'.\n", stderr);
-    return 2;
-}
-
 /* Output that could not be written (a full disk, a closed pipe) is a failed job. */
 static lam_status flush_output(void)
 {
@@ -119,8 +106,10 @@ int main(int argc, char **argv)
         puts("lamemo " LAM_VERSION);
         return lam_help_end();
     }
-    const lam_command *command = lam_command_find(argv[1]);
-    if (command == NULL)
-        return unknown_command(argv[1]);
+    const lam_command *command;
+    if (lam_command_find(&command, argv[1]) != LAM_OK) {
+        fprintf(stderr, "lamemo: %s\nTry 'lamemo --help'.\n", lam_error());
+        return 2;
+    }
     return run_command(command, argc - 1, argv + 1);
 }

@@ -30,6 +30,8 @@ done < "$work/commands"
 
 run 0 help help
 says "$out" "Usage: lamemo help"
+run 2 help trian
+says "$err" "there is no command 'trian'; did you mean 'train'?"
 run 2 help no-such-command
 says "$err" "there is no command 'no-such-command'"
 run 2 help a b
