@@ -16,7 +16,7 @@
 
 typedef struct info_options {
     const char *model, *preset, *memory;
-    int batch, tgt_len, mem_len;
+    int batch, tgt_len, mem_len, optim;
     lam_device_options device;
     bool table, json;
 } info_options;
@@ -34,6 +34,9 @@ static const lam_option options[] = {
      .shown = "the model's", .help = "Segment length."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(info_options, mem_len), "0", .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Memory length."},
+    {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(info_options, optim), "adam",
+     .choices = lam_optim_names, .shown = "the run's, else adam",
+     .help = "Optimiser, for the memory needed: adam, sgd, adagrad or muon."},
     LAM_DEVICE_OPTIONS(info_options, device, "cpu"),
     {"table", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, table),
      .help = "Multiply-accumulates of all five memories beside the paper's Table 1."},
@@ -68,6 +71,14 @@ static void count_groups(const lam_model *model, group groups[GROUPS])
     }
 }
 
+/* What is looked at. */
+typedef struct subject {
+    const info_options *o;
+    lam_model model;      /* declared, without memory */
+    lam_settings trained; /* how, where the folder says so: */
+    int64_t step;         /* else -1 */
+} subject;
+
 typedef struct bytes {
     size_t weights, gradients, optimizer, program;
     lam_stack_sizes train, eval;
@@ -86,27 +97,30 @@ static size_t stack_total(const lam_stack_sizes *s)
     return s->activations + s->state + s->scratch;
 }
 
-static bytes measure(lam_model *model, const info_options *o)
+static lam_status measure(bytes *out, subject *s)
 {
+    lam_model *model = &s->model;
     const lam_config *cfg = &model->cfg;
     const size_t wide = lam_class_size(model->dev, LAM_WIDE),
                  act = lam_class_size(model->dev, LAM_ACT);
     const int copies = model->dev->act != model->dev->wide;
+    const lam_optimizer_options optimizer = lam_settings_optimizer(&s->trained);
     lam_stack_options opt = {
-        .B = o->batch, .N = cfg->tgt_len + cfg->ext_len, .M = cfg->mem_len, .E = cfg->ext_len};
+        .B = s->o->batch, .N = cfg->tgt_len + cfg->ext_len, .M = cfg->mem_len, .E = cfg->ext_len};
     bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
                .gradients = model->params.total * wide,
-               .optimizer = 2 * model->params.total * wide,
                .program = strcmp(model->dev->ops->name, "cuda") == 0 ? 0 : PROGRAM};
+    LAM_TRY(lam_optimizer_measure(&b.optimizer, model, &optimizer));
     b.eval = lam_stack_measure(model, &opt);
     opt.B = EVAL_BATCH;
     const lam_stack_sizes aside = lam_stack_measure(model, &opt);
-    opt.B = o->batch;
+    opt.B = s->o->batch;
     opt.train = 1;
     b.train = lam_stack_measure(model, &opt);
     b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
                   aside.activations + aside.state + b.program;
-    return b;
+    *out = b;
+    return LAM_OK;
 }
 
 static void print_config(const lam_config *cfg)
@@ -124,26 +138,30 @@ static void print_config(const lam_config *cfg)
            cfg->same_length ? ", same length" : "");
 }
 
-/* How the run in `dir` (a run folder or a checkpoint) is trained, or NULL where nothing says so. */
-static lam_train_state *training_of(const char *dir)
+/* How the run in a folder (or the checkpoint it is) was trained; else the paper's settings and step -1. */
+static void find_training(subject *s, const lam_args *args)
 {
     static const char *const places[] = {"last/training_state.json", "training_state.json"};
     char path[PATH_MAX];
-    lam_train_state *state = malloc(sizeof *state);
-    for (int i = 0; dir && state && i < 2; i++)
-        if (lam_path_join(path, sizeof path, dir, places[i]) == LAM_OK && lam_path_exists(path) &&
-            lam_train_state_load(state, NULL, path) == LAM_OK)
-            return state;
-    free(state);
-    return NULL;
+    lam_train_state state;
+    lam_settings_defaults(&s->trained);
+    s->step = -1;
+    for (int i = 0; s->o->model && s->step < 0 && i < 2; i++)
+        if (lam_path_join(path, sizeof path, s->o->model, places[i]) == LAM_OK &&
+            lam_path_exists(path) && lam_train_state_load(&state, NULL, path) == LAM_OK) {
+            s->trained = state.settings;
+            s->step = state.step;
+            lam_train_state_free(&state);
+        }
+    if (s->step < 0 || lam_option_given(args, "optim"))
+        s->trained.optim = s->o->optim;
 }
 
-static void print_training(const lam_train_state *state)
+static void print_training(const lam_settings *s, int64_t step)
 {
-    const lam_settings *s = &state->settings;
     printf("trained for %lld of %lld steps: recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, "
            "clip %g",
-           (long long)state->step, (long long)s->max_step, lam_recipe_names[s->recipe],
+           (long long)step, (long long)s->max_step, lam_recipe_names[s->recipe],
            lam_optim_names[s->optim], s->lr, lam_schedule_names[s->scheduler],
            (long long)s->warmup_step, s->weight_decay, s->clip);
     if (s->mem_reset > 0)
@@ -157,9 +175,10 @@ static void print_size(const char *name, size_t n)
     printf("  %-26s %20s\n", name, lam_format_size(text, sizeof text, (double)n));
 }
 
-static void print_text(const lam_model *model, const group *groups, const bytes *b,
-                       const info_options *o)
+static void print_text(const subject *s, const group *groups, const bytes *b)
 {
+    const lam_model *model = &s->model;
+    const info_options *o = s->o;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
     const struct {
         const char *name;
@@ -172,13 +191,9 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
                  {"external memory", m.external},
                  {"softmax", m.softmax}};
     print_config(&model->cfg);
-    lam_train_state *training = training_of(o->model);
-    if (training) {
-        print_training(training);
-        lam_train_state_free(training);
-        free(training);
-    }
-    char text[32];
+    if (s->step >= 0)
+        print_training(&s->trained, s->step);
+    char text[32], optimiser[64];
     printf("\n%-28s %20s\n", "parameters",
            lam_format_count(text, sizeof text, (int64_t)lam_model_count(model)));
     for (int g = 0; g < GROUPS; g++)
@@ -193,7 +208,8 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
     printf("\nbytes on %s, batch %d\n", o->device.device, o->batch);
     print_size("weights", b->weights);
     print_size("gradients", b->gradients);
-    print_size("optimiser (Adam)", b->optimizer);
+    snprintf(optimiser, sizeof optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
+    print_size(optimiser, b->optimizer);
     print_size("activations, training", b->train.activations);
     print_size("memory state", b->train.state);
     print_size("scratch", b->train.scratch);
@@ -203,9 +219,9 @@ static void print_text(const lam_model *model, const group *groups, const bytes 
     print_size("evaluation, all together", b->weights + stack_total(&b->eval) + b->program);
 }
 
-static lam_status print_json(const lam_model *model, const group *groups, const bytes *b,
-                             const info_options *o)
+static lam_status print_json(const subject *s, const group *groups, const bytes *b)
 {
+    const lam_model *model = &s->model;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
     char *config = NULL;
     LAM_TRY(lam_config_print(&config, &model->cfg));
@@ -221,7 +237,7 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
         "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
         "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "external",
         m.external, "softmax", m.softmax, "total", m.total, "macs_per_step",
-        lam_macs_step(&model->cfg, o->batch), "bytes", "weights", (json_int_t)b->weights,
+        lam_macs_step(&model->cfg, s->o->batch), "bytes", "weights", (json_int_t)b->weights,
         "gradients", (json_int_t)b->gradients, "optimizer", (json_int_t)b->optimizer, "activations",
         (json_int_t)b->train.activations, "state", (json_int_t)b->train.state, "scratch",
         (json_int_t)b->train.scratch, "program", (json_int_t)b->program, "train",
@@ -230,12 +246,9 @@ static lam_status print_json(const lam_model *model, const group *groups, const 
     free(config);
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");
-    lam_train_state *training = training_of(o->model);
-    if (training) {
-        json_object_set_new(root, "step", json_integer(training->step));
-        json_object_set_new(root, "settings", lam_settings_print(&training->settings));
-        lam_train_state_free(training);
-        free(training);
+    if (s->step >= 0) {
+        json_object_set_new(root, "step", json_integer(s->step));
+        json_object_set_new(root, "settings", lam_settings_print(&s->trained));
     }
     json_dumpf(root, stdout, JSON_INDENT(2));
     putchar('\n');
@@ -264,6 +277,29 @@ static void print_table(const lam_config *cfg, const char *preset)
     }
 }
 
+static lam_status show(const lam_config *cfg, const lam_args *args)
+{
+    subject s = {.o = args->options};
+    lam_dev *dev = NULL;
+    group groups[GROUPS];
+    bytes b;
+    find_training(&s, args);
+    LAM_TRY(lam_device_open(&dev, &s.o->device));
+    lam_status status = lam_model_declare(&s.model, cfg, dev);
+    if (status == LAM_OK)
+        status = measure(&b, &s);
+    if (status == LAM_OK) {
+        count_groups(&s.model, groups);
+        if (s.o->json)
+            status = print_json(&s, groups, &b);
+        else
+            print_text(&s, groups, &b);
+    }
+    lam_model_undeclare(&s.model);
+    dev->ops->close(dev);
+    return status;
+}
+
 static lam_status run(const lam_args *args)
 {
     const info_options *o = args->options;
@@ -281,22 +317,7 @@ static lam_status run(const lam_args *args)
         print_table(&cfg, o->model ? "" : o->preset);
         return LAM_OK;
     }
-    lam_dev *dev = NULL;
-    lam_model model = {0};
-    group groups[GROUPS];
-    LAM_TRY(lam_device_open(&dev, &o->device));
-    lam_status status = lam_model_declare(&model, &cfg, dev);
-    if (status == LAM_OK) {
-        const bytes b = measure(&model, o);
-        count_groups(&model, groups);
-        if (o->json)
-            status = print_json(&model, groups, &b, o);
-        else
-            print_text(&model, groups, &b, o);
-    }
-    lam_model_undeclare(&model);
-    dev->ops->close(dev);
-    return status;
+    return show(&cfg, args);
 }
 
 const lam_command lam_command_info = {

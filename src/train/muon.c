@@ -131,6 +131,25 @@ static lam_status list_maps(lam_muon *m)
     return LAM_OK;
 }
 
+static void free_lists(lam_muon *m)
+{
+    free(m->maps);
+    free(m->offset);
+    free(m->parts);
+}
+
+lam_status lam_muon_measure(size_t *bytes, lam_model *model)
+{
+    lam_muon m = {.model = model};
+    lam_arena arena = {0};
+    const lam_status status = list_maps(&m);
+    if (status == LAM_OK)
+        layout(&m, &arena);
+    free_lists(&m);
+    *bytes = arena.used;
+    return status;
+}
+
 lam_status lam_muon_create(lam_muon **out, lam_model *model)
 {
     *out = NULL;
@@ -159,9 +178,7 @@ void lam_muon_free(lam_muon *m)
     if (!m)
         return;
     m->model->dev->ops->release(m->model->dev, m->block);
-    free(m->maps);
-    free(m->offset);
-    free(m->parts);
+    free_lists(m);
     free(m);
 }
 

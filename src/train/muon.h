@@ -15,6 +15,7 @@
 typedef struct lam_muon lam_muon;
 
 /* Buffers for the model's hidden maps; the model is kept. */
+lam_status lam_muon_measure(size_t *bytes, lam_model *model); /* their size */
 lam_status lam_muon_create(lam_muon **out, lam_model *model);
 void lam_muon_free(lam_muon *muon); /* NULL is fine */
 

@@ -17,11 +17,36 @@ lam_optimizer_options lam_optimizer_defaults(void)
                                    .muon_momentum = 0.95};
 }
 
+static size_t moment_bytes(const lam_model *model)
+{
+    return model->params.total * lam_class_size(model->dev, LAM_WIDE);
+}
+
+static int has_mean(const lam_optimizer_options *o)
+{
+    return o->kind != LAM_ADAGRAD;
+}
+
+static int has_square(const lam_optimizer_options *o)
+{
+    return o->kind != LAM_SGD;
+}
+
+lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
+                                 const lam_optimizer_options *options)
+{
+    *bytes = 0;
+    if (options->muon)
+        LAM_TRY(lam_muon_measure(bytes, model));
+    *bytes += (size_t)(has_mean(options) + has_square(options)) * moment_bytes(model);
+    return LAM_OK;
+}
+
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
                                 const lam_optimizer_options *options)
 {
     lam_dev *dev = model->dev;
-    const size_t bytes = model->params.total * lam_class_size(dev, LAM_WIDE);
+    const size_t bytes = moment_bytes(model);
     *out = NULL;
     lam_optimizer *o = calloc(1, sizeof *o);
     if (!o)
@@ -34,9 +59,9 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
         status = lam_params_place_grad(&model->params);
     if (status == LAM_OK)
         status = dev->ops->alloc(dev, &o->norm, 2 * lam_class_size(dev, LAM_WIDE));
-    if (status == LAM_OK && options->kind != LAM_ADAGRAD)
+    if (status == LAM_OK && has_mean(options))
         status = dev->ops->alloc(dev, &o->m, bytes);
-    if (status == LAM_OK && options->kind != LAM_SGD)
+    if (status == LAM_OK && has_square(options))
         status = dev->ops->alloc(dev, &o->v, bytes);
     if (status == LAM_OK && options->muon)
         status = lam_muon_create(&o->muon, model);

@@ -36,6 +36,9 @@ typedef struct lam_optimizer {
     lam_muon *muon;  /* NULL without */
 } lam_optimizer;
 
+/* Bytes of device memory it takes besides the gradients. */
+lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
+                                 const lam_optimizer_options *options);
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
                                 const lam_optimizer_options *options);
 void lam_optimizer_free(lam_optimizer *o); /* NULL is fine */
