@@ -92,6 +92,17 @@ static lam_status read_all(job *j)
     return LAM_OK;
 }
 
+/* One token must be there to predict another. */
+static lam_status check_train(const job *j)
+{
+    if (j->info->tokens[LAM_TRAIN] >= 2)
+        return LAM_OK;
+    return lam_fail(
+        LAM_ERR_FORMAT, "%s%s: %lld of its %lld tokens are for training, at least 2 are needed",
+        j->info->sources[0].name, j->inputs.n > 1 ? ", ..." : "",
+        (long long)j->info->tokens[LAM_TRAIN], (long long)lam_spool_count(j->passes.spool));
+}
+
 /* ---- what it is called ---- */
 
 /* The name of a text that is not a published corpus: the one asked for, or that of its first file
@@ -221,6 +232,7 @@ static lam_status fill(void *user, const char *dir)
     LAM_TRY(cut(j));
     LAM_TRY(make_vocab(j));
     LAM_TRY(lam_passes_write(&j->passes, dir, j->remap, j->vocab, j->info));
+    LAM_TRY(check_train(j));
     LAM_TRY(describe(j));
     return save_descriptions(j);
 }

@@ -133,11 +133,11 @@ static lam_status place(lam_stack *st)
     lam_arena measure = {0};
     lam_stack_layout(st, &measure);
     const lam_work work = largest(st);
-    LAM_TRY(dev->ops->reserve(dev, &work));
     void *base = NULL;
-    LAM_TRY(dev->ops->alloc(dev, &base, measure.used));
+    LAM_TRY(dev->ops->alloc(dev, &base, measure.used)); /* most of all: it fails at once, or not */
     st->arena = (lam_arena){.base = base, .size = measure.used};
     lam_stack_layout(st, &st->arena);
+    LAM_TRY(dev->ops->reserve(dev, &work));
     if (st->opt.train)
         LAM_TRY(lam_params_place_grad(&st->model->params));
     if (st->model->mem->fill)
@@ -174,6 +174,9 @@ lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_o
     lam_status status = wire(st, model, options);
     if (status == LAM_OK)
         status = place(st);
+    if (status == LAM_ERR_MEMORY)
+        status = lam_fail(status, "%s: batch %d, segments of %d, memory of %d", lam_error(),
+                          options->B, options->N, options->M);
     if (status != LAM_OK) {
         lam_stack_free(st);
         return status;

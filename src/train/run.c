@@ -113,11 +113,9 @@ static lam_status save_last(run *r)
 /* Adds to an error where the run can go on from. */
 static lam_status explain(const run *r, lam_status status)
 {
-    char text[512];
-    snprintf(text, sizeof text, "%s", lam_error());
     if (r->saved < 0)
-        return lam_fail(status, "%s; there is no checkpoint yet", text);
-    return lam_fail(status, "%s; the last good checkpoint is %s, step %lld", text, r->last,
+        return lam_fail(status, "%s; there is no checkpoint yet", lam_error());
+    return lam_fail(status, "%s; the last good checkpoint is %s, step %lld", lam_error(), r->last,
                     (long long)r->saved);
 }
 

@@ -245,9 +245,8 @@ lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char 
     }
     if (lam_settings_check(s) == LAM_OK)
         return LAM_OK;
-    char text[256]; /* a file that says what cannot be is a bad file, not a bad option */
-    snprintf(text, sizeof text, "%s", lam_error());
-    return lam_fail(LAM_ERR_FORMAT, "%s: settings: %s", label, text);
+    /* A file that says what cannot be is a bad file, not a bad option. */
+    return lam_fail(LAM_ERR_FORMAT, "%s: settings: %s", label, lam_error());
 }
 
 lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then)

@@ -62,6 +62,9 @@ lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tok
     if (text->vocab_size > model->cfg.n_token)
         return lam_fail(LAM_ERR_ARG, "the corpus has a vocabulary of %d, the model one of %d",
                         text->vocab_size, model->cfg.n_token);
+    if (model->cfg.tgt_len >= text->count)
+        return lam_fail(LAM_ERR_ARG, "tgt_len %d: the text to train on has only %lld tokens",
+                        model->cfg.tgt_len, (long long)text->count);
     lam_trainer *t = calloc(1, sizeof *t);
     if (!t)
         return lam_fail(LAM_ERR_MEMORY, "trainer: no memory");

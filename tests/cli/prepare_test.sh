@@ -67,6 +67,9 @@ run 1 prepare --out never missing.txt
 says "$err" "missing.txt: cannot open: No such file or directory"
 run 1 prepare --out never /dev/null
 says "$err" "null: the text is empty"
+printf x > one.txt
+run 1 prepare --out never one.txt
+says "$err" "one.txt: 0 of its 1 tokens are for training, at least 2 are needed"
 printf 'good\n\377bad\n' > latin1.txt
 run 1 prepare --corpus chars --out never latin1.txt
 says "$err" "latin1.txt: not valid UTF-8 at byte 5"

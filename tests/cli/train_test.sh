@@ -36,6 +36,9 @@ grep -v "^lamemo" "$err" > "$work/lines"
 cmp "$work/lines" "$work/whole/train.log" || fail "train.log is not what was said"
 run 0 info --model "$work/whole"
 says "$out" "trained for 120 of 120 steps: recipe paper: adam, lr 0.003, cosine"
+says "$out" "optimiser (adam)"
+run 0 info --model "$work/whole" --optim muon
+says "$out" "optimiser (muon)"
 run 0 info --model "$work/whole" --json
 says "$out" '"recipe": "paper"'
 run 0 info --model "$work/whole/best"
@@ -124,6 +127,8 @@ run 2 train --data "$work/corpus" --out "$work/new" --memory magic
 says "$err" "magic"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
 says "$err" "too few for 100000 streams"
+run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 1000000
+says "$err" "tgt_len 1000000: the text to train on has only"
 # What only an evaluation would find is said before the first step, and before an old run is thrown away.
 run 2 train --data "$work/corpus" --out "$work/new" --eval_batch_size 100000
 says "$err" "split are too few for 100000 streams"
