@@ -26,10 +26,11 @@ enum { LAM_CASE_BUFFERS = 24, LAM_CASE_SLOTS = 32 };
 
 /* How a buffer takes part; flags. */
 enum {
-    LAM_READ = 0,      /* input: must come back unchanged */
-    LAM_WRITTEN = 1,   /* compared with ref */
-    LAM_EXACT = 2,     /* compared bit for bit: no arithmetic happens */
-    LAM_SAME_ZEROS = 4 /* zero exactly where ref is: dropout masks */
+    LAM_READ = 0,       /* input: must come back unchanged */
+    LAM_WRITTEN = 1,    /* compared with ref */
+    LAM_EXACT = 2,      /* compared bit for bit: no arithmetic happens */
+    LAM_SAME_ZEROS = 4, /* zero exactly where ref is: dropout masks */
+    LAM_SUMMED = 8      /* WIDE input that is added to ACT before a mixed device rounds the sum */
 };
 
 /* What a buffer holds at first. */
@@ -83,7 +84,7 @@ typedef struct lam_case {
     const void *op;
     double limit; /* 2 forward, 3 backward */
     int mixed;    /* the device may round sums of inputs to ACT once more, for its matrix units or
-                     to keep them: ACT inputs are moved by half a unit of ACT, not of float */
+                     to keep them: their terms are moved by half a unit of ACT, not of float */
     int library;  /* its bits may depend on the number of threads */
     lam_work work;
     char what[256];

@@ -149,7 +149,7 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
 
     const int positions = lam_case_pick(c, 4); /* 0: none; 1: with rbias */
     if (lam_case_pick(c, 4))
-        head_vector(c, &a->u, "u", LAM_READ, a);
+        head_vector(c, &a->u, "u", LAM_SUMMED, a);
     if (positions == 0)
         return;
     choose_rows(c, s, a);
@@ -157,7 +157,7 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
     a->ldr = at.ld;
     lam_case_rows(c, &a->r, "r", a->r_class, LAM_READ, &at, LAM_RANDOM);
     if (lam_case_pick(c, 4))
-        head_vector(c, &a->v, "v", LAM_READ, a);
+        head_vector(c, &a->v, "v", LAM_SUMMED, a);
     const size_t H = (size_t)s->H, rows = (size_t)a->r_rows;
     if (positions == 1)
         lam_case_rows(c, &a->rbias, "rbias", LAM_WIDE, LAM_READ,

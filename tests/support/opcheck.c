@@ -8,7 +8,10 @@
 
 extern const lam_ops lam_ops_ref;
 
-enum { MAX_SAMPLES = 48, ENOUGH = 256 }; /* naive runs; elements that make one run enough */
+/* Naive runs, at most, and at least where they are moved by units of bf16: each row of a softmax has
+ * errors of its own size, so that the largest is not found by looking once; elements that make one
+ * run enough elsewhere. */
+enum { MAX_SAMPLES = 48, ROUNDED_SAMPLES = 6, ENOUGH = 256 };
 
 typedef struct error {
     double rms, max;
@@ -135,13 +138,26 @@ static error size_of(const double *want, size_t n)
     return e;
 }
 
-/* Moves a value by at most a unit in the last place: of float, or of ACT where the case is mixed. */
-static double jitter(lam_case *c, double x, lam_class type)
+/* Are inputs of this case moved by units of bf16? */
+static int is_rounded(const lam_case *c)
+{
+    return c->mixed && c->run->dev->act == LAM_BF16;
+}
+
+/* Half a unit in the last place of x as bf16, which has eight digits: the most that rounding moves it. */
+static double half_unit16(double x)
+{
+    return ldexp(1.0, ilogb(x) - 8);
+}
+
+/* Moves a value by at most a unit in the last place of float, or, where the case is mixed, by at most what
+ * rounding to ACT would move it. */
+static double jitter(lam_case *c, double x, const lam_case_buffer *b)
 {
     if (!isfinite(x) || x == 0.0 || x == LAM_GUARD)
         return x;
-    if (c->mixed && type == LAM_ACT && c->run->dev->act == LAM_BF16)
-        return x * (1.0 + 0x1p-9 * (2.0 * lam_rng_uniform(&c->rng) - 1.0));
+    if (is_rounded(c) && (b->type == LAM_ACT || b->flags & LAM_SUMMED))
+        return x + half_unit16(x) * (2.0 * lam_rng_uniform(&c->rng) - 1.0);
     switch (lam_rng_u32(&c->rng) % 8) {
     case 0:
         return (double)nextafterf((float)x, INFINITY);
@@ -185,12 +201,14 @@ static int naive_errors(lam_case *c, error *worst)
             fewest = b->count;
     }
     const size_t often = ENOUGH / fewest + 1;
-    const size_t samples = often < MAX_SAMPLES ? often : MAX_SAMPLES;
+    const size_t least = is_rounded(c) ? ROUNDED_SAMPLES : 1;
+    const size_t wanted = often > least ? often : least;
+    const size_t samples = wanted < MAX_SAMPLES ? wanted : MAX_SAMPLES;
     int ok = 1;
     for (size_t s = 0; ok && s <= samples; s++) { /* sample 0 is without jitter */
         for (int i = 0; s > 0 && i < c->n_buffers; i++)
             for (size_t j = 0; !is_whole(c->buffer[i].type) && j < c->buffer[i].count; j++)
-                before[i][j] = jitter(c, c->buffer[i].first[j], c->buffer[i].type);
+                before[i][j] = jitter(c, c->buffer[i].first[j], &c->buffer[i]);
         ok = execute(c, c->run->naive, before, after);
         for (int i = 0; ok && i < c->n_buffers; i++) {
             const lam_case_buffer *b = &c->buffer[i];
