@@ -174,10 +174,16 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
         attn_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
 }
 
+/* A thread for each eight columns of each row; rows in x, which may be more than 65535 as y may not. */
+static dim3 by_rows(int rows, int width, int threads)
+{
+    return dim3((unsigned)rows, (unsigned)lam_cuda_ceil(width, 8 * threads));
+}
+
 /* rp[row] = r[r_rows - 1 - row], sixteen bytes a thread. */
 static __global__ void reverse(lam_bf16 *rp, const lam_bf16 *r, size_t ldr, int rows, int width)
 {
-    const int x = 8 * (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
+    const int x = 8 * (int)(blockIdx.y * blockDim.x + threadIdx.x), row = (int)blockIdx.x;
     if (x < width)
         *(uint4 *)(rp + (size_t)row * width + x) =
             *(const uint4 *)(r + (size_t)(rows - 1 - row) * ldr + x);
@@ -188,9 +194,8 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
     if (c->rp)
-        attn_launch(dev, "attention", reverse,
-                    dim3((unsigned)lam_cuda_ceil(width, 8 * threads), (unsigned)a->r_rows), threads,
-                    0, c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
+        attn_launch(dev, "attention", reverse, by_rows(a->r_rows, width, threads), threads, 0,
+                    c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
 }
 
 void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width)
@@ -203,7 +208,7 @@ void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int pa
 static __global__ void sum_groups(lam_bf16 *dr, size_t ldr, const float *part, int groups, int rows,
                                   int width)
 {
-    const int x = 8 * (int)(blockIdx.x * blockDim.x + threadIdx.x), row = (int)blockIdx.y;
+    const int x = 8 * (int)(blockIdx.y * blockDim.x + threadIdx.x), row = (int)blockIdx.x;
     if (x >= width)
         return;
     lam_f8 sum = {};
@@ -221,7 +226,6 @@ void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
-    attn_launch(dev, "attn_bwd", sum_groups,
-                dim3((unsigned)lam_cuda_ceil(width, 8 * threads), (unsigned)a->r_rows), threads, 0,
+    attn_launch(dev, "attn_bwd", sum_groups, by_rows(a->r_rows, width, threads), threads, 0,
                 (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows, width);
 }

@@ -194,6 +194,20 @@ static size_t cuda_peak(lam_dev *base)
     return dev->free_at_open - dev->least_free;
 }
 
+/* A failure is reported here and does not stick; one that an earlier operation left behind is called by
+ * its name. */
+static lam_status take_memory(void **out, size_t bytes, const char *what)
+{
+    const cudaError_t error = cudaMalloc(out, bytes);
+    if (error == cudaSuccess)
+        return LAM_OK;
+    (void)cudaGetLastError();
+    *out = NULL;
+    if (error == cudaErrorMemoryAllocation)
+        return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for %zu bytes%s", bytes, what);
+    return lam_fail(LAM_ERR_DEVICE, "device cuda: %s", cudaGetErrorString(error));
+}
+
 /* Grows only, so that a smaller plan does not take from a larger one. */
 static lam_status cuda_reserve(lam_dev *base, const lam_work *largest)
 {
@@ -207,10 +221,7 @@ static lam_status cuda_reserve(lam_dev *base, const lam_work *largest)
     dev->scratch = NULL;
     dev->scratch_bytes = 0;
     dev->moved++;
-    if (cudaMalloc(&scratch, bytes) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for %zu bytes of scratch", bytes);
-    }
+    LAM_TRY(take_memory(&scratch, bytes, " of scratch"));
     dev->scratch = scratch;
     dev->scratch_bytes = bytes;
     (void)cuda_peak(base);
@@ -222,11 +233,7 @@ static lam_status cuda_alloc(lam_dev *base, void **out, size_t bytes)
     lam_cuda_dev *dev = lam_cuda(base);
     *out = NULL;
     const size_t whole = bytes > 0 ? bytes : 1;
-    if (cudaMalloc(out, whole) != cudaSuccess) {
-        (void)cudaGetLastError(); /* this failure is reported here and does not stick */
-        *out = NULL;
-        return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for %zu bytes", bytes);
-    }
+    LAM_TRY(take_memory(out, whole, ""));
     note_if(dev, "alloc", cudaMemsetAsync(*out, 0, whole, dev->stream));
     (void)cuda_peak(base);
     return LAM_OK;
