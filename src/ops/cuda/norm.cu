@@ -84,7 +84,7 @@ static __device__ __forceinline__ cursor next_of(const lam_norm &a, const cursor
     return {c.row + s.row, c.b + s.b + over, c.r + s.r - (over ? a.rows : 0)};
 }
 
-/* Products of 32 bits: the steps are known to fit (is_empty). */
+/* Products of 32 bits: the steps are known to fit (is_possible). */
 template <typename T>
 static __device__ __forceinline__ T *row_of(lam_view view, const lam_norm &a, const cursor &c)
 {
@@ -362,11 +362,14 @@ static void launch_bwd(lam_cuda_dev *dev, const lam_norm *a)
         lam_cuda_fold(dev, "norm_bwd", &sums);
 }
 
-static int is_empty(const lam_norm *a)
+/* Is there something to do that can be done?  A row has to fit the registers of one block. */
+static bool is_possible(lam_cuda_dev *dev, const char *op, const lam_norm *a)
 {
-    assert(a->width >= 1 && a->ld >= a->width && a->ld % 8 == 0 && a->ld <= MAX_LD);
+    assert(a->width >= 1 && a->ld >= a->width && a->ld % 8 == 0);
     assert((a->x.step | a->y.step | a->dy.step | a->dx.step | a->dsum.step) <= UINT32_MAX);
-    return a->blocks * a->rows == 0;
+    if (a->ld > MAX_LD)
+        lam_cuda_note_text(dev, op, "rows (d_model) of more than 8192 columns");
+    return a->ld <= MAX_LD && a->blocks * a->rows > 0;
 }
 
 static bool is_full(const lam_norm *a, int columns)
@@ -419,7 +422,7 @@ size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest)
 
 extern "C" void lam_cuda_norm_fwd(lam_dev *dev, const lam_norm *a)
 {
-    if (is_empty(a))
+    if (!is_possible(lam_cuda(dev), "norm_fwd", a))
         return;
     if (lam_cuda(dev)->bf16)
         dispatch_fwd<lam_bf16>(lam_cuda(dev), a);
@@ -429,7 +432,7 @@ extern "C" void lam_cuda_norm_fwd(lam_dev *dev, const lam_norm *a)
 
 extern "C" void lam_cuda_norm_bwd(lam_dev *dev, const lam_norm *a)
 {
-    if (is_empty(a))
+    if (!is_possible(lam_cuda(dev), "norm_bwd", a))
         return;
     if (lam_cuda(dev)->bf16)
         dispatch_bwd<lam_bf16>(lam_cuda(dev), a);
