@@ -1,6 +1,7 @@
 /* cmd_analyze.c -- `lamemo analyze`: what the memories of some models do, as a report. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/model_option.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -263,8 +264,9 @@ static lam_status run(const lam_args *args)
     targets t = {0};
     char *prompt = NULL;
     size_t size = 0;
-    if (o->models.n == 0 || !o->data)
-        return lam_fail(LAM_ERR_ARG, "%s is missing", o->models.n == 0 ? "--model" : "--data");
+    LAM_TRY(lam_model_required(o->models.n > 0 ? o->models.v[0] : NULL));
+    if (!o->data)
+        return lam_fail(LAM_ERR_ARG, "--data is missing");
     lam_status status = split_targets(&t, &o->models);
     if (status == LAM_OK && o->names.n > t.n)
         status = lam_fail(LAM_ERR_ARG, "--name: %d names for %d models", o->names.n, t.n);

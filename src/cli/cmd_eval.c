@@ -1,6 +1,7 @@
 /* cmd_eval.c -- `lamemo eval`: bits per character or perplexity of a model on a text. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/model_option.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -31,8 +32,7 @@ typedef struct eval_options {
 } eval_options;
 
 static const lam_option options[] = {
-    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(eval_options, model),
-     .help = "Model or run folder."},
+    LAM_MODEL_OPTION(eval_options, model),
     {"data", 0, "PATH", LAM_OPT_PATH, offsetof(eval_options, data),
      .help = "Corpus folder, or a text file (- for standard input)."},
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(eval_options, split), "test",
@@ -224,8 +224,9 @@ static lam_status run(const lam_args *args)
     const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
-    if (!o->model || !o->data)
-        return lam_fail(LAM_ERR_ARG, "%s is missing", !o->model ? "--model" : "--data");
+    LAM_TRY(lam_model_required(o->model));
+    if (!o->data)
+        return lam_fail(LAM_ERR_ARG, "--data is missing");
     LAM_TRY(lam_device_open(&dev, &o->device));
     lam_status status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)

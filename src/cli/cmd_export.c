@@ -1,5 +1,6 @@
 /* cmd_export.c -- `lamemo export`: weights in another type, or divided into files. */
 #include "cli/commands.h"
+#include "cli/model_option.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/export.h"
@@ -20,8 +21,7 @@ static const char *const dtype_names[] = {"f32", "bf16", "f16", "int8", NULL};
 static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16, LAM_I8};
 
 static const lam_option options[] = {
-    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(export_options, model),
-     .help = "Model or run folder."},
+    LAM_MODEL_OPTION(export_options, model),
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "The new folder."},
     {"dtype", 0, "TYPE", LAM_OPT_CHOICE, offsetof(export_options, dtype), "f32",
      .choices = dtype_names,
@@ -90,8 +90,9 @@ static lam_status run(const lam_args *args)
                                  .replace = o->replace,
                                  .stop = lam_stop_signal};
     lam_export_result result;
-    if (!o->model || !o->out)
-        return lam_fail(LAM_ERR_ARG, "%s is missing", o->model ? "--out" : "--model");
+    LAM_TRY(lam_model_required(o->model));
+    if (!o->out)
+        return lam_fail(LAM_ERR_ARG, "--out is missing");
     if (o->max_shard)
         LAM_TRY(parse_size(o->max_shard, &wanted.max_shard));
     LAM_TRY(lam_export(&wanted, &result));

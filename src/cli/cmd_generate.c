@@ -1,6 +1,7 @@
 /* cmd_generate.c -- `lamemo generate`: continue a prompt. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/model_option.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -25,8 +26,7 @@ typedef struct generate_options {
 } generate_options;
 
 static const lam_option options[] = {
-    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(generate_options, model),
-     .help = "Model or run folder."},
+    LAM_MODEL_OPTION(generate_options, model),
     {"prompt", 'p', "TEXT", LAM_OPT_STRING, offsetof(generate_options, prompt), "",
      .shown = "a new line", .help = "Text to continue; @FILE reads a file, - standard input."},
     {"tokens", 'n', "N", LAM_OPT_INT, offsetof(generate_options, tokens), "256", .max = 1 << 30,
@@ -244,8 +244,7 @@ static lam_status run(const lam_args *args)
     lam_engine *engine = NULL;
     char *text = NULL;
     size_t size = 0;
-    if (!o->model)
-        return lam_fail(LAM_ERR_ARG, "--model is missing");
+    LAM_TRY(lam_model_required(o->model));
     LAM_TRY(lam_prompt_read(&text, &size, o->prompt));
     lam_status status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK)
@@ -271,7 +270,8 @@ const lam_command lam_command_generate = {
         "met an empty memory: it wants a prompt of about a segment (its tgt_len).",
     .options = options,
     .options_size = sizeof(generate_options),
-    .examples = "lamemo generate --model runs/tiny --prompt \"In the beginning\" -n 200\n"
+    .examples = "lamemo generate --model wiki26m --prompt \"The history of Rome\"\n"
+                "lamemo generate --model runs/tiny --prompt \"In the beginning\" -n 200\n"
                 "# four samples, cooler, from a file\n"
                 "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",
     .run = run,

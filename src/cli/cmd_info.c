@@ -3,6 +3,7 @@
 #include "cli/device.h"
 #include "cli/term.h"
 #include "core/file.h"
+#include "model/boxed.h"
 #include "model/folder.h"
 #include "model/macs.h"
 #include "model/stack.h"
@@ -23,7 +24,7 @@ typedef struct info_options {
 
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(info_options, model),
-     .help = "A model or run folder; instead of a preset."},
+     .help = "A model or run folder, or " LAM_BOXED "; instead of a preset."},
     {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(info_options, preset), "enwik8-base",
      .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
     {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(info_options, memory), "lamemo",

@@ -1,6 +1,7 @@
 /* cmd_score.c -- `lamemo score`: how likely a model finds a text, token by token. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/model_option.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "infer/engine.h"
@@ -20,8 +21,7 @@ typedef struct score_options {
 } score_options;
 
 static const lam_option options[] = {
-    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(score_options, model),
-     .help = "Model or run folder."},
+    LAM_MODEL_OPTION(score_options, model),
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(score_options, segment), "0", .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(score_options, mem_len), "0", .max = LAM_MAX_LEN,
@@ -142,8 +142,7 @@ static lam_status run(const lam_args *args)
     scored s = {0};
     char *text = NULL;
     size_t size = 0;
-    if (!o->model)
-        return lam_fail(LAM_ERR_ARG, "--model is missing");
+    LAM_TRY(lam_model_required(o->model));
     LAM_TRY(lam_prompt_read(&text, &size, args->operands[0]));
     lam_status status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK)

@@ -5,6 +5,7 @@
 #include "model/folder.h"
 
 #include "core/file.h"
+#include "model/boxed.h"
 #include "nn/params_io.h"
 
 #include <limits.h>
@@ -40,9 +41,12 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
         if (yes)
             return LAM_OK;
     }
+    if (!lam_path_exists(dir) && lam_boxed_find(out, size, dir))
+        return LAM_OK;
     out[0] = '\0';
     if (!lam_path_exists(dir))
-        return lam_fail(LAM_ERR_IO, "%s: there is no such folder", dir);
+        return lam_fail(LAM_ERR_IO, "%s: there is no such folder%s", dir,
+                        strchr(dir, '/') ? "" : ", nor does a model of this name come with lamemo");
     return lam_fail(LAM_ERR_FORMAT, "%s: not a model folder: it has no %s, best or last", dir,
                     CONFIG);
 }

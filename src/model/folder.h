@@ -11,7 +11,8 @@
 #include "model/storage.h"
 
 /* The folder that holds the model: `dir` itself, or, where `dir` is a run of `lamemo train`, its
- * best checkpoint, else its last one.  out has `size` bytes. */
+ * best checkpoint, else its last one; or, where nothing is called so, a model of that name that comes
+ * with lamemo (boxed.h).  out has `size` bytes. */
 lam_status lam_folder_find(char *out, size_t size, const char *dir);
 
 /* Opens the model in `dir` (looked up as above) on `dev`, which is kept.  storage NULL: as it suits the folder;

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 export OMP_NUM_THREADS=1
 source=$PWD
+export LAMEMO_MODELS="$source/models"
 
 # One command a line, continuation lines joined; what follows a pipe counts.
 "$LAMEMO" help --markdown | awk '/^```sh/ { in_block = 1; next } /^```/ { in_block = 0 } in_block' \
@@ -42,6 +43,7 @@ done
 # shorter COMMAND: the options that make an example quick; "no" where it needs what is not here.
 shorter() {
     case $1 in
+    *wiki26m*) [ -f "$source/models/wiki26m/config.json" ] || echo no ;;
     *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--watch* | "lamemo quan"*) echo no ;;
     *--resume* | "lamemo compare --out cmp") ;;
     # shellcheck disable=SC2086

@@ -64,6 +64,14 @@ if ldd "$work/archive" "$work/cmake/continue_static" | grep liblamemo; then
     fail "the static programs use the shared library"
 fi
 
+# A model in the installed box is found by its name, from any folder.
+"$build/tests/make_model" "$prefix/share/lamemo/models/boxed"
+(cd "$work" && "$prefix/bin/lamemo" generate --model boxed --prompt "Once upon a time" -n 40) > "$work/got" ||
+    fail "the box is not found"
+LAMEMO_MODELS=$(pkg-config --variable=models lamemo) "$work/shared" boxed "Once upon a time" > "$work/got" ||
+    fail "pkg-config does not know the box"
+cmp -s "$work/got" "$work/want" || fail "the boxed model prints another text"
+
 # An error is a status and a message, not an end.
 if "$work/shared" "$work/nothing" x 2> "$work/err"; then
     fail "a missing folder went unnoticed"
