@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The whole job on a bare machine, in about five minutes: build, prepare a text, train LaMemo and
-# Transformer-XL on it side by side, measure both on text they have not seen, and let one write.
+# Transformer-XL on it side by side, measure both on text they have not seen, and let LaMemo write:
+# the one just trained, and the larger one in the box (models/wiki26m).
 #   scripts/demo.sh                the King James Bible (Debian package bible-kjv, 4.4 MB)
 #   scripts/demo.sh TEXT           a text of yours, plain or .gz, .xz, .zst, .zip; at least 1 MB is best
 #   SECONDS_EACH=300 scripts/demo.sh    train longer
@@ -69,14 +70,22 @@ value() {
 printf '  %-16s %8s\n' "LaMemo" "$(value lamemo)" "Transformer-XL" "$(value xl)" \
     "xz -9e" "$(awk "BEGIN { printf \"%.4f\", 8 * $xz_bytes / $test_bytes }")"
 
-say "a paragraph by LaMemo"
+say "a few lines by the LaMemo trained just now"
 $lamemo generate --model "$out/lamemo" --prompt "$(head -c 200 "$out/test.txt" | tr -c '[:print:]\n' ' ')" \
-    -n 400 --temp 0.8
+    -n 250 --temp 0.8
+
+writer=$out/lamemo
+if [ -f models/wiki26m/config.json ]; then
+    writer=wiki26m
+    say "a paragraph by the LaMemo in the box: 26 million parameters, English Wikipedia (models/wiki26m)"
+    $lamemo generate --model $writer --echo -n 500 --temp 0.9 --top-p 0.9 --prompt \
+        "A lighthouse is a tower that carries a strong lamp near a coast, so that sailors can tell at night where the land is. "
+fi
 
 cat << EOF
 
 Next:
-  $lamemo generate --model $out/lamemo --prompt "..." -n 500
+  $lamemo generate --model $writer --prompt "..." -n 500
   $lamemo eval --model $out/lamemo --data $out/data --tgt-len 64 --mem-len 64,128,256,512
   $lamemo train --data $out/data --preset small --memory lamemo --out runs/small --max-step 20000
   $lamemo --help
