@@ -38,7 +38,7 @@ static const lam_option options[] = {
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(eval_options, split), "test",
      .choices = split_names, .help = "Part of the corpus: train, valid or test."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(eval_options, batch), "16", .min = 1,
-     .max = 1 << 20, .aliases = "batch",
+     .max = 1 << 20, .aliases = "batch", .shown = "16; fewer where a text file is short",
      .help = "Columns the text is cut into; the published results have 16."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, tgt_len), "0", .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length."},
@@ -173,13 +173,25 @@ static void print_row(const text *t, const lam_eval_options *e, const lam_eval_r
     fflush(stdout);
 }
 
+/* Every column begins with an empty memory.  A corpus is cut as published; a text file only so far that each
+ * column has 16 segments, or a short one would be measured by its beginnings. */
+static int columns(const text *t, const lam_args *args, int tgt_len)
+{
+    const eval_options *o = args->options;
+    const int64_t fit = t->tokens->count / (16 * (int64_t)tgt_len);
+    if (t->corpus || lam_option_given(args, "batch-size") || fit >= o->batch)
+        return o->batch;
+    return fit > 1 ? (int)fit : 1;
+}
+
 static lam_status measure(const lam_engine *engine, const text *t, const lam_args *args,
                           int mem_len, bool first)
 {
     const eval_options *o = args->options;
     lam_model *model = engine->model;
-    const lam_eval_options e = {.batch = o->batch,
-                                .tgt_len = o->tgt_len > 0 ? o->tgt_len : model->cfg.tgt_len,
+    const int tgt_len = o->tgt_len > 0 ? o->tgt_len : model->cfg.tgt_len;
+    const lam_eval_options e = {.batch = columns(t, args, tgt_len),
+                                .tgt_len = tgt_len,
                                 .mem_len = mem_len,
                                 .ext_len = lam_option_given(args, "ext-len") ? o->ext_len
                                                                              : model->cfg.ext_len,

@@ -40,6 +40,13 @@ says "$err" "ext_len 4 has no meaning for memory lamemo, only for none and xl"
 run 0 eval --model "$work/lamemo" --data "$work/piece" --batch-size 1 --json
 eval_nats=$(number nats)
 [ "$(number tokens)" -eq 3000 ] || fail "not 3000 tokens"
+# A short text file is not cut into many beginnings unless that is asked for: 3001 bytes have 11 times 16 segments of 16.
+run 0 eval --model "$work/lamemo" --data "$work/piece" --json
+says "$out" '"batch":11,'
+run 0 eval --model "$work/lamemo" --data "$work/piece" --json --tgt-len 150
+says "$out" '"batch":1,'
+run 0 eval --model "$work/lamemo" --data "$work/piece" --json --batch-size 16
+says "$out" '"batch":16,'
 "$LAMEMO" eval --model "$work/lamemo" --data - --batch-size 1 --json < "$work/piece" > "$out" 2> "$err"
 near "$(number nats)" "$eval_nats" 0
 head -c 3000 "$work/text" > "$work/rest"
