@@ -80,7 +80,7 @@ static lam_status encode(const lam_engine *e, scored *s, const char *text, size_
         s->ids[i + 1] = ids[i];
     free(ids);
     if (s->n == 0)
-        return lam_fail(LAM_ERR_FORMAT, "score: the text is empty");
+        return lam_fail(LAM_ERR_FORMAT, "the text is empty");
     return LAM_OK;
 }
 

@@ -51,6 +51,8 @@ lam_status lam_prompt_read(char **text, size_t *size, const char *argument)
         return *text ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "prompt: no memory");
     }
     const char *const name = standard ? "standard input" : argument + 1;
+    if (*name == '\0')
+        return lam_fail(LAM_ERR_ARG, "'@' is followed by no file name");
     const int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return failed(name, "open");

@@ -14,7 +14,9 @@ enum { SHARD_NAME = 64 }; /* bytes of a file's name */
 
 lam_status lam_deliver_check(const char *dir, int replace)
 {
-    return lam_dir_may_write(dir, "model", "config.json", replace);
+    static const char *const names[] = {"config.json", "vocab.json", "model*.safetensors",
+                                        "model.safetensors.index.json", NULL};
+    return lam_dir_may_write(dir, "model", names, replace);
 }
 
 /* ---- which tensor goes where ---- */

@@ -21,8 +21,8 @@ typedef struct lam_delivery {
     int (*stop)(void); /* asked now and then; non-zero: LAM_ERR_INTERRUPTED.  May be NULL */
 } lam_delivery;
 
-/* Refuses a target that exists, unless it is an empty folder or, with `replace`, a model folder.  To be
- * asked before any work. */
+/* Refuses a target that exists, unless it is an empty folder or, with `replace`, a model folder with nothing else
+ * in it.  To be asked before any work. */
 lam_status lam_deliver_check(const char *dir, int replace);
 
 /* Bytes of the data of parameter i. */

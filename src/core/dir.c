@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
@@ -55,7 +56,9 @@ static int make_one(const char *path)
     if (mkdir(path, 0777) == 0)
         return 0;
     const int error = errno;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) ? 0 : error;
+    if (stat(path, &info) != 0)
+        return error;
+    return S_ISDIR(info.st_mode) ? 0 : ENOTDIR; /* "File exists" would not say what is wrong */
 }
 
 lam_status lam_dir_make(const char *path)
@@ -100,7 +103,8 @@ static int for_each_entry(const char *path, visitor *visit)
 lam_status lam_dir_remove(const char *path)
 {
     const int error = for_each_entry(path, remove_entry);
-    return error && error != ENOENT ? lam_guard_fail(path, "remove", error) : LAM_OK;
+    const int missing = error == ENOENT || error == ENOTDIR; /* the latter: below a file */
+    return error && !missing ? lam_guard_fail(path, "remove", error) : LAM_OK;
 }
 
 /* Without RENAME_EXCHANGE: target -> target.old, temporary -> target.  Between the two there is no
@@ -182,27 +186,45 @@ lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler 
     return lam_fail(status, "%s", message);
 }
 
-static int is_empty_folder(const char *path)
+static int is_one_of(const char *name, const char *const *patterns)
 {
-    DIR *dir = opendir(path);
-    int entries = 0;
-    if (!dir)
-        return 0;
-    while (entries <= 2 && readdir(dir))
-        entries++;
-    closedir(dir);
-    return entries <= 2; /* "." and ".." */
+    while (*patterns && fnmatch(*patterns, name, 0) != 0)
+        patterns++;
+    return *patterns != NULL;
 }
 
-lam_status lam_dir_may_write(const char *dir, const char *what, const char *mark, int replace)
+/* Looks at the names in a folder: how many there are, and the first that is none of `ours`. */
+static int count_names(const char *path, const char *const *ours, char stranger[NAME_MAX + 1])
 {
-    char path[PATH_MAX];
-    if (!lam_path_exists(dir) || is_empty_folder(dir))
+    DIR *dir = opendir(path);
+    int n = 0;
+    stranger[0] = '\0';
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        n++;
+        if (stranger[0] == '\0' && !is_one_of(e->d_name, ours))
+            snprintf(stranger, NAME_MAX + 1, "%s", e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return dir ? n : -1;
+}
+
+lam_status lam_dir_may_write(const char *dir, const char *what, const char *const *names,
+                             int replace)
+{
+    char path[PATH_MAX], stranger[NAME_MAX + 1];
+    if (!lam_path_exists(dir) || count_names(dir, names, stranger) == 0)
         return LAM_OK;
-    LAM_TRY(lam_path_join(path, sizeof path, dir, mark));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, names[0]));
     if (!lam_path_exists(path))
         return lam_fail(LAM_ERR_IO, "%s: exists and is not a %s folder", dir, what);
     if (!replace)
         return lam_fail(LAM_ERR_IO, "%s: there is a %s already; --replace replaces it", dir, what);
+    if (stranger[0] != '\0')
+        return lam_fail(LAM_ERR_IO,
+                        "%s: holds %s, which is no part of a %s: --replace would remove it", dir,
+                        stranger, what);
     return LAM_OK;
 }

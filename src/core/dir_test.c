@@ -62,7 +62,8 @@ START_TEST(folders_are_made_with_their_parents)
     put(test_temp_path("a"), "file", "x");
     ck_assert_int_eq(lam_dir_make(test_temp_path("a/file")), LAM_ERR_IO);
     ck_assert_int_eq(lam_dir_make(test_temp_path("a/file/b")), LAM_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(lam_error(), "a/file"));
+    ck_assert_ptr_nonnull(strstr(lam_error(), "a/file: cannot make the folder: Not a directory"));
+    ck_assert_int_eq(lam_dir_remove(test_temp_path("a/file/b")), LAM_OK); /* there is none */
 }
 END_TEST
 
@@ -218,19 +219,23 @@ END_TEST
 
 START_TEST(other_peoples_folders_are_not_written)
 {
+    static const char *const names[] = {"mark", "part-*", NULL};
     const char *const dir = test_temp_path("mine");
-    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 0), LAM_OK);
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", names, 0), LAM_OK);
     ck_assert_int_eq(lam_dir_make(dir), LAM_OK);
-    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 0), LAM_OK);
-    put(dir, ".hidden", "x");
-    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 1), LAM_ERR_IO);
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", names, 0), LAM_OK);
+    put(dir, "part-1", "x");
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", names, 1), LAM_ERR_IO);
     ck_assert_ptr_nonnull(strstr(lam_error(), "mine: exists and is not a model folder"));
     put(dir, "mark", "x");
-    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 0), LAM_ERR_IO);
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", names, 0), LAM_ERR_IO);
     ck_assert_ptr_nonnull(strstr(lam_error(), "mine: there is a model already"));
-    ck_assert_int_eq(lam_dir_may_write(dir, "model", "mark", 1), LAM_OK);
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", names, 1), LAM_OK);
+    put(dir, ".diary", "x");
+    ck_assert_int_eq(lam_dir_may_write(dir, "model", names, 1), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "mine: holds .diary, which is no part of a model"));
     put(test_temp_path(""), "file", "x");
-    ck_assert_int_eq(lam_dir_may_write(test_temp_path("file"), "model", "mark", 1), LAM_ERR_IO);
+    ck_assert_int_eq(lam_dir_may_write(test_temp_path("file"), "model", names, 1), LAM_ERR_IO);
 }
 END_TEST
 

@@ -57,8 +57,10 @@ typedef lam_status lam_dir_filler(void *user, const char *dir);
 lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user);
 
 /* May a user's `dir` become a folder of the kind `what` ("corpus")?  Where there is nothing or an empty folder, and
- * with `replace` where there is a folder of that kind, which is one with the file `mark` in it. */
-lam_status lam_dir_may_write(const char *dir, const char *what, const char *mark, int replace);
+ * with `replace` where there is a folder of that kind and nothing else.  `names` are patterns of the files it is made
+ * of, ending with NULL; the first one is always there. */
+lam_status lam_dir_may_write(const char *dir, const char *what, const char *const *names,
+                             int replace);
 
 /* Test hook: called before every write, fsync and rename of this file's functions with the word
  * "write", "fsync", "rename" or "exchange" (of two names); a non-zero return makes that call fail

@@ -85,6 +85,7 @@ int lam_guard_exchange(const char *a, const char *b)
 lam_status lam_guard_fail(const char *path, const char *verb, int error)
 {
     const int full = error == ENOSPC || error == EDQUOT;
-    return lam_fail(LAM_ERR_IO, "%s: cannot %s: %s", path, verb,
-                    full ? "no space left on the device" : strerror(error));
+    /* EINTR: a signal that we handle ended a wait (for the other end of a pipe). */
+    return lam_fail(error == EINTR ? LAM_ERR_INTERRUPTED : LAM_ERR_IO, "%s: cannot %s: %s", path,
+                    verb, full ? "no space left on the device" : strerror(error));
 }

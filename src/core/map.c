@@ -17,7 +17,8 @@ lam_status lam_map_open(lam_map *out, const char *path)
     lam_status status = LAM_OK;
     *out = (lam_map){NULL, 0};
 
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* NONBLOCK: a named pipe is refused below instead of waited for. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return lam_fail(LAM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
 

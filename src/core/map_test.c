@@ -4,6 +4,7 @@
 #include "support/suite.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 START_TEST(a_mapping_shows_the_bytes)
 {
@@ -34,7 +35,9 @@ END_TEST
 
 START_TEST(what_is_not_a_file_is_refused_by_name)
 {
-    const char *const paths[] = {test_temp_path("missing"), test_temp_path(""), "/dev/null"};
+    const char *const paths[] = {test_temp_path("missing"), test_temp_path(""), "/dev/null",
+                                 test_temp_path("pipe")};
+    ck_assert_int_eq(mkfifo(paths[3], 0666), 0); /* nobody writes into it: no reason to wait */
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         lam_map map = {(const unsigned char *)"x", 1};
         ck_assert_int_eq(lam_map_open(&map, paths[i]), LAM_ERR_IO);

@@ -149,6 +149,12 @@ lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir)
     size_t size;
     *out = (lam_corpus_info){0};
     LAM_TRY(lam_path_join(path, sizeof path, dir, "corpus.json"));
+    if (!lam_path_exists(dir))
+        return lam_fail(LAM_ERR_IO, "%s: there is no such folder", dir);
+    if (!lam_path_exists(path))
+        return lam_fail(LAM_ERR_IO,
+                        "%s: not a corpus folder: it has no corpus.json (lamemo prepare makes one)",
+                        dir);
     LAM_TRY(lam_file_load(&text, &size, path, JSON_LIMIT));
     json_t *root;
     lam_status status = lam_json_parse(&root, path, text, size);

@@ -5,6 +5,7 @@
 #include "data/instream.h"
 #include "data/md5.h"
 #include "data/prepare_int.h"
+#include "data/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,14 @@ static lam_status check_train(const job *j)
 }
 
 /* ---- what it is called ---- */
+
+static bool is_one_line(const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return false;
+    return lam_utf8_valid(name, strlen(name));
+}
 
 /* The name of a text that is not a published corpus: the one asked for, or that of its first file
  * without packing suffixes; never the name of a published one. */
@@ -239,8 +248,10 @@ static lam_status fill(void *user, const char *dir)
 
 static lam_status work(job *j)
 {
+    static const char *const names[] = {"corpus.json", "vocab.json", "train.bin",
+                                        "valid.bin",   "test.bin",   NULL};
     LAM_TRY(lam_inputs_find(&j->inputs, j->o));
-    LAM_TRY(lam_dir_may_write(j->o->out, "corpus", "corpus.json", j->o->replace));
+    LAM_TRY(lam_dir_may_write(j->o->out, "corpus", names, j->o->replace));
     j->info->sources = calloc((size_t)j->inputs.n, sizeof *j->info->sources);
     if (j->info->sources == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", j->inputs.n);
@@ -254,6 +265,8 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     if (o.published == NULL && o.name != NULL && lam_published_name(o.name))
         return lam_fail(LAM_ERR_ARG, "'%s' is the name of a published corpus: name it otherwise",
                         o.name);
+    if (o.name != NULL && !is_one_line(o.name))
+        return lam_fail(LAM_ERR_ARG, "the name of a corpus is one line of UTF-8");
     job *j = calloc(1, sizeof *j);
     if (j == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory to prepare a corpus");

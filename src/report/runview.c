@@ -48,7 +48,7 @@ static json_t *object_in(const char *dir, const char *sub, const char *name)
         return NULL;
     if (lam_file_load(&text, &size, path, MOST_JSON) != LAM_OK ||
         lam_json_parse(&json, path, text, size) != LAM_OK)
-        lam_log(LAM_LOG_WARN, "warning: %s", lam_error());
+        lam_log(LAM_LOG_WARN, "%s", lam_error());
     free(text);
     return json;
 }
@@ -92,8 +92,12 @@ static lam_status open_run(lam_runview *run, const char *path)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a run", path);
     if (!lam_path_exists(path))
         return lam_fail(LAM_ERR_IO, "%s: there is no such run", path);
-    if (!is_folder(path))
-        return lam_history_read(&run->history, path);
+    if (!is_folder(path)) {
+        LAM_TRY(lam_history_read(&run->history, path));
+        if (run->history.records == 0 && run->history.bad > 0)
+            return lam_fail(LAM_ERR_FORMAT, "%s (no line is a record)", run->history.why);
+        return LAM_OK;
+    }
     LAM_TRY(lam_path_join(metrics, sizeof metrics, path, "metrics.jsonl"));
     if (!lam_path_exists(metrics))
         return lam_fail(LAM_ERR_IO, "%s: no run folder: metrics.jsonl is missing", path);
@@ -158,14 +162,14 @@ static lam_status open_all(lam_runs *out, int n, char *const *paths)
         if (status == LAM_OK) {
             out->n++;
             if (run->history.bad > 0)
-                lam_log(LAM_LOG_WARN, "warning: %d line%s left out; %s", run->history.bad,
+                lam_log(LAM_LOG_WARN, "%d line%s left out; %s", run->history.bad,
                         run->history.bad == 1 ? "" : "s", run->history.why);
             continue;
         }
         close_run(run);
         if (status == LAM_ERR_MEMORY || n == 1)
             return status;
-        lam_log(LAM_LOG_WARN, "warning: %s", lam_error());
+        lam_log(LAM_LOG_WARN, "%s", lam_error());
     }
     if (out->n == 0)
         return lam_fail(LAM_ERR_IO, "none of the %d runs can be read", n);

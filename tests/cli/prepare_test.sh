@@ -59,6 +59,10 @@ for wrong in "--corpus latin text.txt" "--split 1/2 text.txt" "--min-count 0 tex
     run 2 prepare --out never $wrong
     says "$err" "Try 'lamemo prepare --help'."
 done
+for name in "$(printf 'two\nlines')" "$(printf 'caf\351')"; do
+    run 2 prepare --out never --name "$name" text.txt
+    says "$err" "the name of a corpus is one line of UTF-8"
+done
 run 2 prepare text.txt
 says "$err" "--out DIR is missing"
 
@@ -82,6 +86,12 @@ run 1 prepare --out text.txt/sub text.txt
 mkdir full && touch full/file
 run 1 prepare --replace --out full text.txt
 says "$err" "full: exists and is not a corpus folder"
+
+# Replacing a corpus takes nothing else along.
+echo mine > plain/diary
+run 1 prepare --replace --out plain text.txt
+says "$err" "plain: holds diary, which is no part of a corpus"
+[ -e plain/diary ] || fail "--replace removed somebody's file"
 
 # A disk that is full (here: files may not grow beyond 1 block).
 code=0

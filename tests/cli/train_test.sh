@@ -122,7 +122,9 @@ says "$err" "--data is missing"
 run 2 train --data "$work/corpus"
 says "$err" "--out is missing"
 run 1 train --data "$work/no-such-folder" --out "$work/new"
-says "$err" "no-such-folder"
+says "$err" "no-such-folder: there is no such folder"
+run 1 train --data "$work/whole" --out "$work/new"
+says "$err" "whole: not a corpus folder: it has no corpus.json"
 run 2 train --data "$work/corpus" --out "$work/new" --memory magic
 says "$err" "magic"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
