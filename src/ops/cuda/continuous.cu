@@ -1,11 +1,13 @@
 /* cuda/continuous.cu -- a memory in continuous time on the GPU: gate, attention by a density, sampling.
  *
  * ref/continuous.c says what is computed.  A warp owns one query of one head: its two dot products and its sums
- * over the bumps stay inside the warp.  The gradient of `pull` is a sum over queries, so the warps leave what
- * they found in scratch and a second kernel adds it up in order. */
+ * over the bumps stay inside the warp, and a lane owns eight bumps at a time, one store of 16 bytes.  A bump needs
+ * two special functions, an inverse square root and an exponential: more is what the first version took, and the
+ * time of these kernels.  The gradient of `pull` is a sum over queries, so the warps leave what they found in
+ * scratch and a second kernel adds it up in order. */
 #include "ops/cuda/cuda_int.cuh"
 
-enum { WARPS = 8, THREADS = WARPS * LAM_WARP };
+enum { WARPS = 8, THREADS = WARPS * LAM_WARP, PULL_ROWS = 16 };
 
 static __device__ __forceinline__ float sigmoid(float x)
 {
@@ -17,10 +19,11 @@ static __device__ __forceinline__ float softplus(float x)
     return x > 0.0f ? x + log1pf(expf(-x)) : log1pf(expf(x));
 }
 
-/* N(d; 0, S). */
-static __device__ __forceinline__ float bump(float d, float S)
+/* N(d; 0, 1 / t^2). */
+static __device__ __forceinline__ float bump(float d, float t)
 {
-    return expf(-0.5f * d * d / S) * rsqrtf(6.28318531f * S);
+    const float u = d * t;
+    return expf(-0.5f * u * u) * (0.398942280f * t);
 }
 
 /* ---- the gate -------------------------------------------------------------------------------- */
@@ -82,11 +85,12 @@ struct place {
     size_t row, b, h, i;
 };
 
+/* 32-bit divisions: those of 64 bits take longer than the rest of a query's sums. */
 static __device__ __forceinline__ place place_of(const lam_density &a)
 {
-    const size_t row = (size_t)blockIdx.x * WARPS + threadIdx.y, n = (size_t)a.queries;
-    const size_t H = (size_t)a.H;
-    return {row < (size_t)a.B * H * n, row, row / n / H, row / n % H, row % n};
+    const unsigned row = blockIdx.x * WARPS + threadIdx.y, n = (unsigned)a.queries;
+    const unsigned H = (unsigned)a.H, head = row / n;
+    return {head < (unsigned)a.B * H, row, head / H, head % H, row % n};
 }
 
 static __device__ __forceinline__ float *stat_at(const lam_density &a, lam_view v, const place &p)
@@ -108,8 +112,26 @@ static __device__ __forceinline__ T *pull_at(const lam_density &a, lam_view v, c
     return (T *)v.p + p.b * v.step + ((size_t)which * a.H + p.h) * (size_t)a.K;
 }
 
+/* Eight bumps from the j-th on; past the last one they are 0 wide at 0. */
+struct bumps {
+    lam_f8 centre, width;
+
+    /* Of a bump under a density of variance var; one step of Newton's, for the square counts below. */
+    __device__ __forceinline__ float sharpness(int i, float var) const
+    {
+        const float S = fmaf(width.v[i], width.v[i], var), t = rsqrtf(S);
+        return fmaf(0.5f * t, fmaf(-S * t, t, 1.0f), t);
+    }
+};
+
+static __device__ __forceinline__ bumps bumps_at(const lam_density &a, int j, bool aligned)
+{
+    return {lam_load8_n((const float *)a.centre + j, a.basis - j, aligned),
+            lam_load8_n((const float *)a.width + j, a.basis - j, aligned)};
+}
+
 template <typename T>
-static __global__ void density_fwd(lam_density a)
+static __global__ void density_fwd(lam_density a, bool aligned)
 {
     const place p = place_of(a);
     const int lane = (int)threadIdx.x;
@@ -126,9 +148,13 @@ static __global__ void density_fwd(lam_density a)
     const float scale = (float)a.scale, mu = sigmoid(scale * lam_warp_sum(to_mu));
     const float var = fmaxf(softplus(scale * lam_warp_sum(to_var)), (float)a.var_min);
     T *r = (T *)a.r + p.row * a.ldr;
-    for (int j = lane; j < a.basis; j += LAM_WARP) {
-        const float w = ((const float *)a.width)[j];
-        r[j] = lam_act<T>(bump(mu - ((const float *)a.centre)[j], var + w * w));
+    for (int j = 8 * lane; j < a.basis; j += 8 * LAM_WARP) {
+        const bumps at = bumps_at(a, j, aligned);
+        lam_f8 out;
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            out.v[i] = bump(mu - at.centre.v[i], at.sharpness(i, var));
+        lam_store8_n(r + j, out, a.basis - j, aligned);
     }
     if (lane == 0) {
         *stat_at(a, a.mu, p) = mu;
@@ -138,7 +164,7 @@ static __global__ void density_fwd(lam_density a)
 
 /* What reaches scale q . pull_0 and scale q . pull_1 of every query, [B][H][queries]. */
 template <typename T>
-static __global__ void density_bwd(lam_density a, float2 *slopes)
+static __global__ void density_bwd(lam_density a, float2 *slopes, bool aligned)
 {
     const place p = place_of(a);
     const int lane = (int)threadIdx.x;
@@ -147,11 +173,16 @@ static __global__ void density_bwd(lam_density a, float2 *slopes)
     const float mu = *stat_at(a, a.mu, p), var = *stat_at(a, a.var, p), prior = (float)a.prior;
     const T *dr = (const T *)a.dr + p.row * a.ldr;
     float dmu = 0.0f, dvar = 0.0f;
-    for (int j = lane; j < a.basis; j += LAM_WARP) {
-        const float w = ((const float *)a.width)[j], d = mu - ((const float *)a.centre)[j];
-        const float S = var + w * w, g = lam_float(dr[j]) * bump(d, S) / S;
-        dmu -= g * d;
-        dvar += 0.5f * g * (d * d / S - 1.0f);
+    for (int j = 8 * lane; j < a.basis; j += 8 * LAM_WARP) {
+        const bumps at = bumps_at(a, j, aligned);
+        const lam_f8 slope = lam_load8_n(dr + j, a.basis - j, aligned); /* 0 past the last */
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const float d = mu - at.centre.v[i], t = at.sharpness(i, var), u = d * t;
+            const float g = slope.v[i] * bump(d, t) * t * t;
+            dmu -= g * d;
+            dvar += 0.5f * g * (u * u - 1.0f);
+        }
     }
     dmu = lam_warp_sum(dmu);
     dvar =
@@ -170,23 +201,37 @@ static __global__ void density_bwd(lam_density a, float2 *slopes)
     }
 }
 
-/* dpull = sum over queries of slope q; a block owns a head of a stream, a thread a column. */
+/* dpull = sum over queries of slope q.  A block owns a head of a stream, a thread a column of every so many
+ * queries; what the threads of a column found is added in order. */
 template <typename T>
 static __global__ void density_pull(lam_density a, const float2 *slopes)
 {
+    __shared__ float2 room[PULL_ROWS][LAM_WARP];
     const size_t H = (size_t)a.H;
     place p = {true, 0, blockIdx.x / H, blockIdx.x % H, 0};
     const float2 *slope = slopes + (size_t)blockIdx.x * (size_t)a.queries;
-    for (int c = (int)threadIdx.x; c < a.K; c += (int)blockDim.x) {
+    const int y = (int)threadIdx.y;
+    for (int first = 0; first < a.K; first += LAM_WARP) {
+        const int c = first + (int)threadIdx.x;
         float mu = 0.0f, var = 0.0f;
-        for (int i = 0; i < a.queries; i++) {
+#pragma unroll 4
+        for (int i = y; i < a.queries; i += PULL_ROWS) {
             p.i = (size_t)i;
-            const float q = lam_float(query_at<const T>(a, a.q, p)[c]);
+            const float q = c < a.K ? lam_float(query_at<const T>(a, a.q, p)[c]) : 0.0f;
             mu += slope[i].x * q;
             var += slope[i].y * q;
         }
-        pull_at<T>(a, a.dpull, p, 0)[c] = lam_act<T>(mu);
-        pull_at<T>(a, a.dpull, p, 1)[c] = lam_act<T>(var);
+        room[y][threadIdx.x] = make_float2(mu, var);
+        __syncthreads();
+        if (y == 0 && c < a.K) {
+            for (int k = 1; k < PULL_ROWS; k++) {
+                mu += room[k][threadIdx.x].x;
+                var += room[k][threadIdx.x].y;
+            }
+            pull_at<T>(a, a.dpull, p, 0)[c] = lam_act<T>(mu);
+            pull_at<T>(a, a.dpull, p, 1)[c] = lam_act<T>(var);
+        }
+        __syncthreads();
     }
 }
 
@@ -201,14 +246,21 @@ static unsigned warps_of(const lam_density *a)
     return (unsigned)((rows + WARPS - 1) / WARPS);
 }
 
+/* May eight elements of a row of r, of centre and of width be moved at once? */
+static bool in_eights(const lam_density *a, const void *r)
+{
+    return a->ldr % 8 == 0 && ((uintptr_t)r | (uintptr_t)a->centre | (uintptr_t)a->width) % 16 == 0;
+}
+
 extern "C" void lam_cuda_density_fwd(lam_dev *dev, const lam_density *a)
 {
     lam_cuda_dev *cuda = lam_cuda(dev);
     const dim3 block(LAM_WARP, WARPS);
+    const bool aligned = in_eights(a, a->r);
     if (cuda->bf16)
-        density_fwd<lam_bf16><<<warps_of(a), block, 0, cuda->stream>>>(*a);
+        density_fwd<lam_bf16><<<warps_of(a), block, 0, cuda->stream>>>(*a, aligned);
     else
-        density_fwd<float><<<warps_of(a), block, 0, cuda->stream>>>(*a);
+        density_fwd<float><<<warps_of(a), block, 0, cuda->stream>>>(*a, aligned);
     lam_cuda_check_launch(cuda, "density_fwd");
 }
 
@@ -217,8 +269,10 @@ static void run_density_bwd(lam_cuda_dev *cuda, const lam_density *a)
 {
     const size_t rows = (size_t)a->B * (size_t)a->H * (size_t)a->queries;
     float2 *slopes = (float2 *)lam_cuda_scratch(cuda, rows * sizeof(float2));
-    density_bwd<T><<<warps_of(a), dim3(LAM_WARP, WARPS), 0, cuda->stream>>>(*a, slopes);
-    density_pull<T><<<(unsigned)(a->B * a->H), 64, 0, cuda->stream>>>(*a, slopes);
+    density_bwd<T>
+        <<<warps_of(a), dim3(LAM_WARP, WARPS), 0, cuda->stream>>>(*a, slopes, in_eights(a, a->dr));
+    density_pull<T>
+        <<<(unsigned)(a->B * a->H), dim3(LAM_WARP, PULL_ROWS), 0, cuda->stream>>>(*a, slopes);
 }
 
 extern "C" void lam_cuda_density_bwd(lam_dev *dev, const lam_density *a)
@@ -275,7 +329,7 @@ static __global__ void sticky_rows(lam_sticky_samples a)
     T *psi = (T *)a.psi + row * a.ld;
     for (int j = (int)threadIdx.x; j < a.basis; j += LAM_WARP) {
         const float w = ((const float *)a.width)[j];
-        psi[j] = lam_act<T>(bump(where - ((const float *)a.centre)[j], w * w));
+        psi[j] = lam_act<T>(bump(where - ((const float *)a.centre)[j], 1.0f / w));
     }
 }
 
