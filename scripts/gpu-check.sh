@@ -33,7 +33,7 @@ wants() { case " $parts " in *" $1 "*) ;; *) false ;; esac }
 run() {
     local name=$1 begin=$SECONDS code=0
     shift
-    say "== $name: $*"
+    say "== $name"
     "$@" 2>&1 | tee -a "$log" > "$log.last" || code=$?
     cat "$log.last"
     [ "$code" -eq 0 ] && note "$name" ok "$((SECONDS - begin)) s" ||
@@ -148,6 +148,9 @@ if wants growth; then
     done
     for length in 256 512 1024 2048; do
         bench train enwik8-base lamemo 10 --tgt-len "$length"
+    done
+    for length in 256 512 1024 2048; do
+        bench train enwik8-base lamemo 10 --tgt-len "$length" --mem-len "$length"
     done
 fi
 if [ "${#table[@]}" -gt 0 ]; then
