@@ -8,12 +8,12 @@
  * takes turns with every case, so that a noisy neighbour slows both.  Decoding (one query) is shown
  * in bytes of keys, values and positions a second next to a plain sum over as much memory.
  * Not a test: nothing is checked, and nothing here runs in CTest. */
+#include "core/clock.h"
 #include "core/rng.h"
 #include "ops/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct shape {
     const char *name;
@@ -35,13 +35,6 @@ static const shape shapes[] = {
     {"decode 1 x 300, K 41", 1, 10, 41, 1, 300, LAM_CAUSAL, 299},
     {"decode 16 x 1024", 16, 8, 64, 1, 1024, LAM_CAUSAL, 1023},
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static float *floats(lam_dev *dev, size_t n)
 {
@@ -121,9 +114,9 @@ static double gemm_seconds(lam_dev *dev)
                         .lda = k,
                         .ldb = n,
                         .ldc = n};
-    const double start = now();
+    const double start = lam_clock();
     dev->ops->gemm(dev, &g);
-    return (now() - start) / (2.0 * m * n * k); /* a flop */
+    return (lam_clock() - start) / (2.0 * m * n * k); /* a flop */
 }
 
 static volatile float sink; /* so that the sum is not optimised away */
@@ -133,7 +126,7 @@ static double sum_seconds(const float *x, size_t bytes)
 {
     enum { WAYS = 128 };
     float sum[WAYS] = {0.0f};
-    const double start = now();
+    const double start = lam_clock();
     for (size_t i = 0; i + WAYS <= bytes / sizeof *x; i += WAYS)
         for (size_t k = 0; k < WAYS; k++)
             sum[k] += x[i + k];
@@ -141,7 +134,7 @@ static double sum_seconds(const float *x, size_t bytes)
     for (size_t k = 0; k < WAYS; k++)
         total += sum[k];
     sink = total;
-    return (now() - start) / (double)bytes;
+    return (lam_clock() - start) / (double)bytes;
 }
 
 static double smaller(double x, double y)
@@ -164,14 +157,14 @@ static void measure(lam_dev *dev, const shape *s, int rounds)
         exit(1);
     for (int i = 0; i < rounds; i++) {
         gemm = smaller(gemm, gemm_seconds(dev));
-        const double start = now();
+        const double start = lam_clock();
         dev->ops->attn_fwd(dev, &a);
-        const double mid = now();
+        const double mid = lam_clock();
         fwd = smaller(fwd, mid - start);
         if (s->queries == 1)
             continue;
         dev->ops->attn_bwd(dev, &a);
-        bwd = smaller(bwd, now() - mid);
+        bwd = smaller(bwd, lam_clock() - mid);
     }
     if (s->queries == 1) {
         const size_t bytes = sizeof(float) * (size_t)(s->K * s->H * s->keys * (2 * s->B + 1));

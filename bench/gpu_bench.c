@@ -7,6 +7,7 @@
  * the bytes it must move over a copy's rate measured first, or its arithmetic over the rate of a
  * large product.  A round queues a call ten times and waits once, so launches overlap as in a step.
  * Not a test: nothing is checked, and nothing here runs in CTest. */
+#include "core/clock.h"
 #include "core/rng.h"
 #include "ops/ops.h"
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { B = 40, N = 512, M = 512, T = N + M, ROWS = B * T, D = 512, H = 8, K = 64, F = 2048 };
 enum { V = 204, SLOTS = 8, BATCH = 10, MAX_ROUNDS = 100, VECTOR = 1 << 19, PARAMS = 41 << 20 };
@@ -42,13 +42,6 @@ typedef struct job {
 } job;
 
 static const lam_drop dropout = {.p = 0.1, .seed = 1, .step = 2, .site = 3};
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void check(lam_status status)
 {
@@ -397,12 +390,12 @@ static double median_of(const bench *x, const job *j)
 {
     double times[MAX_ROUNDS];
     for (int r = -1; r < x->rounds; r++) { /* round -1 warms up */
-        const double start = now();
+        const double start = lam_clock();
         for (int i = 0; i < BATCH; i++)
             j->run(x, j);
         check(x->ops->sync(x->dev));
         if (r >= 0)
-            times[r] = (now() - start) / BATCH;
+            times[r] = (lam_clock() - start) / BATCH;
     }
     qsort(times, (size_t)x->rounds, sizeof *times, ascending);
     return times[x->rounds / 2];

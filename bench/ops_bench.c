@@ -7,13 +7,13 @@
  * its floor: for products the fastest product of the run, for the rest a copy of the same number of
  * bytes.  All operations take turns in every round, so that a noisy neighbour slows all of them.
  * Not a test: nothing is checked, and nothing here runs in CTest. */
+#include "core/clock.h"
 #include "core/rng.h"
 #include "ops/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { B = 8, N = 128, M = 128, D = 256, H = 4, K = 64, F = 1024, V = 256 };
 enum { ROWS = B * (N + M), SLOTS = 12, BIG = ROWS * F, PARAMS = 6 << 20, MAX_ROUNDS = 1000 };
@@ -317,13 +317,6 @@ static const kernel kernels[] = {
 
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void need(lam_status st)
 {
     if (st == LAM_OK)
@@ -412,9 +405,9 @@ int main(int argc, char **argv)
         for (int i = 0; i < KERNELS; i++) {
             x.kernel = &kernels[i];
             x.kernel->run(&x); /* once to have its operands where they would be */
-            const double start = now();
+            const double start = lam_clock();
             x.kernel->run(&x);
-            times[i][round] = now() - start;
+            times[i][round] = lam_clock() - start;
         }
     printf("%s, %d rounds\n", x.ops->summary, rounds);
     report(times, rounds);

@@ -5,6 +5,7 @@
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
+#include "core/clock.h"
 #include "core/log.h"
 #include "infer/generate.h"
 

@@ -1,6 +1,7 @@
 /* term.c -- see term.h.  Everything that depends on the kind of output is decided here. */
 #include "cli/term.h"
 
+#include "core/clock.h"
 #include "core/log.h"
 
 #include <math.h>
@@ -35,13 +36,6 @@ const char *lam_term_style(FILE *stream, lam_style style)
         (term != NULL && strcmp(term, "dumb") == 0))
         return "";
     return codes[style];
-}
-
-double lam_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 char *lam_format_time(char *text, size_t size, double seconds)

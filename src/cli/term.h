@@ -23,9 +23,6 @@ int lam_term_width(FILE *stream); /* columns; 80 when unknown */
 /* The escape sequence that begins a style; "" where colour is unwanted (no terminal, NO_COLOR). */
 const char *lam_term_style(FILE *stream, lam_style style);
 
-/* Seconds from a clock that never jumps. */
-double lam_clock(void);
-
 /* All write into text (size bytes) and return it. */
 char *lam_format_time(char *text, size_t size, double seconds); /* 0:07, 1:23, 1:23:45 */
 char *lam_format_size(char *text, size_t size, double bytes);   /* 512 B, 1.5 kB, 100 MB */

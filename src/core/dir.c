@@ -25,6 +25,12 @@ int lam_path_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+int lam_path_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 lam_status lam_path_join(char *out, size_t size, const char *dir, const char *name)
 {
     const size_t length = strlen(dir);

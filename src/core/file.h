@@ -36,6 +36,7 @@ lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limi
 /* Makes a folder and its parents; an existing folder is fine. */
 lam_status lam_dir_make(const char *path);
 int lam_path_exists(const char *path);
+int lam_path_is_folder(const char *path);
 /* dir + "/" + name into out (size bytes); LAM_ERR_ARG if it does not fit. */
 lam_status lam_path_join(char *out, size_t size, const char *dir, const char *name);
 

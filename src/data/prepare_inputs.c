@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* %s is the split. */
 static const char *const patterns[] = {"wiki.%s.tokens", "ptb.%s.txt", "%s.txt"};
@@ -17,12 +16,6 @@ enum {
     PATTERNS = sizeof patterns / sizeof *patterns,
     SUFFIXES = sizeof suffixes / sizeof *suffixes
 };
-
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 static void pattern_name(char *name, size_t size, int pattern, int split)
 {
@@ -89,11 +82,11 @@ lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o)
     out->list = calloc((size_t)n + LAM_SPLITS, sizeof *out->list);
     if (out->list == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", n);
-    if (n == 1 && (wants_splits || is_folder(o->inputs[0]))) {
+    if (n == 1 && (wants_splits || lam_path_is_folder(o->inputs[0]))) {
         out->is_split = true;
         out->n = LAM_SPLITS;
-        return is_folder(o->inputs[0]) ? find_in_folder(out, o->inputs[0])
-                                       : find_in_archive(out, o->inputs[0]);
+        return lam_path_is_folder(o->inputs[0]) ? find_in_folder(out, o->inputs[0])
+                                                : find_in_archive(out, o->inputs[0]);
     }
     if (wants_splits && n != LAM_SPLITS)
         return lam_fail(LAM_ERR_ARG, "%s needs its folder, its zip archive or its three files",

@@ -1,6 +1,7 @@
 /* bench.c -- see bench.h. */
 #include "report/bench.h"
 
+#include "core/clock.h"
 #include "core/rng.h"
 #include "infer/session.h"
 #include "model/macs.h"
@@ -143,10 +144,10 @@ static lam_status gemm_rate(bench *b, const product *p, double *best)
                         .ldb = p->tb == LAM_KEEP ? n : k,
                         .ldc = n};
     for (int i = 0; i < 6 && status == LAM_OK; i++) {
-        const double start = lam_bench_now();
+        const double start = lam_clock();
         b->dev->ops->gemm(b->dev, &g);
         status = b->dev->ops->sync(b->dev);
-        const double rate = 2e-9 * (double)p->m * p->n * p->k / (lam_bench_now() - start);
+        const double rate = 2e-9 * (double)p->m * p->n * p->k / (lam_clock() - start);
         *best = i > 0 && rate > *best ? rate : *best;
     }
     b->dev->ops->release(b->dev, a);
@@ -197,24 +198,24 @@ static double macs_of_round(const bench *b)
 static lam_status measure(bench *b, lam_bench_result *out)
 {
     LAM_TRY(warm_up(b));
-    const double start = lam_bench_now();
+    const double start = lam_clock();
     double next_gemm = start, stop = start + b->opt->seconds;
-    while (out->rounds < MOST_ROUNDS && (lam_bench_now() < stop || out->rounds < LEAST_ROUNDS)) {
-        if (lam_bench_now() >= next_gemm) {
-            const double before = lam_bench_now();
+    while (out->rounds < MOST_ROUNDS && (lam_clock() < stop || out->rounds < LEAST_ROUNDS)) {
+        if (lam_clock() >= next_gemm) {
+            const double before = lam_clock();
             LAM_TRY(best_gemm(b, &out->gemm_gflops));
-            const double took = lam_bench_now() - before;
+            const double took = lam_clock() - before;
             stop += took; /* measuring GEMM is not counted */
-            next_gemm = lam_bench_now() + b->opt->seconds / 4.0;
+            next_gemm = lam_clock() + b->opt->seconds / 4.0;
         }
         if (b->opt->kind == LAM_BENCH_GENERATE && out->rounds % READ_EVERY == 0) {
-            const double before = lam_bench_now();
+            const double before = lam_clock();
             LAM_TRY(lam_bench_read_once(&b->read));
-            stop += lam_bench_now() - before;
+            stop += lam_clock() - before;
         }
-        const double begin = lam_bench_now();
+        const double begin = lam_clock();
         LAM_TRY(round_of(b));
-        b->times[out->rounds++] = lam_bench_now() - begin;
+        b->times[out->rounds++] = lam_clock() - begin;
     }
     /* Decoding refreshes its memory once a segment: the mean is the honest figure there. */
     double sum = 0.0;

@@ -1,16 +1,9 @@
 /* bench_read.c -- see bench_read.h. */
 #include "report/bench_read.h"
 
-#include <time.h>
+#include "core/clock.h"
 
 enum { WIDTH = 1024 };
-
-double lam_bench_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static size_t param_bytes(const lam_model *model, int id)
 {
@@ -72,10 +65,10 @@ lam_status lam_bench_read_once(lam_bench_read *r)
     const lam_colsum a = {r->rows, WIDTH, WIDTH, r->buffer, r->sums};
     r->dev->ops->colsum(r->dev, &a);
     LAM_TRY(r->dev->ops->sync(r->dev));
-    const double start = lam_bench_now();
+    const double start = lam_clock();
     r->dev->ops->colsum(r->dev, &a);
     LAM_TRY(r->dev->ops->sync(r->dev));
     if (r->n < LAM_READS)
-        r->times[r->n++] = lam_bench_now() - start;
+        r->times[r->n++] = lam_clock() - start;
     return LAM_OK;
 }

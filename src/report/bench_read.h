@@ -26,6 +26,4 @@ void lam_bench_read_close(lam_bench_read *r);
 /* Reads all of it twice and times the second: what a cache can keep is in it by then, as with weights. */
 lam_status lam_bench_read_once(lam_bench_read *r);
 
-double lam_bench_now(void); /* seconds of a clock that only goes forward */
-
 #endif

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MOST_JSON = 64 << 20 };
 
@@ -77,12 +76,6 @@ static lam_status read_config(lam_runview *run)
 
 /* ---- runs ---- */
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 static lam_status open_run(lam_runview *run, const char *path)
 {
     char metrics[PATH_MAX];
@@ -92,7 +85,7 @@ static lam_status open_run(lam_runview *run, const char *path)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a run", path);
     if (!lam_path_exists(path))
         return lam_fail(LAM_ERR_IO, "%s: there is no such run", path);
-    if (!is_folder(path)) {
+    if (!lam_path_is_folder(path)) {
         LAM_TRY(lam_history_read(&run->history, path));
         if (run->history.records == 0 && run->history.bad > 0)
             return lam_fail(LAM_ERR_FORMAT, "%s (no line is a record)", run->history.why);

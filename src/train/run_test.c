@@ -1,6 +1,7 @@
 /* run_test.c -- stopped, killed or starved, a run ends where the undisturbed one ends. */
 #include "train/run.h"
 
+#include "core/clock.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "support/fault.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static void must(lam_status status)
@@ -141,13 +141,6 @@ START_TEST(a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run)
 }
 END_TEST
 
-static double clock_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* OpenMP's threads do not survive fork(): this process must not have used any yet. */
 static pid_t call_in_child(const char *dir, const lam_settings *s)
 {
@@ -169,9 +162,9 @@ START_TEST(a_run_killed_at_random_times_ends_as_the_undisturbed_run)
 {
     const lam_settings s = run_settings();
     const char *whole = test_temp_path("undisturbed"), *parts = test_temp_path("killed");
-    const double started = clock_now();
+    const double started = lam_clock();
     ck_assert_int_eq(wait_for(call_in_child(whole, &s)), 0);
-    const double length = clock_now() - started;
+    const double length = lam_clock() - started;
     lam_rng rng = {.key = (uint64_t)(1e9 * started)};
     printf("seed %llu, a run takes %.3f s\n", (unsigned long long)rng.key, length);
     int kills = 0;
