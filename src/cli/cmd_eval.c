@@ -110,9 +110,7 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
 
 static lam_status open_text(text *t, const lam_engine *e, const eval_options *o)
 {
-    char path[PATH_MAX];
-    LAM_TRY(lam_path_join(path, sizeof path, o->data, "corpus.json"));
-    return lam_path_exists(path) ? open_corpus(t, e, o) : open_file(t, e, o);
+    return lam_path_is_folder(o->data) ? open_corpus(t, e, o) : open_file(t, e, o);
 }
 
 static int on_segment(void *user, const lam_eval_result *r, int64_t total)
@@ -129,18 +127,11 @@ static int on_segment(void *user, const lam_eval_result *r, int64_t total)
     return lam_stop_signal() != 0;
 }
 
-/* bpc = nats / ln 2 with its error; ppl = e^nats with the error of the exponential. */
-static void in_metric(lam_metric metric, double nats, double error, double *value, double *spread)
-{
-    *value = metric == LAM_PPL ? exp(nats) : nats / log(2.0);
-    *spread = metric == LAM_PPL ? *value * error : error / log(2.0);
-}
-
 static lam_status print_json(const text *t, const lam_config *cfg, const lam_eval_options *e,
                              const lam_eval_result *r)
 {
-    double value, spread;
-    in_metric(t->metric, lam_eval_mean(r), lam_eval_error(r), &value, &spread);
+    const double value = lam_metric_of(t->metric, lam_eval_mean(r));
+    const double spread = lam_metric_error(t->metric, r);
     json_t *error = isfinite(spread) ? json_real(spread) : json_null();
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:f, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:i, s:b, s:f, s:f}", "text",
@@ -161,9 +152,9 @@ static lam_status print_json(const text *t, const lam_config *cfg, const lam_eva
 static void print_row(const text *t, const lam_eval_options *e, const lam_eval_result *r,
                       bool first)
 {
-    double value, spread;
+    const double value = lam_metric_of(t->metric, lam_eval_mean(r));
+    const double spread = lam_metric_error(t->metric, r);
     char tokens[32];
-    in_metric(t->metric, lam_eval_mean(r), lam_eval_error(r), &value, &spread);
     if (first)
         printf("%-24s %6s %7s %7s %10s %9s %14s %11s\n", "text", "batch", "tgt_len", "mem_len",
                lam_metric_name(t->metric), "+-", "tokens", "tokens/s");

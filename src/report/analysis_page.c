@@ -56,11 +56,9 @@ double lam_analysis_value(const lam_analysis *a, const lam_eval_result *r)
     return lam_metric_of(a->corpus->info.metric, lam_eval_mean(r));
 }
 
-/* The slope of the metric times the error of the mean. */
 double lam_analysis_error(const lam_analysis *a, const lam_eval_result *r)
 {
-    const double slope = a->corpus->info.metric == LAM_PPL ? exp(lam_eval_mean(r)) : 1.0 / log(2.0);
-    return slope * lam_eval_error(r);
+    return lam_metric_error(a->corpus->info.metric, r);
 }
 
 const char *lam_analysis_unit(const lam_analysis *a)

@@ -1,11 +1,11 @@
 /* evaluate.c -- see evaluate.h. */
 #include "train/evaluate.h"
 
+#include "core/clock.h"
 #include "data/batcher.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 struct lam_evaluator {
     lam_model *model;
@@ -14,13 +14,6 @@ struct lam_evaluator {
     int32_t *inputs, *targets; /* [batch][ext_len + tgt_len] */
     double *nll;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 double lam_eval_mean(const lam_eval_result *r)
 {
@@ -33,6 +26,18 @@ double lam_eval_error(const lam_eval_result *r)
     /* sum over blocks of (S - mean n)^2, times G / (G - 1), over the square of all tokens */
     const double sum = r->nll_nll - 2.0 * mean * r->nll_n + mean * mean * r->n_n;
     return r->blocks < 2 ? NAN : sqrt(fmax(sum, 0.0) * G / (G - 1.0)) / (double)r->tokens;
+}
+
+double lam_metric_of(lam_metric metric, double loss)
+{
+    return metric == LAM_BPC ? loss / log(2.0) : exp(loss);
+}
+
+/* bpc is the loss in other units; ppl = exp(loss) has its own slope. */
+double lam_metric_error(lam_metric metric, const lam_eval_result *r)
+{
+    const double slope = metric == LAM_BPC ? 1.0 / log(2.0) : exp(lam_eval_mean(r));
+    return slope * lam_eval_error(r);
 }
 
 lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
@@ -131,7 +136,7 @@ static lam_status pass(lam_evaluator *e, lam_eval_result *out, lam_batcher *batc
 {
     const int B = e->opt.batch;
     const int64_t rows = counted_rows(e, batcher), from = e->opt.skip * e->opt.tgt_len;
-    const double started = now();
+    const double started = lam_clock();
     if (rows < 1)
         return lam_fail(LAM_ERR_ARG,
                         "evaluation: %lld tokens in a column, the first %lld of them "
@@ -147,7 +152,7 @@ static lam_status pass(lam_evaluator *e, lam_eval_result *out, lam_batcher *batc
         }
         lam_stack_commit(e->stack);
         row += n;
-        out->seconds = now() - started;
+        out->seconds = lam_clock() - started;
         if (!isfinite(out->nll))
             return lam_fail(LAM_ERR_NUMERIC, "evaluation: the loss is %g after %lld tokens",
                             out->nll, (long long)out->tokens);

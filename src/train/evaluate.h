@@ -8,7 +8,7 @@
 #ifndef LAM_TRAIN_EVALUATE_H
 #define LAM_TRAIN_EVALUATE_H
 
-#include "data/tokens.h"
+#include "data/corpus.h"
 #include "model/stack.h"
 
 /* One finished segment, before its end is committed: everything it computed is still in the stack. */
@@ -47,6 +47,10 @@ double lam_eval_mean(const lam_eval_result *r); /* nats per token */
 /* Standard error of the mean, blocks taken as independent (the ratio estimator): neighbouring tokens
  * share their difficulty, so tokens alone would promise too much.  NaN for fewer than 2 blocks. */
 double lam_eval_error(const lam_eval_result *r);
+
+/* A loss in nats as the corpus's metric, and the standard error of that. */
+double lam_metric_of(lam_metric metric, double loss);
+double lam_metric_error(lam_metric metric, const lam_eval_result *r);
 
 /* Called after every segment with what there is so far and the number of tokens in all; a non-zero
  * return stops the pass with LAM_ERR_INTERRUPTED. */

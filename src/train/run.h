@@ -52,8 +52,4 @@ lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options);
 lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
                    const lam_run_options *options, const lam_run_watch *watch);
 
-/* A loss in nats as the corpus's metric, and the standard error of that. */
-double lam_metric_of(lam_metric metric, double loss);
-double lam_metric_error(lam_metric metric, const lam_eval_result *r);
-
 #endif

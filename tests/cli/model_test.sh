@@ -101,6 +101,8 @@ run 1 eval --model "$work/absent" --data "$work/corpus"
 says "$err" "$work/absent"
 run 2 generate --model "$work/lamemo" --prompt @ -n 3
 says "$err" "'@' is followed by no file name"
+run 1 eval --model "$work/lamemo" --data "$work/lamemo"
+says "$err" "lamemo: not a corpus folder: it has no corpus.json"
 run 1 eval --model "$work/lamemo" --data "$work/no-such-file"
 says "$err" "no-such-file"
 run 2 generate --model "$work/lamemo" --top-p 2

@@ -1,0 +1,120 @@
+/* run_eval.c -- see run_int.h: what a run evaluates, and what follows from it.
+ *
+ * A validation decides about best/ and, under dev_perf, about the learning rate; the test at the end about
+ * nothing. */
+#include "train/run_int.h"
+
+#include "model/folder.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int watch_evaluation(void *user, const lam_eval_result *so_far, int64_t total)
+{
+    lam_running *r = user;
+    lam_run_show(r, (double)so_far->tokens / (double)total);
+    return lam_run_stopping(r);
+}
+
+/* As published: the attention span stays what it is in training.  Where there is no memory to make up for
+ * shorter segments, ext_len does. */
+static lam_status evaluation_of(lam_eval_options *out, const lam_trainer *t)
+{
+    const lam_config *cfg = &t->model->cfg;
+    const lam_settings *s = &t->state.settings;
+    const int N = s->eval_tgt_len > 0 ? s->eval_tgt_len : cfg->tgt_len;
+    const int longer = cfg->tgt_len - N;
+    *out = (lam_eval_options){0};
+    const int M = cfg->mem_len > 0 ? cfg->mem_len + longer : 0;
+    const int E =
+        cfg->ext_len + (cfg->mem_len > 0 || lam_config_extends(cfg, longer) != LAM_OK ? 0 : longer);
+    if (M < 0)
+        return lam_fail(LAM_ERR_ARG, "eval_tgt_len %d is above tgt_len + mem_len = %d", N,
+                        cfg->tgt_len + cfg->mem_len);
+    *out = (lam_eval_options){.batch = s->eval_batch_size,
+                              .tgt_len = N,
+                              .mem_len = M,
+                              .ext_len = E > 0 ? E : 0,
+                              .max_steps = s->max_eval_steps};
+    return LAM_OK;
+}
+
+static lam_status create_evaluator(lam_running *r)
+{
+    lam_eval_options options;
+    LAM_TRY(evaluation_of(&options, r->t));
+    return lam_evaluator_create(&r->evaluator, r->t->model, &options);
+}
+
+lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
+{
+    const lam_tokens *const texts[] = {options->valid, options->test};
+    lam_eval_options e;
+    for (int i = 0; i < 2; i++)
+        if (texts[i]) {
+            LAM_TRY(evaluation_of(&e, t));
+            LAM_TRY(lam_batcher_check(texts[i], e.batch));
+        }
+    return LAM_OK;
+}
+
+/* One record and one line; `split` is "valid" or "test". */
+static lam_status log_evaluation(lam_running *r, const char *split, int64_t step,
+                                 const lam_eval_result *e, const char *remark)
+{
+    const lam_metric metric = r->opt->metric;
+    const char *const name = lam_metric_name(metric);
+    const double loss = lam_eval_mean(e), value = lam_metric_of(metric, loss);
+    char key[4][32], tag[2][32];
+    snprintf(key[0], sizeof key[0], "%s_loss", split);
+    snprintf(key[1], sizeof key[1], "%s_%s", split, name);
+    snprintf(key[2], sizeof key[2], "%s_stderr", split);
+    snprintf(key[3], sizeof key[3], "%s_tokens", split);
+    snprintf(tag[0], sizeof tag[0], "%s/loss", split);
+    snprintf(tag[1], sizeof tag[1], "%s/%s", split, name);
+    const lam_scalar row[] = {{key[0], loss, tag[0]},
+                              {key[1], value, tag[1]},
+                              {key[2], lam_eval_error(e), NULL},
+                              {key[3], (double)e->tokens, NULL},
+                              {"elapsed", lam_run_elapsed(r), NULL}};
+    LAM_TRY(lam_runlog_record(r->log, step, row, sizeof row / sizeof *row));
+    return lam_runlog_line(r->log, "step %7lld  %s %s %.4f +- %.4f%s", (long long)step, split, name,
+                           value, lam_metric_error(metric, e), remark);
+}
+
+lam_status lam_run_evaluate(lam_running *r)
+{
+    lam_train_state *s = &r->t->state;
+    lam_eval_result e;
+    if (!r->evaluator)
+        LAM_TRY(create_evaluator(r));
+    LAM_TRY(lam_evaluator_run(r->evaluator, &e, r->opt->valid, watch_evaluation, r));
+    const double loss = lam_eval_mean(&e);
+    const int better = loss < s->best_loss;
+    LAM_TRY(log_evaluation(r, "valid", s->step, &e, better ? "  (best)" : ""));
+    if (better) {
+        LAM_TRY(lam_folder_save(r->best, r->t->model, r->opt->vocab));
+        s->best_loss = loss;
+        s->best_step = s->step;
+    }
+    if (s->settings.scheduler == LAM_SCHEDULE_DEV_PERF &&
+        lam_plateau_note(&s->plateau, &r->t->schedule, s->settings.decay_rate, s->settings.patience,
+                         loss))
+        LAM_TRY(lam_runlog_line(r->log, "step %7lld  lr %.3e from now on", (long long)s->step,
+                                lam_trainer_lr(r->t)));
+    s->eval_step = s->step;
+    r->dirty = 1;
+    return LAM_OK;
+}
+
+lam_status lam_run_test(lam_running *r, lam_eval_result *out)
+{
+    const lam_train_state *s = &r->t->state;
+    const int best = isfinite(s->best_loss);
+    if (best)
+        LAM_TRY(lam_folder_restore(r->t->model, r->best));
+    if (!r->evaluator)
+        LAM_TRY(create_evaluator(r));
+    LAM_TRY(lam_evaluator_run(r->evaluator, out, r->opt->test, watch_evaluation, r));
+    return log_evaluation(r, "test", best ? s->best_step : s->step, out, "");
+}
