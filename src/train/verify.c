@@ -1,25 +1,18 @@
-/* verify.c -- see verify.h. */
+/* verify.c -- see verify.h: replays a trace and compares. */
 #include "train/verify.h"
 
-#include "io/safetensors.h"
 #include "model/stack.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
+#include "train/trace.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct trace {
-    lam_safetensors *st;
-    const char *path;
-    lam_config cfg;
-    double lr;
-    int B, segments, train_steps;
-    int32_t *tokens; /* [B][stride], of the run being replayed */
-    size_t stride;
+typedef struct replay {
+    lam_trace trace;
     lam_dev *dev;
     lam_model *model;
     lam_stack *stack;
@@ -29,10 +22,10 @@ typedef struct trace {
     double *theirs;
     int32_t *in, *out; /* [B][N] */
     lam_verdict *verdict;
-} trace;
+} replay;
 
 /* Records the error of n numbers against theirs (NULL: zeros) under `name`. */
-static void judge(trace *t, lam_quantity q, const char *name, const double *mine,
+static void judge(replay *t, lam_quantity q, const char *name, const double *mine,
                   const double *theirs, size_t n)
 {
     double top = 0.0, error = 0.0;
@@ -58,131 +51,30 @@ static void judge(trace *t, lam_quantity q, const char *name, const double *mine
 }
 
 /* Judges n numbers against the file's tensor `name`; absent is an error unless `or_zero`. */
-static lam_status compare(trace *t, lam_quantity q, const char *name, const double *mine, size_t n,
+static lam_status compare(replay *t, lam_quantity q, const char *name, const double *mine, size_t n,
                           int or_zero)
 {
-    const lam_st_tensor *want = lam_st_find(t->st, name);
+    const lam_st_tensor *want = lam_st_find(t->trace.st, name);
     if (!want && or_zero) {
         judge(t, q, name, mine, NULL, n);
         return LAM_OK;
     }
     if (want && want->dtype != LAM_F64 && want->dtype != LAM_F32)
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F64 or F32", t->path, name,
-                        lam_dtype_name(want->dtype));
-    LAM_TRY(lam_st_read(t->st, name, t->theirs, LAM_F64, n));
+        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F64 or F32", t->trace.path,
+                        name, lam_dtype_name(want->dtype));
+    LAM_TRY(lam_st_read(t->trace.st, name, t->theirs, LAM_F64, n));
     judge(t, q, name, mine, t->theirs, n);
     return LAM_OK;
 }
 
-static lam_status meta_int(const trace *t, const char *key, int fallback, int *out)
-{
-    const char *text = lam_st_meta(t->st, key);
-    char *end = NULL;
-    const long value = text ? strtol(text, &end, 10) : fallback;
-    if (!text && fallback < 0)
-        return lam_fail(LAM_ERR_FORMAT, "%s: not a trace: metadata %s is missing", t->path, key);
-    if (value < 0 || value > 1 << 20 || (text && (end == text || *end != '\0')))
-        return lam_fail(LAM_ERR_FORMAT, "%s: metadata %s is '%s', must be 0 to %d", t->path, key,
-                        text ? text : "", 1 << 20);
-    *out = (int)value;
-    return LAM_OK;
-}
-
-static lam_status read_header(trace *t)
-{
-    const char *config = lam_st_meta(t->st, "config");
-    if (!config)
-        return lam_fail(LAM_ERR_FORMAT, "%s: not a trace: metadata config is missing", t->path);
-    LAM_TRY(lam_config_parse(&t->cfg, config, t->path));
-    t->cfg.dropout = t->cfg.dropatt = 0.0;
-    json_t *root = json_loads(config, 0, NULL);
-    t->lr = json_number_value(json_object_get(root, "lr"));
-    json_decref(root);
-    LAM_TRY(meta_int(t, "B", -1, &t->B));
-    LAM_TRY(meta_int(t, "segments", -1, &t->segments));
-    LAM_TRY(meta_int(t, "train_steps", 0, &t->train_steps));
-    if (t->B < 1)
-        return lam_fail(LAM_ERR_FORMAT, "%s: metadata B must be at least 1", t->path);
-    return LAM_OK;
-}
-
-/* Loads [B][N * segments + 1] token ids and checks them. */
-static lam_status read_tokens(trace *t, const char *name, int segments)
-{
-    const size_t n = (size_t)t->B * ((size_t)t->cfg.tgt_len * (size_t)segments + 1);
-    const lam_st_tensor *tensor = lam_st_find(t->st, name);
-    if (!tensor || (tensor->dtype != LAM_I32 && tensor->dtype != LAM_I64))
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing or not I32", t->path, name);
-    if (lam_shape_count(&tensor->shape) != n)
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s has %zu elements, must have %zu", t->path,
-                        name, lam_shape_count(&tensor->shape), n);
-    free(t->tokens);
-    t->tokens = malloc(n * sizeof *t->tokens);
-    if (!t->tokens)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu tokens", t->path, n);
-    t->stride = n / (size_t)t->B;
-    LAM_TRY(lam_st_read(t->st, name, t->tokens, LAM_I32, n));
-    for (size_t i = 0; i < n; i++)
-        if (t->tokens[i] < 0 || t->tokens[i] >= t->cfg.n_token)
-            return lam_fail(LAM_ERR_FORMAT, "%s: %s[%zu] is %d, the vocabulary has %d types",
-                            t->path, name, i, t->tokens[i], t->cfg.n_token);
-    return LAM_OK;
-}
-
-static lam_status check_param(const trace *t, const lam_param *param)
-{
-    char name[LAM_NAME_MAX + 8], have[96], want[96];
-    snprintf(name, sizeof name, "param.%s", param->name);
-    const lam_st_tensor *tensor = lam_st_find(t->st, name);
-    const lam_shape shape = lam_param_shape(param);
-    if (!tensor)
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", t->path, name);
-    if (!lam_shape_equal(&tensor->shape, &shape))
-        return lam_fail(LAM_ERR_FORMAT, "%s: %s is %s, must be %s", t->path, name,
-                        lam_shape_text(&tensor->shape, have, sizeof have),
-                        lam_shape_text(&shape, want, sizeof want));
-    return LAM_OK;
-}
-
-/* Do the parameters in the file fit the configuration?  Asked before anything is allocated, so that a
- * configuration cannot claim more than the file holds. */
-static lam_status check_params(const trace *t, lam_dev *dev)
-{
-    lam_model model;
-    int there = 0;
-    lam_status status = lam_model_declare(&model, &t->cfg, dev);
-    for (int i = 0; i < lam_st_count(t->st); i++)
-        there += strncmp(lam_st_at(t->st, i)->name, "param.", 6) == 0;
-    if (status == LAM_OK && there != model.params.n)
-        status = lam_fail(LAM_ERR_FORMAT, "%s: holds %d parameters, this configuration has %d",
-                          t->path, there, model.params.n);
-    for (int i = 0; i < model.params.n && status == LAM_OK; i++)
-        status = check_param(t, &model.params.list[i]);
-    lam_model_undeclare(&model);
-    return status;
-}
-
-static lam_status load_params(trace *t)
-{
-    lam_params *p = &t->model->params;
-    for (int i = 0; i < p->n; i++) {
-        char name[LAM_NAME_MAX + 8];
-        snprintf(name, sizeof name, "param.%s", p->list[i].name);
-        LAM_TRY(lam_st_read(t->st, name, t->mine, LAM_F64, lam_param_count(&p->list[i])));
-        LAM_TRY(lam_params_set(p, p->master, i, t->mine));
-        p->list[i].steps = 0;
-    }
-    return LAM_OK;
-}
-
 /* Largest tensor we will ever compare: parameters, state and losses. */
-static size_t largest_tensor(const trace *t)
+static size_t largest_tensor(const replay *t)
 {
     const lam_mem *mem = lam_stack_mem(t->stack);
-    size_t n = (size_t)t->B * (size_t)t->cfg.tgt_len;
+    size_t n = (size_t)t->trace.B * (size_t)t->trace.cfg.tgt_len;
     for (int i = 0; i < mem->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];
-        const size_t count = (size_t)t->B * (size_t)slot->cap * (size_t)slot->width;
+        const size_t count = (size_t)t->trace.B * (size_t)slot->cap * (size_t)slot->width;
         n = count > n ? count : n;
     }
     for (int i = 0; i < t->model->params.n; i++) {
@@ -192,47 +84,49 @@ static size_t largest_tensor(const trace *t)
     return n;
 }
 
-static lam_status build(trace *t, lam_dev *dev)
+static lam_status build(replay *t, lam_dev *dev)
 {
     t->dev = dev;
-    LAM_TRY(lam_model_create(&t->model, &t->cfg, dev));
-    LAM_TRY(lam_stack_create(
-        &t->stack, t->model,
-        &(lam_stack_options){
-            .B = t->B, .N = t->cfg.tgt_len, .M = t->cfg.mem_len, .train = 1, .full = 1}));
+    LAM_TRY(lam_model_create(&t->model, &t->trace.cfg, dev));
+    LAM_TRY(lam_stack_create(&t->stack, t->model,
+                             &(lam_stack_options){.B = t->trace.B,
+                                                  .N = t->trace.cfg.tgt_len,
+                                                  .M = t->trace.cfg.mem_len,
+                                                  .train = 1,
+                                                  .full = 1}));
     lam_optimizer_options adam = lam_optimizer_defaults();
     adam.clip_together = 1; /* traces know one norm */
     LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &adam));
-    const size_t n = largest_tensor(t), now = (size_t)t->B * (size_t)t->cfg.tgt_len;
+    const size_t n = largest_tensor(t), now = (size_t)t->trace.B * (size_t)t->trace.cfg.tgt_len;
     t->mine = calloc(n, sizeof *t->mine);
     t->theirs = calloc(n, sizeof *t->theirs);
     t->in = calloc(now, sizeof *t->in);
     t->out = calloc(now, sizeof *t->out);
     if (!t->mine || !t->theirs || !t->in || !t->out)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->trace.path);
     return LAM_OK;
 }
 
 /* Forward, loss of the mean, backward; gradients start from zero. */
-static void run_segment(trace *t, int segment)
+static void run_segment(replay *t, int segment)
 {
-    const int N = t->cfg.tgt_len;
-    for (int b = 0; b < t->B; b++)
+    const int N = t->trace.cfg.tgt_len;
+    for (int b = 0; b < t->trace.B; b++)
         for (int i = 0; i < N; i++) {
-            const int32_t *at =
-                t->tokens + (size_t)b * t->stride + (size_t)segment * (size_t)N + (size_t)i;
+            const int32_t *at = t->trace.tokens + (size_t)b * t->trace.stride +
+                                (size_t)segment * (size_t)N + (size_t)i;
             t->in[b * N + i] = at[0];
             t->out[b * N + i] = at[1];
         }
     lam_optimizer_zero(t->optimizer);
     lam_stack_begin(t->stack, N, (lam_noise){0});
     lam_stack_forward(t->stack, t->in, N);
-    lam_stack_loss(t->stack, t->out, 1.0 / ((double)t->B * N));
+    lam_stack_loss(t->stack, t->out, 1.0 / ((double)t->trace.B * N));
     lam_stack_backward(t->stack);
     lam_stack_commit(t->stack);
 }
 
-static lam_status check_grads(trace *t, int segment)
+static lam_status check_grads(replay *t, int segment)
 {
     lam_params *p = &t->model->params;
     double squares = 0.0;
@@ -247,25 +141,26 @@ static lam_status check_grads(trace *t, int segment)
     }
     snprintf(name, sizeof name, "seg%d.grad_norm", segment);
     const double norm = sqrt(squares);
-    return lam_st_find(t->st, name) ? compare(t, LAM_VERIFY_GRAD_NORM, name, &norm, 1, 0) : LAM_OK;
+    return lam_st_find(t->trace.st, name) ? compare(t, LAM_VERIFY_GRAD_NORM, name, &norm, 1, 0)
+                                          : LAM_OK;
 }
 
 typedef enum nesting { TIME_FIRST, STREAM_FIRST } nesting;
 
 /* Slot rows [B][cap][width] to [n][B][true width] or [B][n][..]; contexts lose their heads' padding. */
-static lam_status slot_rows(trace *t, const lam_mem *mem, const lam_slot *slot, nesting order)
+static lam_status slot_rows(replay *t, const lam_mem *mem, const lam_slot *slot, nesting order)
 {
     const lam_dtype dtype = slot->type == LAM_WIDE ? t->dev->wide : t->dev->act;
     const size_t size = lam_dtype_size(dtype), width = (size_t)slot->width;
     const size_t B = (size_t)mem->B, valid = (size_t)slot->n;
-    const int heads = slot->source == LAM_FROM_C ? t->cfg.n_head : 1;
-    const int true_width = slot->source == LAM_FROM_X   ? t->cfg.d_model
-                           : slot->source == LAM_FROM_C ? t->cfg.d_head
-                                                        : t->cfg.n_head;
+    const int heads = slot->source == LAM_FROM_C ? t->trace.cfg.n_head : 1;
+    const int true_width = slot->source == LAM_FROM_X   ? t->trace.cfg.d_model
+                           : slot->source == LAM_FROM_C ? t->trace.cfg.d_head
+                                                        : t->trace.cfg.n_head;
     const size_t stored = width / (size_t)heads, bytes = lam_slot_bytes(mem, slot);
     char *raw = malloc(bytes + 1);
     if (!raw)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->trace.path);
     const lam_status status = t->dev->ops->download(t->dev, raw, slot->rows, bytes);
     double *to = t->mine;
     for (size_t k = 0; k < B * valid; k++) {
@@ -280,10 +175,10 @@ static lam_status slot_rows(trace *t, const lam_mem *mem, const lam_slot *slot, 
     return status;
 }
 
-static lam_status check_state(trace *t, int segment)
+static lam_status check_state(replay *t, int segment)
 {
     const lam_mem *mem = lam_stack_mem(t->stack);
-    const int numbered = lam_st_find(t->st, "seg0.mem0") != NULL;
+    const int numbered = lam_st_find(t->trace.st, "seg0.mem0") != NULL;
     for (int i = 0; i < mem->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];
         char name[64];
@@ -297,27 +192,28 @@ static lam_status check_state(trace *t, int segment)
     return LAM_OK;
 }
 
-static lam_status check_aux(trace *t, int segment)
+static lam_status check_aux(replay *t, int segment)
 {
     char name[64];
     double sum;
     snprintf(name, sizeof name, "seg%d.aux_loss", segment);
     LAM_TRY(lam_stack_aux(t->stack, &sum));
-    const double mean = sum / ((double)t->B * t->cfg.tgt_len);
-    return lam_st_find(t->st, name) || sum != 0.0 ? compare(t, LAM_VERIFY_AUX, name, &mean, 1, 0)
-                                                  : LAM_OK;
+    const double mean = sum / ((double)t->trace.B * t->trace.cfg.tgt_len);
+    return lam_st_find(t->trace.st, name) || sum != 0.0
+               ? compare(t, LAM_VERIFY_AUX, name, &mean, 1, 0)
+               : LAM_OK;
 }
 
-static lam_status check_segments(trace *t)
+static lam_status check_segments(replay *t)
 {
     lam_stack_reset(t->stack);
-    for (int s = 0; s < t->segments; s++) {
+    for (int s = 0; s < t->trace.segments; s++) {
         char name[64];
         run_segment(t, s);
         LAM_TRY(lam_stack_nll(t->stack, t->mine));
         snprintf(name, sizeof name, "seg%d.nll", s);
-        LAM_TRY(
-            compare(t, LAM_VERIFY_NLL, name, t->mine, (size_t)t->B * (size_t)t->cfg.tgt_len, 0));
+        LAM_TRY(compare(t, LAM_VERIFY_NLL, name, t->mine,
+                        (size_t)t->trace.B * (size_t)t->trace.cfg.tgt_len, 0));
         LAM_TRY(check_grads(t, s));
         LAM_TRY(check_aux(t, s));
         LAM_TRY(check_state(t, s));
@@ -326,16 +222,16 @@ static lam_status check_segments(trace *t)
 }
 
 /* The same losses with one token at a time. */
-static lam_status decode_segment(trace *t, lam_stack *stack, int segment)
+static lam_status decode_segment(replay *t, lam_stack *stack, int segment)
 {
-    const int N = t->cfg.tgt_len, B = t->B;
+    const int N = t->trace.cfg.tgt_len, B = t->trace.B;
     double *column = t->theirs; /* free until the comparison */
     char name[64];
     lam_stack_begin(stack, N, (lam_noise){0});
     for (int i = 0; i < N; i++) {
         for (int b = 0; b < B; b++) {
-            const int32_t *at =
-                t->tokens + (size_t)b * t->stride + (size_t)segment * (size_t)N + (size_t)i;
+            const int32_t *at = t->trace.tokens + (size_t)b * t->trace.stride +
+                                (size_t)segment * (size_t)N + (size_t)i;
             t->in[b] = at[0];
             t->out[b] = at[1];
         }
@@ -350,31 +246,34 @@ static lam_status decode_segment(trace *t, lam_stack *stack, int segment)
     return compare(t, LAM_VERIFY_DECODE, name, t->mine, (size_t)B * (size_t)N, 0);
 }
 
-static lam_status check_decoding(trace *t)
+static lam_status check_decoding(replay *t)
 {
     lam_stack *stack;
-    LAM_TRY(lam_stack_create(
-        &stack, t->model,
-        &(lam_stack_options){.B = t->B, .N = t->cfg.tgt_len, .M = t->cfg.mem_len}));
+    LAM_TRY(lam_stack_create(&stack, t->model,
+                             &(lam_stack_options){.B = t->trace.B,
+                                                  .N = t->trace.cfg.tgt_len,
+                                                  .M = t->trace.cfg.mem_len}));
     lam_status status = LAM_OK;
-    for (int s = 0; s < t->segments && status == LAM_OK; s++)
+    for (int s = 0; s < t->trace.segments && status == LAM_OK; s++)
         status = decode_segment(t, stack, s);
     lam_stack_free(stack);
     return status;
 }
 
 /* Replays the recorded training run from the same parameters. */
-static lam_status check_training(trace *t)
+static lam_status check_training(replay *t)
 {
-    const size_t now = (size_t)t->B * (size_t)t->cfg.tgt_len, steps = (size_t)t->train_steps;
-    const lam_schedule schedule = {LAM_SCHEDULE_COSINE, t->lr, 0.0, 0, t->train_steps, 0.0};
+    const size_t now = (size_t)t->trace.B * (size_t)t->trace.cfg.tgt_len,
+                 steps = (size_t)t->trace.train_steps;
+    const lam_schedule schedule = {LAM_SCHEDULE_COSINE,  t->trace.lr, 0.0, 0,
+                                   t->trace.train_steps, 0.0};
     lam_params *p = &t->model->params;
     double *loss = calloc(2 * steps + 1, sizeof *loss), *norm = loss ? loss + steps : NULL;
-    lam_status status = loss ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->path);
+    lam_status status = loss ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->trace.path);
     if (status == LAM_OK)
-        status = read_tokens(t, "train.tokens", t->train_steps);
+        status = lam_trace_tokens(&t->trace, "train.tokens", t->trace.train_steps);
     if (status == LAM_OK)
-        status = load_params(t);
+        status = lam_trace_params(&t->trace, p, t->mine);
     lam_stack_reset(t->stack);
     for (size_t s = 0; s < steps && status == LAM_OK; s++) {
         run_segment(t, (int)s);
@@ -401,31 +300,26 @@ static lam_status check_training(trace *t)
     return status;
 }
 
+static lam_status run(replay *t, const char *path, lam_dev *dev)
+{
+    LAM_TRY(lam_trace_open(&t->trace, path));
+    LAM_TRY(lam_trace_check(&t->trace, dev));
+    LAM_TRY(lam_trace_tokens(&t->trace, "tokens", t->trace.segments));
+    LAM_TRY(build(t, dev));
+    LAM_TRY(lam_trace_params(&t->trace, &t->model->params, t->mine));
+    LAM_TRY(check_segments(t));
+    LAM_TRY(check_decoding(t));
+    return t->trace.train_steps > 0 ? check_training(t) : LAM_OK;
+}
+
 lam_status lam_verify_file(lam_verdict *v, const char *path, lam_dev *dev)
 {
-    trace t = {.path = path, .verdict = v};
-    lam_status status = lam_st_open(&t.st, path);
-    if (status == LAM_OK)
-        status = read_header(&t);
-    if (status == LAM_OK)
-        status = check_params(&t, dev);
-    if (status == LAM_OK)
-        status = read_tokens(&t, "tokens", t.segments);
-    if (status == LAM_OK)
-        status = build(&t, dev);
-    if (status == LAM_OK)
-        status = load_params(&t);
-    if (status == LAM_OK)
-        status = check_segments(&t);
-    if (status == LAM_OK)
-        status = check_decoding(&t);
-    if (status == LAM_OK && t.train_steps > 0)
-        status = check_training(&t);
+    replay t = {.verdict = v};
+    const lam_status status = run(&t, path, dev);
     lam_optimizer_free(t.optimizer);
     lam_stack_free(t.stack);
     lam_model_free(t.model);
-    lam_st_close(t.st);
-    free(t.tokens);
+    lam_trace_close(&t.trace);
     free(t.mine);
     free(t.theirs);
     free(t.in);
