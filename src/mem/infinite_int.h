@@ -1,5 +1,5 @@
-/* infinite_int.h -- what the two halves of the infinity-former share: infinite.c reads the long-term memory,
- * infinite_fit.c makes its signal. */
+/* infinite_int.h -- what the parts of the infinity-former share: infinite.c keeps the long-term memory,
+ * infinite_fit.c makes its signal, infinite_read.c reads it. */
 #ifndef LAM_MEM_INFINITE_INT_H
 #define LAM_MEM_INFINITE_INT_H
 
@@ -90,6 +90,17 @@ static inline int is_alive(const lam_segment *s)
 {
     return takes_block(s) || slot_of(s, 0, SIGNAL)->n > 0;
 }
+
+/* ---- infinite_read.c: only where is_alive ---- */
+
+/* What the current rows read, into Z; settles before the first of them what all will read. */
+void lam_ltm_read(const lam_segment *s, int layer);
+/* Adds it, mapped, to the attention's output s->out. */
+void lam_ltm_output(const lam_segment *s, int layer);
+/* From the gradient of s->out to everything that is no constant; dq is added to what attention left. */
+void lam_ltm_read_bwd(const lam_segment *s, int layer);
+
+/* ---- infinite_fit.c ---- */
 
 /* Makes the coefficients of this segment, COEF of `layer`: the old ones, or a new fit. */
 void lam_ltm_fit(const lam_segment *s, int layer);

@@ -1,0 +1,74 @@
+/* compressive_int.h -- what the two halves of the Compressive Transformer share: compressive.c is the memory,
+ * compressive_loss.c what its compression learns from. */
+#ifndef LAM_MEM_COMPRESSIVE_INT_H
+#define LAM_MEM_COMPRESSIVE_INT_H
+
+#include "mem/causal.h"
+
+enum { WEIGHT, BIAS }; /* parameters */
+
+/* Buffers the layers use in turn. */
+enum {
+    EVICTED,    /* ACT [B][groups * rate][D] */
+    COMPRESSED, /* ACT [B][groups][D] */
+    EVICTED_NORM,
+    COMPRESSED_NORM, /* pre-norm: what attention reads instead */
+    MEAN,
+    RSTD,          /* WIDE [B * rows] of either */
+    EVICTED_KV,    /* ACT [B][groups * rate][2HK] */
+    COMPRESSED_KV, /* ACT [B][groups][2HK] */
+    TARGET,        /* ACT [B][N][HK]: O, then the gradient of O' */
+    REBUILT,       /* ACT [B][N][HK]: O' */
+    LSE,           /* WIDE [B][N][H] */
+    DKV,           /* ACT [B][groups][2HK] */
+    DCOMPRESSED,   /* ACT [B][groups][D] */
+    UNWANTED       /* WIDE [2][D]: gradients of the norm's parameters, which are constants here */
+};
+
+enum { COARSE, NEWEST, PENDING }; /* slots of a layer */
+
+static inline int slots_per_layer(const lam_config *cfg)
+{
+    return cfg->remainder == LAM_REMAINDER_CARRY && cfg->rate > 1 ? 3 : 2;
+}
+
+static inline const lam_slot *slot_of(const lam_segment *s, int layer, int which)
+{
+    return &s->mem->slots[layer * slots_per_layer(s->cfg) + which];
+}
+
+static inline int is_learned(const lam_config *cfg)
+{
+    return cfg->pooling == LAM_POOL_CONV;
+}
+
+static inline int reconstructs(const lam_segment *s)
+{
+    return is_learned(s->cfg) && s->cfg->aux_weight > 0.0;
+}
+
+/* What a segment of `done` tokens pushes out of the memory of every layer. */
+typedef struct lam_eviction {
+    int first, fresh; /* rows of the segment */
+    int front;        /* rows before them: pending ones, or zeros */
+    int groups;       /* whole groups; they take front + fresh rows but for a rest below `rate` */
+} lam_eviction;
+
+static inline lam_linear convolution(const lam_segment *s, const lam_eviction *e)
+{
+    const int in = s->cfg->rate * s->dims.D;
+    return (lam_linear){s->dev, 1, s->B * e->groups, in, s->dims.D, (size_t)in};
+}
+
+/* A group of rows side by side is one row of the convolution. */
+static inline lam_rows group_rows(const lam_segment *s)
+{
+    return (lam_rows){s->own[EVICTED], 0, (size_t)s->cfg->rate * (size_t)s->dims.D};
+}
+
+/* Makes E and Z of a layer, EVICTED and COMPRESSED. */
+void lam_compress(const lam_segment *s, int layer, const lam_eviction *e);
+/* The auxiliary loss of one layer, forward and backward; makes E and Z too.  dqkv is free by now. */
+void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e);
+
+#endif
