@@ -1,6 +1,6 @@
 /* cuda/rowwise.cu -- ReLU's gradient, dropout, copies and column sums.
  *
- * ref/rowwise.c says what is computed; norms are in norm.cu.  Everything here is bandwidth: 16 bytes a
+ * ref/rowwise.c says what is computed; norms: norm_fwd.cu, norm_bwd.cu.  Everything here is bandwidth: 16 bytes a
  * thread and access, coalesced along the row.  A column sum is taken by blocks that own 256 columns and
  * a chunk of rows; each leaves a line in scratch, and fold() adds the lines in order.  The number of
  * chunks depends on the shape and the card alone. */
