@@ -268,7 +268,7 @@ const lam_command lam_command_generate = {
         "have any length: it runs through the model in whole segments and is remembered by the "
         "model's memory; new tokens are computed one by one with cached keys and values, with the "
         "results of the segment-parallel forward. A model trained without --mem-reset has hardly "
-        "met an empty memory: it wants a prompt of about a segment (its tgt_len).",
+        "met an empty memory: it wants a prompt of a sentence or two.",
     .options = options,
     .options_size = sizeof(generate_options),
     .examples = "lamemo generate --model wiki26m --prompt \"The history of Rome\"\n"
