@@ -1,4 +1,4 @@
-/* pickle_int.h -- what pickle.c (nodes) and pickle_machine.c (opcodes) share. */
+/* pickle_int.h -- what pickle.c (nodes), pickle_machine.c (stack and memo) and pickle_ops.c (opcodes) share. */
 #ifndef LAM_IO_PICKLE_INT_H
 #define LAM_IO_PICKLE_INT_H
 
@@ -27,7 +27,7 @@ lam_status lam_py_push(const lam_pickle *p, lam_py_list *list, lam_py *item);
 lam_status lam_py_push_all(const lam_pickle *p, lam_py_list *to, const lam_py_list *from,
                            size_t first);
 
-/* Runs the machine over the bytes; sets p->root. */
+/* Runs the opcodes of the bytes; sets p->root. */
 lam_status lam_pickle_run(lam_pickle *p, const unsigned char *data, size_t size);
 
 #endif
