@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/model_option.h"
+#include "cli/print_json.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -225,10 +226,7 @@ static lam_status tell(const lam_analysis *a, const lam_args *args)
         json_decref(root);
         return lam_fail(LAM_ERR_MEMORY, "analyze: cannot be written as JSON");
     }
-    json_dumpf(root, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_INDENT(2));
 }
 
 static lam_status analyze(const lam_args *args, const targets *t, const char *prompt, size_t size)

@@ -1,6 +1,7 @@
 /* cmd_bench.c -- `lamemo bench`: speed of this build on this machine. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/print_json.h"
 #include "cli/term.h"
 #include "report/bench.h"
 
@@ -91,12 +92,7 @@ static lam_status print_json(const lam_config *cfg, const lam_bench_result *r, c
                                                r->read_seconds, "read_median_seconds",
                                                r->read_median, "read_best_seconds", r->read_best,
                                                "over_reading", r->seconds / r->read_seconds));
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "bench: cannot be written as JSON");
-    json_dumpf(root, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_INDENT(2));
 }
 
 static lam_status run(const lam_args *args)

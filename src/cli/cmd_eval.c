@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/model_option.h"
+#include "cli/print_json.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -141,12 +142,8 @@ static lam_status print_json(const text *t, const lam_config *cfg, const lam_eva
         cfg->clamp_len, "same_length", cfg->same_length, "seconds", r->seconds, "tokens_per_second",
         (double)r->tokens / fmax(r->seconds, 1e-9));
     if (!root)
-        return lam_fail(LAM_ERR_NUMERIC, "eval: the result is not finite");
-    json_dumpf(root, stdout, JSON_COMPACT);
-    putchar('\n');
-    fflush(stdout);
-    json_decref(root);
-    return LAM_OK;
+        return lam_fail(LAM_ERR_NUMERIC, "the result is not finite");
+    return lam_print_json(root, JSON_COMPACT);
 }
 
 static void print_row(const text *t, const lam_eval_options *e, const lam_eval_result *r,

@@ -1,6 +1,7 @@
 /* cmd_export.c -- `lamemo export`: weights in another type, or divided into files. */
 #include "cli/commands.h"
 #include "cli/model_option.h"
+#include "cli/print_json.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/export.h"
@@ -73,12 +74,7 @@ static lam_status print_result(const export_options *o, const lam_export_result 
     json_t *root = json_pack("{s:s, s:I, s:i, s:I, s:i}", "dtype", dtype_names[o->dtype],
                              "parameters", (json_int_t)r->elements, "tensors", r->tensors, "bytes",
                              (json_int_t)r->bytes, "files", r->files);
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "export: no memory");
-    json_dumpf(root, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_COMPACT);
 }
 
 static lam_status run(const lam_args *args)

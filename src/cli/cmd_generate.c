@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/model_option.h"
+#include "cli/print_json.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -94,7 +95,7 @@ static lam_status keep_text(story *s, const char *text, size_t size)
         const size_t cap = 2 * (s->size + size) + 256;
         char *p = realloc(s->text, cap);
         if (!p)
-            return lam_fail(LAM_ERR_MEMORY, "generate: no memory for %zu bytes of text", cap);
+            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu bytes of text", cap);
         s->text = p;
         s->cap = cap;
     }
@@ -150,12 +151,7 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
         json_object_set(root, "tokens", s->tokens);
         json_object_set(root, "token_logprobs", s->logprobs);
     }
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "generate: cannot be written as JSON");
-    json_dumpf(root, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_COMPACT);
 }
 
 static lam_generate_options request(const generate_options *o, output *out)
@@ -183,7 +179,7 @@ static lam_status open_stories(output *out)
 {
     out->stories = calloc((size_t)out->o->samples, sizeof *out->stories);
     if (!out->stories)
-        return lam_fail(LAM_ERR_MEMORY, "generate: no memory for %d samples", out->o->samples);
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d samples", out->o->samples);
     for (int i = 0; i < out->o->samples && out->o->logprobs; i++) {
         out->stories[i].tokens = json_array();
         out->stories[i].logprobs = json_array();

@@ -1,5 +1,6 @@
 /* cmd_import.c -- `lamemo import`: take a model over from another program. */
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/import.h"
@@ -39,12 +40,7 @@ static lam_status print_json(const lam_import_result *r)
     json_t *root = json_pack("{s:s, s:i, s:I, s:i, s:i, s:i}", "memory", r->memory, "attn_type",
                              r->attn_type, "parameters", (json_int_t)r->elements, "tensors",
                              r->tensors, "left_out", r->left_out, "symbols", r->symbols);
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "import: no memory");
-    json_dumpf(root, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_COMPACT);
 }
 
 static void print_text(const lam_import_result *r, const char *out)

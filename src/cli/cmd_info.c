@@ -1,6 +1,7 @@
 /* cmd_info.c -- `lamemo info`: what a model is and what it will take, before anything is allocated. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/print_json.h"
 #include "cli/term.h"
 #include "core/file.h"
 #include "model/boxed.h"
@@ -245,16 +246,11 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
         (json_int_t)b->all_train, "eval",
         (json_int_t)(b->weights + stack_total(&b->eval) + b->program));
     free(config);
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "info: cannot be written as JSON");
     if (s->step >= 0) {
         json_object_set_new(root, "step", json_integer(s->step));
         json_object_set_new(root, "settings", lam_settings_print(&s->trained));
     }
-    json_dumpf(root, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_INDENT(2));
 }
 
 /* The "#FLOPS" column of Table 1, for the shape at hand and as printed for wt103-base. */

@@ -1,5 +1,6 @@
 /* cmd_report.c -- `lamemo report`: training curves as a page, files and letters. */
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "core/log.h"
@@ -161,14 +162,9 @@ static lam_status print_json(const lam_runs *runs)
     root = json_pack("{s:s, s:o}", "unit", lam_unit_name(lam_runs_unit(runs)), "runs", list);
     if (!root || failed) {
         json_decref(root);
-        return lam_fail(LAM_ERR_FORMAT,
-                        "report: a path that is not UTF-8 cannot be printed as JSON");
+        return lam_fail(LAM_ERR_FORMAT, "a path that is not UTF-8 cannot be printed as JSON");
     }
-    json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(10));
-    putchar('\n');
-    fflush(stdout);
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_COMPACT | JSON_REAL_PRECISION(10));
 }
 
 /* ---- one look, or many ---- */

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/model_option.h"
+#include "cli/print_json.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
 #include "infer/engine.h"
@@ -55,7 +56,7 @@ static lam_status score_all(const lam_engine *e, const score_options *o, scored 
         const size_t k = s->n - at < PIECE ? s->n - at : PIECE;
         status = lam_session_score(session, s->ids + at, s->ids + at + 1, (int)k, s->logprobs + at);
         if (status == LAM_OK && lam_stop_signal())
-            status = lam_fail(LAM_ERR_INTERRUPTED, "score: stopped after %zu tokens", at + k);
+            status = lam_fail(LAM_ERR_INTERRUPTED, "stopped after %zu tokens", at + k);
     }
     lam_session_free(session);
     for (size_t i = 0; i < s->n; i++) {
@@ -73,7 +74,7 @@ static lam_status encode(const lam_engine *e, scored *s, const char *text, size_
     s->logprobs = calloc(s->n + 1, sizeof *s->logprobs);
     if (!s->ids || !s->logprobs) {
         free(ids);
-        return lam_fail(LAM_ERR_MEMORY, "score: no memory for %zu tokens", s->n);
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %zu tokens", s->n);
     }
     s->ids[0] = lam_engine_start_token(e);
     for (size_t i = 0; i < s->n; i++)
@@ -117,7 +118,7 @@ static lam_status print_json(const score_options *o, const scored *s)
                              s->total, "nats_per_token", nats, "bits_per_token", nats / log(2.0),
                              "perplexity", exp(nats));
     if (!root)
-        return lam_fail(LAM_ERR_NUMERIC, "score: the result is not finite");
+        return lam_fail(LAM_ERR_NUMERIC, "the result is not finite");
     if (o->tokens) {
         json_t *ids = json_array(), *logprobs = json_array();
         for (size_t i = 0; i < s->n; i++) {
@@ -127,10 +128,7 @@ static lam_status print_json(const score_options *o, const scored *s)
         json_object_set_new(root, "tokens", ids);
         json_object_set_new(root, "token_logprobs", logprobs);
     }
-    json_dumpf(root, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_COMPACT);
 }
 
 static lam_status run(const lam_args *args)

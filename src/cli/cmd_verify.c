@@ -1,6 +1,7 @@
 /* cmd_verify.c -- `lamemo verify`: does this build compute what the reference computed? */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/print_json.h"
 #include "train/verify.h"
 
 #include <jansson.h>
@@ -81,12 +82,7 @@ static lam_status print_json(const char *path, const lam_verdict *v, const lam_v
     }
     json_t *root =
         json_pack("{s:s, s:b, s:o}", "file", path, "ok", !v->failed, "quantities", quantities);
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "%s: cannot be written as JSON", path);
-    json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(root);
-    return LAM_OK;
+    return lam_print_json(root, JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 
 /* The same trace on ref16. */

@@ -30,18 +30,12 @@ typedef struct job {
 
 static lam_status load_json(json_t **out, const char *path)
 {
-    char *text;
-    size_t size;
+    LAM_TRY(lam_json_load(out, path, MAX_CONFIG));
+    if (json_is_object(*out))
+        return LAM_OK;
+    json_decref(*out);
     *out = NULL;
-    LAM_TRY(lam_file_load(&text, &size, path, MAX_CONFIG));
-    lam_status status = lam_json_parse(out, path, text, size);
-    free(text);
-    if (status == LAM_OK && !json_is_object(*out)) {
-        json_decref(*out);
-        *out = NULL;
-        status = lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", path);
-    }
-    return status;
+    return lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", path);
 }
 
 /* `name` in the folder of the source, if it is there. */

@@ -145,8 +145,7 @@ static lam_status from_json(lam_corpus_info *out, json_t *root, const char *path
 
 lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir)
 {
-    char path[PATH_MAX], *text;
-    size_t size;
+    char path[PATH_MAX];
     *out = (lam_corpus_info){0};
     LAM_TRY(lam_path_join(path, sizeof path, dir, "corpus.json"));
     if (!lam_path_exists(dir))
@@ -155,12 +154,9 @@ lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir)
         return lam_fail(LAM_ERR_IO,
                         "%s: not a corpus folder: it has no corpus.json (lamemo prepare makes one)",
                         dir);
-    LAM_TRY(lam_file_load(&text, &size, path, JSON_LIMIT));
     json_t *root;
-    lam_status status = lam_json_parse(&root, path, text, size);
-    free(text);
-    if (status == LAM_OK)
-        status = from_json(out, root, path);
+    LAM_TRY(lam_json_load(&root, path, JSON_LIMIT));
+    const lam_status status = from_json(out, root, path);
     json_decref(root);
     if (status != LAM_OK)
         lam_corpus_info_free(out);

@@ -129,15 +129,10 @@ static lam_status from_json(lam_vocab **out, json_t *root, const char *path)
 
 lam_status lam_vocab_load(lam_vocab **out, const char *path)
 {
-    char *text;
-    size_t size;
-    *out = NULL;
-    LAM_TRY(lam_file_load(&text, &size, path, JSON_LIMIT));
     json_t *root;
-    lam_status status = lam_json_parse(&root, path, text, size);
-    free(text);
-    if (status == LAM_OK)
-        status = from_json(out, root, path);
+    *out = NULL;
+    LAM_TRY(lam_json_load(&root, path, JSON_LIMIT));
+    const lam_status status = from_json(out, root, path);
     json_decref(root);
     return status;
 }

@@ -1,6 +1,8 @@
 /* json.c -- loading and dumping JSON with honest errors. */
 #include "io/json.h"
 
+#include "core/file.h"
+
 #include <stdlib.h>
 
 lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size)
@@ -13,6 +15,17 @@ lam_status lam_json_parse(json_t **out, const char *label, const char *text, siz
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes of JSON", label, size);
     return lam_fail(LAM_ERR_FORMAT, "%s: not JSON: line %d, column %d: %s", label, error.line,
                     error.column, error.text);
+}
+
+lam_status lam_json_load(json_t **out, const char *path, size_t limit)
+{
+    char *text;
+    size_t size;
+    *out = NULL;
+    LAM_TRY(lam_file_load(&text, &size, path, limit));
+    const lam_status status = lam_json_parse(out, path, text, size);
+    free(text);
+    return status;
 }
 
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags)

@@ -17,6 +17,9 @@
  * message. */
 lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size);
 
+/* The same from a file of at most `limit` bytes. */
+lam_status lam_json_load(json_t **out, const char *path, size_t limit);
+
 /* The value as NUL-terminated text (free), with jansson's flags; *size may be NULL. */
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags);
 

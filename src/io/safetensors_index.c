@@ -93,15 +93,11 @@ static lam_status gather(lam_safetensors *st, size_t mapped)
 
 static lam_status read_index(lam_safetensors *st)
 {
-    char *text;
-    size_t size;
-    json_t *root = NULL;
-    LAM_TRY(lam_file_load(&text, &size, st->path, MAX_INDEX));
-    json_t *files = json_object();
-    lam_status status = lam_json_parse(&root, st->path, text, size);
-    free(text);
-    json_t *map = json_object_get(root, "weight_map");
-    if (status == LAM_OK && !files)
+    json_t *root;
+    LAM_TRY(lam_json_load(&root, st->path, MAX_INDEX));
+    json_t *files = json_object(), *map = json_object_get(root, "weight_map");
+    lam_status status = LAM_OK;
+    if (!files)
         status = lam_fail(LAM_ERR_MEMORY, "%s: no memory", st->path);
     if (status == LAM_OK && !json_is_object(map))
         status = lam_fail(LAM_ERR_FORMAT, "%s: has no object weight_map", st->path);

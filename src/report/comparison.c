@@ -278,15 +278,11 @@ static lam_status parse_head(lam_comparison *c, const json_t *root, const char *
 
 lam_status lam_comparison_load(lam_comparison *c, const char *dir)
 {
-    char path[PATH_MAX], *text;
-    size_t size;
-    json_t *root = NULL;
+    char path[PATH_MAX];
+    json_t *root;
     LAM_TRY(lam_path_join(path, sizeof path, dir, "compare.json"));
-    LAM_TRY(lam_file_load(&text, &size, path, MAX_JSON));
-    lam_status status = lam_json_parse(&root, path, text, size);
-    if (status == LAM_OK)
-        status = parse_head(c, root, path);
+    LAM_TRY(lam_json_load(&root, path, MAX_JSON));
+    const lam_status status = parse_head(c, root, path);
     json_decref(root);
-    free(text);
     return status;
 }

@@ -39,16 +39,13 @@ static lam_status flatten(json_t *flat, const json_t *from)
 /* The object in DIR/SUB/NAME; NULL where there is none that can be read: reports work without. */
 static json_t *object_in(const char *dir, const char *sub, const char *name)
 {
-    char folder[PATH_MAX], path[PATH_MAX], *text = NULL;
-    size_t size;
+    char folder[PATH_MAX], path[PATH_MAX];
     json_t *json = NULL;
     if (lam_path_join(folder, sizeof folder, dir, sub) != LAM_OK ||
         lam_path_join(path, sizeof path, folder, name) != LAM_OK || !lam_path_exists(path))
         return NULL;
-    if (lam_file_load(&text, &size, path, MOST_JSON) != LAM_OK ||
-        lam_json_parse(&json, path, text, size) != LAM_OK)
+    if (lam_json_load(&json, path, MOST_JSON) != LAM_OK)
         lam_log(LAM_LOG_WARN, "%s", lam_error());
-    free(text);
     return json;
 }
 

@@ -202,17 +202,12 @@ static lam_status read_root(lam_train_state *s, lam_params *params, json_t *root
 
 lam_status lam_train_state_load(lam_train_state *s, lam_params *params, const char *path)
 {
-    char *text;
-    size_t size;
     json_t *root;
     lam_settings settings;
     lam_settings_defaults(&settings);
     lam_train_state_init(s, &settings);
-    LAM_TRY(lam_file_load(&text, &size, path, MAX_STATE));
-    lam_status status = lam_json_parse(&root, path, text, size);
-    free(text);
-    if (status == LAM_OK)
-        status = read_root(s, params, root, path);
+    LAM_TRY(lam_json_load(&root, path, MAX_STATE));
+    const lam_status status = read_root(s, params, root, path);
     json_decref(root);
     if (status != LAM_OK)
         lam_train_state_free(s);
