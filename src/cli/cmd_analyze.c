@@ -8,6 +8,7 @@
 #include "cli/term.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/json_name.h"
 #include "model/folder.h"
 #include "report/analysis.h"
 #include "report/png.h"
@@ -222,10 +223,7 @@ static lam_status tell(const lam_analysis *a, const lam_args *args)
         return LAM_OK;
     }
     json_t *root = lam_analysis_json(a);
-    if (!root || json_object_set_new(root, "report", json_string(path)) != 0) {
-        json_decref(root);
-        return lam_fail(LAM_ERR_MEMORY, "analyze: cannot be written as JSON");
-    }
+    json_object_set_new(root, "report", lam_json_name(path));
     return lam_print_json(root, JSON_INDENT(2));
 }
 

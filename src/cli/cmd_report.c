@@ -4,6 +4,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "core/log.h"
+#include "data/json_name.h"
 #include "report/png.h"
 #include "report/run_page.h"
 #include "report/textplot.h"
@@ -148,22 +149,19 @@ static json_t *run_json(const lam_runview *run)
                                       real(least < 0 ? NAN : c->value[least]), "least_step",
                                       real(least < 0 ? NAN : c->step[least])));
     }
-    return json_pack("{s:s, s:s, s:i, s:i, s:b, s:O, s:o}", "name", run->name, "path", run->path,
-                     "records", run->history.records, "bad_lines", run->history.bad, "ended",
-                     lam_run_ended(run), "config", run->config, "metrics", curves);
+    return json_pack("{s:o, s:o, s:i, s:i, s:b, s:O, s:o}", "name", lam_json_name(run->name),
+                     "path", lam_json_name(run->path), "records", run->history.records, "bad_lines",
+                     run->history.bad, "ended", lam_run_ended(run), "config", run->config,
+                     "metrics", curves);
 }
 
 static lam_status print_json(const lam_runs *runs)
 {
-    json_t *list = json_array(), *root;
-    int failed = 0;
+    json_t *list = json_array();
     for (int i = 0; i < runs->n; i++)
-        failed |= json_array_append_new(list, run_json(&runs->list[i]));
-    root = json_pack("{s:s, s:o}", "unit", lam_unit_name(lam_runs_unit(runs)), "runs", list);
-    if (!root || failed) {
-        json_decref(root);
-        return lam_fail(LAM_ERR_FORMAT, "a path that is not UTF-8 cannot be printed as JSON");
-    }
+        json_array_append_new(list, run_json(&runs->list[i]));
+    json_t *root =
+        json_pack("{s:s, s:o}", "unit", lam_unit_name(lam_runs_unit(runs)), "runs", list);
     return lam_print_json(root, JSON_COMPACT | JSON_REAL_PRECISION(10));
 }
 

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/print_json.h"
+#include "data/json_name.h"
 #include "train/verify.h"
 
 #include <jansson.h>
@@ -80,8 +81,8 @@ static lam_status print_json(const char *path, const lam_verdict *v, const lam_v
             number(like ? lam_verify_rms_limit(like, (lam_quantity)q) : v->limit[q]));
         json_object_set_new(quantities, lam_quantity_name((lam_quantity)q), it);
     }
-    json_t *root =
-        json_pack("{s:s, s:b, s:o}", "file", path, "ok", !v->failed, "quantities", quantities);
+    json_t *root = json_pack("{s:o, s:b, s:o}", "file", lam_json_name(path), "ok", !v->failed,
+                             "quantities", quantities);
     return lam_print_json(root, JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 

@@ -1,7 +1,7 @@
 /* corpus_json.c -- corpus.json, both ways.  docs/formats.md describes it. */
 #include "data/corpus.h"
 
-#include "data/utf8.h"
+#include "data/json_name.h"
 #include "io/json.h"
 
 #include <limits.h>
@@ -26,19 +26,13 @@ static json_t *per_split(const int64_t *n)
                      (json_int_t)n[LAM_VALID], "test", (json_int_t)n[LAM_TEST]);
 }
 
-/* File names are bytes; one that is not UTF-8 cannot be told in JSON.  NULL without memory. */
-static json_t *name_to_json(const char *name)
-{
-    return json_string(lam_utf8_valid(name, strlen(name)) ? name : "?");
-}
-
 /* NULL without memory. */
 static json_t *sources_to_json(const lam_corpus_info *info)
 {
     json_t *list = json_array();
     for (int i = 0; list != NULL && i < info->n_sources; i++) {
         const lam_source *s = &info->sources[i];
-        json_t *item = json_pack("{s:o, s:I, s:s}", "file", name_to_json(s->name), "bytes",
+        json_t *item = json_pack("{s:o, s:I, s:s}", "file", lam_json_name(s->name), "bytes",
                                  (json_int_t)s->bytes, "md5", s->md5);
         if (json_array_append_new(list, item) != 0) {
             json_decref(list);
@@ -52,7 +46,7 @@ lam_status lam_corpus_info_text(const lam_corpus_info *info, char **text)
 {
     json_t *root =
         json_pack("{s:s, s:i, s:o, s:s, s:s, s:s?, s:b, s:i, s:o, s:o, s:o}", "format",
-                  "lamemo-corpus", "version", CORPUS_VERSION, "name", name_to_json(info->name),
+                  "lamemo-corpus", "version", CORPUS_VERSION, "name", lam_json_name(info->name),
                   "kind", lam_text_kind_name(info->kind), "metric", lam_metric_name(info->metric),
                   "like", info->like[0] ? info->like : NULL, "original", info->original,
                   "vocab_size", info->vocab_size, "tokens", per_split(info->tokens), "unknown",

@@ -2,6 +2,8 @@
  * figures. */
 #include "report/analysis_int.h"
 
+#include "data/json_name.h"
+
 /* NaN and infinity have no JSON. */
 static json_t *number(double x)
 {
@@ -61,9 +63,9 @@ static json_t *model(const lam_analysis *a, const lam_analysed *m)
 {
     const lam_eval_result *r = &m->probe.result;
     return json_pack(
-        "{s:s, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-        m->name, "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters, "tgt_len",
-        m->probe.N, "mem_len", m->probe.M - m->probe.front, "compressed", m->probe.front,
+        "{s:o, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+        lam_json_name(m->name), "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters,
+        "tgt_len", m->probe.N, "mem_len", m->probe.M - m->probe.front, "compressed", m->probe.front,
         "segments", (json_int_t)m->probe.segments, "attention_tokens", (json_int_t)m->probe.tokens,
         "value", number(lam_analysis_value(a, r)), "error", number(lam_analysis_error(a, r)),
         "alpha_by_layer", alpha(m), "entropy_by_layer", by_layer(m, m->probe.entropy),

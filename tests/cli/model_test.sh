@@ -101,6 +101,12 @@ run 1 eval --model "$work/absent" --data "$work/corpus"
 says "$err" "$work/absent"
 run 2 generate --model "$work/lamemo" --prompt @ -n 3
 says "$err" "'@' is followed by no file name"
+# Names that are not UTF-8 are no reason to fail in JSON, which is.
+odd=$work/$(printf 'caf\351')
+cp "$work/prompt" "$odd"
+seq 1 50 >> "$odd"
+run 0 eval --model "$work/lamemo" --data "$odd" --json
+says "$out" "$(printf 'caf\357\277\275')"
 run 1 eval --model "$work/lamemo" --data "$work/lamemo"
 says "$err" "lamemo: not a corpus folder: it has no corpus.json"
 run 1 eval --model "$work/lamemo" --data "$work/no-such-file"
