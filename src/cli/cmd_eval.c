@@ -11,6 +11,7 @@
 #include "data/corpus.h"
 #include "data/json_name.h"
 #include "infer/engine.h"
+#include "io/json.h"
 #include "model/folder.h"
 #include "train/evaluate.h"
 
@@ -134,14 +135,13 @@ static lam_status print_json(const text *t, const lam_config *cfg, const lam_eva
 {
     const double value = lam_metric_of(t->metric, lam_eval_mean(r));
     const double spread = lam_metric_error(t->metric, r);
-    json_t *error = isfinite(spread) ? json_real(spread) : json_null();
     json_t *root = json_pack(
         "{s:o, s:s, s:s, s:f, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:i, s:b, s:f, s:f}", "text",
         lam_json_name(t->name), "memory", cfg->memory, "metric", lam_metric_name(t->metric),
-        "value", value, "error", error, "nats", lam_eval_mean(r), "tokens", (json_int_t)r->tokens,
-        "batch", e->batch, "tgt_len", e->tgt_len, "mem_len", e->mem_len, "ext_len", e->ext_len,
-        "clamp_len", cfg->clamp_len, "same_length", cfg->same_length, "seconds", r->seconds,
-        "tokens_per_second", (double)r->tokens / fmax(r->seconds, 1e-9));
+        "value", value, "error", lam_json_number(spread), "nats", lam_eval_mean(r), "tokens",
+        (json_int_t)r->tokens, "batch", e->batch, "tgt_len", e->tgt_len, "mem_len", e->mem_len,
+        "ext_len", e->ext_len, "clamp_len", cfg->clamp_len, "same_length", cfg->same_length,
+        "seconds", r->seconds, "tokens_per_second", (double)r->tokens / fmax(r->seconds, 1e-9));
     if (!root)
         return lam_fail(LAM_ERR_NUMERIC, "the result is not finite");
     return lam_print_json(root, JSON_COMPACT);

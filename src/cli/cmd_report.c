@@ -5,6 +5,7 @@
 #include "cli/term.h"
 #include "core/log.h"
 #include "data/json_name.h"
+#include "io/json.h"
 #include "report/png.h"
 #include "report/run_page.h"
 #include "report/textplot.h"
@@ -131,11 +132,6 @@ static lam_status print_text(const report_options *o, const lam_runs *runs)
 
 /* ---- JSON ---- */
 
-static json_t *real(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null(); /* JSON has no NaN */
-}
-
 static json_t *run_json(const lam_runview *run)
 {
     json_t *curves = json_object();
@@ -144,10 +140,11 @@ static json_t *run_json(const lam_runview *run)
         const int least = lam_curve_least(c);
         json_object_set_new(curves, c->name,
                             json_pack("{s:i, s:o, s:o, s:o, s:o}", "records", c->n, "last",
-                                      real(lam_curve_last(c)), "last_step",
-                                      real(c->n > 0 ? c->step[c->n - 1] : NAN), "least",
-                                      real(least < 0 ? NAN : c->value[least]), "least_step",
-                                      real(least < 0 ? NAN : c->step[least])));
+                                      lam_json_number(lam_curve_last(c)), "last_step",
+                                      lam_json_number(c->n > 0 ? c->step[c->n - 1] : NAN), "least",
+                                      lam_json_number(least < 0 ? NAN : c->value[least]),
+                                      "least_step",
+                                      lam_json_number(least < 0 ? NAN : c->step[least])));
     }
     return json_pack("{s:o, s:o, s:i, s:i, s:b, s:O, s:o}", "name", lam_json_name(run->name),
                      "path", lam_json_name(run->path), "records", run->history.records, "bad_lines",

@@ -3,10 +3,10 @@
 #include "cli/device.h"
 #include "cli/print_json.h"
 #include "data/json_name.h"
+#include "io/json.h"
 #include "train/verify.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,12 +60,6 @@ static void print_ratios(const char *path, const lam_verdict *v, const lam_verdi
     puts(v->failed ? "  FAILED" : "  ok");
 }
 
-/* JSON has no infinity: a NaN on either side is null. */
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 /* `like`: what ref16 made of it, where that decides; else NULL. */
 static lam_status print_json(const char *path, const lam_verdict *v, const lam_verdict *like)
 {
@@ -73,12 +67,12 @@ static lam_status print_json(const char *path, const lam_verdict *v, const lam_v
     for (int q = 0; q < LAM_QUANTITIES; q++) {
         if (v->tensors[q] == 0)
             continue;
-        json_t *it =
-            json_pack("{s:o, s:s, s:i, s:o}", "worst", number(v->worst[q]), "tensor", v->where[q],
-                      "tensors", v->tensors[q], "rms", number(lam_verify_rms(v, (lam_quantity)q)));
+        json_t *it = json_pack("{s:o, s:s, s:i, s:o}", "worst", lam_json_number(v->worst[q]),
+                               "tensor", v->where[q], "tensors", v->tensors[q], "rms",
+                               lam_json_number(lam_verify_rms(v, (lam_quantity)q)));
         json_object_set_new(
             it, like ? "rms_limit" : "limit",
-            number(like ? lam_verify_rms_limit(like, (lam_quantity)q) : v->limit[q]));
+            lam_json_number(like ? lam_verify_rms_limit(like, (lam_quantity)q) : v->limit[q]));
         json_object_set_new(quantities, lam_quantity_name((lam_quantity)q), it);
     }
     json_t *root = json_pack("{s:o, s:b, s:o}", "file", lam_json_name(path), "ok", !v->failed,

@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size)
@@ -26,6 +27,11 @@ lam_status lam_json_load(json_t **out, const char *path, size_t limit)
     const lam_status status = lam_json_parse(out, path, text, size);
     free(text);
     return status;
+}
+
+json_t *lam_json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
 }
 
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags)

@@ -20,6 +20,9 @@ lam_status lam_json_parse(json_t **out, const char *label, const char *text, siz
 /* The same from a file of at most `limit` bytes. */
 lam_status lam_json_load(json_t **out, const char *path, size_t limit);
 
+/* A number; null for NaN and infinity, which JSON lacks. */
+json_t *lam_json_number(double x);
+
 /* The value as NUL-terminated text (free), with jansson's flags; *size may be NULL. */
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags);
 

@@ -3,19 +3,14 @@
 #include "report/analysis_int.h"
 
 #include "data/json_name.h"
-
-/* NaN and infinity have no JSON. */
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
+#include "io/json.h"
 
 /* Means over heads, layer by layer. */
 static json_t *by_layer(const lam_analysed *m, const double *x)
 {
     json_t *list = json_array();
     for (int l = 0; l < m->probe.L; l++)
-        json_array_append_new(list, number(lam_analysed_heads(m, x, l).mean));
+        json_array_append_new(list, lam_json_number(lam_analysed_heads(m, x, l).mean));
     return list;
 }
 
@@ -30,7 +25,7 @@ static json_t *alpha(const lam_analysed *m)
         double sum = 0.0;
         for (int s = 0; s < m->probe.M; s++)
             sum += lam_analysed_alpha(m, l, s) / m->probe.M;
-        json_array_append_new(list, number(sum));
+        json_array_append_new(list, lam_json_number(sum));
     }
     return list;
 }
@@ -40,10 +35,11 @@ static json_t *points(const lam_analysis *a, const lam_analysed *m)
     json_t *list = json_array();
     for (int k = 0; k < m->n_points; k++) {
         const lam_eval_result *r = &m->points[k].result;
-        json_array_append_new(
-            list, json_pack("{s:i, s:o, s:o, s:I}", "mem_len", m->points[k].mem_len, "value",
-                            number(lam_analysis_value(a, r)), "error",
-                            number(lam_analysis_error(a, r)), "tokens", (json_int_t)r->tokens));
+        json_array_append_new(list,
+                              json_pack("{s:i, s:o, s:o, s:I}", "mem_len", m->points[k].mem_len,
+                                        "value", lam_json_number(lam_analysis_value(a, r)), "error",
+                                        lam_json_number(lam_analysis_error(a, r)), "tokens",
+                                        (json_int_t)r->tokens));
     }
     return list;
 }
@@ -54,9 +50,9 @@ static json_t *story(const lam_story *s)
         return json_null();
     json_t *distinct = json_array();
     for (int k = 0; k < LAM_DISTINCT; k++)
-        json_array_append_new(distinct, number(s->counts.distinct[k]));
+        json_array_append_new(distinct, lam_json_number(s->counts.distinct[k]));
     return json_pack("{s:i, s:o, s:o}", "words", s->counts.words, "distinct", distinct, "repeated",
-                     number(s->counts.repeated));
+                     lam_json_number(s->counts.repeated));
 }
 
 static json_t *model(const lam_analysis *a, const lam_analysed *m)
@@ -67,10 +63,10 @@ static json_t *model(const lam_analysis *a, const lam_analysed *m)
         lam_json_name(m->name), "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters,
         "tgt_len", m->probe.N, "mem_len", m->probe.M - m->probe.front, "compressed", m->probe.front,
         "segments", (json_int_t)m->probe.segments, "attention_tokens", (json_int_t)m->probe.tokens,
-        "value", number(lam_analysis_value(a, r)), "error", number(lam_analysis_error(a, r)),
-        "alpha_by_layer", alpha(m), "entropy_by_layer", by_layer(m, m->probe.entropy),
-        "memory_share_by_layer", by_layer(m, m->probe.share[1]), "extrapolation", points(a, m),
-        "continuation", story(&m->story));
+        "value", lam_json_number(lam_analysis_value(a, r)), "error",
+        lam_json_number(lam_analysis_error(a, r)), "alpha_by_layer", alpha(m), "entropy_by_layer",
+        by_layer(m, m->probe.entropy), "memory_share_by_layer", by_layer(m, m->probe.share[1]),
+        "extrapolation", points(a, m), "continuation", story(&m->story));
 }
 
 json_t *lam_analysis_json(const lam_analysis *a)

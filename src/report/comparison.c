@@ -105,11 +105,6 @@ int lam_comparison_settled(const lam_comparison *c)
 
 /* ---- writing ---- */
 
-static json_t *number(double v)
-{
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *print_run(const lam_comparison *c, int model, int seed)
 {
     char folder[LAM_LABEL_MAX + 16];
@@ -118,8 +113,9 @@ static json_t *print_run(const lam_comparison *c, int model, int seed)
     lam_comparison_folder(folder, c, model, seed);
     return json_pack("{s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:f}", "seed", c->seeds[seed], "folder",
                      folder, "end", end_names[r->end], "step", (json_int_t)o->step, "valid_loss",
-                     number(o->valid), "test_loss", number(o->test), "tokens_per_second",
-                     number(o->tokens_per_second), "seconds", o->seconds);
+                     lam_json_number(o->valid), "test_loss", lam_json_number(o->test),
+                     "tokens_per_second", lam_json_number(o->tokens_per_second), "seconds",
+                     o->seconds);
 }
 
 static json_t *print_model(const lam_comparison *c, int model)
@@ -131,15 +127,15 @@ static json_t *print_model(const lam_comparison *c, int model)
     int bad = !runs;
     for (int s = 0; s < c->n_seeds; s++)
         bad |= json_array_append_new(runs, print_run(c, model, s));
-    json_t *out =
-        json_pack("{s:s, s:s, s:s, s:I, s:i, s:i, s:f, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "label",
-                  m->label, "definition", m->definition, "memory", m->cfg.memory, "parameters",
-                  (json_int_t)m->parameters, "mem_len", m->cfg.mem_len, "ext_mem_len",
-                  lam_macs_external_rows(&m->cfg), "macs_per_token",
-                  lam_macs_token(&m->cfg, m->cfg.memory).total, "tokens_per_second",
-                  number(lam_comparison_spread(c, model, LAM_OF_SPEED).mean), "runs_done", dev.n,
-                  "dev", number(dev.mean), "dev_sd", number(dev.deviation), "test",
-                  number(test.mean), "test_sd", number(test.deviation), "runs", runs);
+    json_t *out = json_pack(
+        "{s:s, s:s, s:s, s:I, s:i, s:i, s:f, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "label", m->label,
+        "definition", m->definition, "memory", m->cfg.memory, "parameters",
+        (json_int_t)m->parameters, "mem_len", m->cfg.mem_len, "ext_mem_len",
+        lam_macs_external_rows(&m->cfg), "macs_per_token",
+        lam_macs_token(&m->cfg, m->cfg.memory).total, "tokens_per_second",
+        lam_json_number(lam_comparison_spread(c, model, LAM_OF_SPEED).mean), "runs_done", dev.n,
+        "dev", lam_json_number(dev.mean), "dev_sd", lam_json_number(dev.deviation), "test",
+        lam_json_number(test.mean), "test_sd", lam_json_number(test.deviation), "runs", runs);
     if (bad)
         json_decref(out);
     return bad ? NULL : out;

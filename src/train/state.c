@@ -29,12 +29,6 @@ void lam_train_state_free(lam_train_state *s)
 
 /* ---- writing ---- */
 
-/* JSON has no infinity: "none yet" is null. */
-static json_t *finite_or_null(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *print_position(const lam_train_state *s)
 {
     json_t *shifts = json_array();
@@ -68,9 +62,9 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
     json_t *root = json_pack(
         "{s:i, s:I, s:s, s:o*, s:{s:o, s:I}, s:{s:f, s:o, s:i}, s:I, s:f, s:{s:f, s:I, s:f}}",
         "format", LAM_STATE_FORMAT, "step", (json_int_t)s->step, "device", s->device, "position",
-        print_position(s), "best", "loss", finite_or_null(s->best_loss), "step",
+        print_position(s), "best", "loss", lam_json_number(s->best_loss), "step",
         (json_int_t)s->best_step, "plateau", "factor", s->plateau.factor, "best",
-        finite_or_null(s->plateau.best), "bad", s->plateau.bad, "eval_step",
+        lam_json_number(s->plateau.best), "bad", s->plateau.bad, "eval_step",
         (json_int_t)s->eval_step, "elapsed", s->elapsed, "logged", "nll", s->log_nll, "tokens",
         (json_int_t)s->log_tokens, "aux", s->log_aux);
     json_t *files = json_pack("{s:I, s:I, s:I, s:s}", "metrics", (json_int_t)s->marks.metrics,
