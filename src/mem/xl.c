@@ -5,9 +5,8 @@
 
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
-    (void)mem;
     /* The last layer's output is kept by the authors' code but nothing reads it. */
-    const int n = cfg->mem_len == 0 ? 0 : cfg->n_layer + (full ? 1 : 0);
+    const int n = mem->M == 0 ? 0 : cfg->n_layer + (full ? 1 : 0);
     for (int l = 0; l < n; l++)
         out[l] = (lam_slot){.name = "x", .source = LAM_FROM_X, .layer = l, .front = 1};
     return n;

@@ -280,6 +280,21 @@ START_TEST(xl_without_memory_is_none)
 }
 END_TEST
 
+/* What was trained without a memory may be read with one. */
+START_TEST(the_memory_is_as_long_as_the_stack_says)
+{
+    const kind xl = {"xl", 0, 4, 6, 0, 0, 0, 0};
+    lam_config without = config_of(&xl);
+    without.mem_len = 0;
+    toy a = open_kind("ref", &xl, B, 0);
+    toy b = toy_open("ref", &without, &(lam_stack_options){.B = B, .N = 4, .M = 6}, 1);
+    same_losses(&a, &b, 4, 0.0);
+    ck_assert_int_eq(lam_stack_mem(b.stack)->m, 6);
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
 START_TEST(lamemo_with_alpha_one_is_transformer_xl)
 {
     for (int pre = 0; pre < 2; pre++) {
@@ -443,6 +458,7 @@ int main(void)
     tcase_add_loop_test(tests, a_segment_without_commit_repeats_itself, 0, KINDS);
     tcase_add_loop_test(tests, a_stream_does_not_depend_on_its_place_in_the_batch, 0, KINDS);
     tcase_add_test(tests, xl_without_memory_is_none);
+    tcase_add_test(tests, the_memory_is_as_long_as_the_stack_says);
     tcase_add_test(tests, lamemo_with_alpha_one_is_transformer_xl);
     tcase_add_test(tests, a_memory_of_all_history_is_the_unsplit_text);
     tcase_add_loop_test(tests, padded_widths_change_nothing, 0, KINDS);
