@@ -101,7 +101,7 @@ static void project(const lam_segment *s, int layer, lam_third third, int thirds
 lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer)
 {
     lam_drop drop = s->drop;
-    drop.p = drop.p > 0.0 ? s->cfg->dropatt : 0.0;
+    drop.p = s->noisy ? s->cfg->dropatt : 0.0;
     drop.site = lam_site_of(site, layer);
     return (lam_attn){.B = s->B,
                       .H = s->cfg->n_head,

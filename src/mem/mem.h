@@ -59,7 +59,8 @@ struct lam_segment {
     lam_class cache; /* of keys and values: ACT, or HALF (inference) */
     int full;        /* compute the last layer's lead rows and state too: verify, analyze */
     int train;       /* there will be a backward */
-    lam_drop drop;   /* seed and step of this segment; p is set where it is used */
+    int noisy;       /* dropout is on: each place has the model's rate for it */
+    lam_drop drop;   /* seed and step of this segment, and the rate of all places but attention */
     void *own[LAM_OWN_BUFFERS]; /* buffers of the mechanism that layers use in turn */
     void *out; /* ACT [B][n][D]: C W_o^T of the layer at work; in attend_bwd its gradient */
 

@@ -211,6 +211,7 @@ void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
     s->first = 0;
     s->n = 0;
     st->score = 0;
+    s->noisy = noise.on;
     s->drop = (lam_drop){
         .p = noise.on ? st->model->cfg.dropout : 0.0, .seed = noise.seed, .more = st->count};
     if (noise.on) /* an argument would make every step another one */
