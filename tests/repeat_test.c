@@ -47,6 +47,69 @@ START_TEST(training_by_recordings_is_training)
 }
 END_TEST
 
+/* Other weights in all that is derived from them. */
+static void disturb(toy *t, double by)
+{
+    lam_params *p = &t->model->params;
+    const int i = lam_params_find(p, "layers.0.dec_attn.r_net.weight");
+    double x[64];
+    ck_assert(i >= 0 && lam_param_count(&p->list[i]) <= 64);
+    must(lam_params_get(p, p->master, i, x));
+    x[0] += by;
+    must(lam_params_set(p, p->master, i, x));
+    lam_stack_reset(t->stack);
+}
+
+static void run_pass(toy *t, const lam_pass *pass, double *nll)
+{
+    const lam_params *p = &t->model->params;
+    if (p->grad)
+        memset(p->grad, 0, p->total * sizeof(float)); /* cpu's memory is the host's */
+    lam_stack_pass(t->stack, pass);
+    must(lam_stack_nll(t->stack, nll));
+}
+
+/* Whatever changes between two segments must make them two kinds of work, or be uploaded. */
+START_TEST(a_pass_is_known_by_all_it_depends_on)
+{
+    enum { B = 2, N = 4, PASSES = 150 };
+    const char *memory = memories[_i / 2];
+    const int train = _i % 2, M = strcmp(memory, "none") == 0 ? 0 : 5;
+    lam_config cfg = toy_config(memory, -1, N, M);
+    cfg.dropout = 0.2;
+    const lam_stack_options options = {.B = B, .N = N, .M = M, .train = train};
+    toy a = toy_open("cpu", &cfg, &options, 1), b = toy_open("taped", &cfg, &options, 1);
+    lam_rng rng = {.key = (uint64_t)_i};
+    for (uint32_t i = 0; i < PASSES; i++) {
+        int32_t in[B * N], out[B * N];
+        double x[B * N], y[B * N];
+        toy_tokens(in, B * N, 13, 2 * i);
+        toy_tokens(out, B * N, 13, 2 * i + 1);
+        const int n = lam_rng_below(&rng, 3) > 0 ? N : N - 1;
+        const lam_pass pass = {.inputs = in,
+                               .targets = out,
+                               .n = n,
+                               .scored = lam_rng_below(&rng, 4) > 0 ? n : n - 1,
+                               .grad_scale = !train                       ? 0.0
+                                             : lam_rng_below(&rng, 4) > 0 ? 1.0
+                                                                          : 0.5,
+                               .noise = {.on = train && lam_rng_below(&rng, 4) > 0, 1, i}};
+        run_pass(&a, &pass, x);
+        run_pass(&b, &pass, y);
+        ck_assert_msg(memcmp(x, y, (size_t)(B * pass.scored) * sizeof *x) == 0, "%s, pass %u",
+                      memory, i);
+        if (train)
+            ck_assert_msg(memcmp(a.model->params.grad, b.model->params.grad,
+                                 a.model->params.total * sizeof(float)) == 0,
+                          "%s, gradient of pass %u", memory, i);
+        if (lam_rng_below(&rng, 20) == 0)
+            disturb(&a, 0.5), disturb(&b, 0.5);
+    }
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
 enum { STREAMS = 2, TOTAL = 60, V = 13 };
 
 static void decode(const char *device, const lam_config *cfg, double *scores)
@@ -85,6 +148,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, training_by_recordings_is_training, 0, 4 * MEMORIES);
+    tcase_add_loop_test(tests, a_pass_is_known_by_all_it_depends_on, 0, 2 * MEMORIES);
     tcase_add_loop_test(tests, decoding_by_recordings_is_decoding, 0, MEMORIES);
     return test_run("repeat", tests);
 }

@@ -150,6 +150,32 @@ START_TEST(carried_rows_make_groups_of_single_tokens)
 }
 END_TEST
 
+/* Four rows in groups of three: two rows of zeros stand before them. */
+START_TEST(padding_fills_the_first_group_from_the_left)
+{
+    enum { N = 4 };
+    const lam_config cfg = toy_config("compressive pad thirds mean", 0, N, N);
+    toy t = open_toy(&cfg, 0);
+    int32_t in[B * N];
+    double nll[B * N], gone[B][N][8];
+    toy_tokens(in, B * N, V, 3);
+    toy_segment(&t, in, in, N, nll, 1);
+    const lam_slot *newest = find_slot(&t, "m", 0), *coarse = find_slot(&t, "cm", 0);
+    ck_assert_int_eq(newest->width, 8);
+    memcpy(gone, newest->rows, sizeof gone);
+    toy_segment(&t, in, in, N, nll, 1);
+    ck_assert_int_eq(coarse->n, 2);
+    for (int b = 0; b < B; b++)
+        for (int c = 0; c < 8; c++) {
+            const double *row = (const double *)coarse->rows + b * coarse->cap * 8 + c;
+            ck_assert_double_eq_tol(row[0], gone[b][0][c] / 3, 1e-14);
+            ck_assert_double_eq_tol(row[8], (gone[b][1][c] + gone[b][2][c] + gone[b][3][c]) / 3,
+                                    1e-14);
+        }
+    toy_close(&t);
+}
+END_TEST
+
 /* The gradients of the fourth of equal segments. */
 static double *gradients(const lam_config *cfg, toy *t)
 {
@@ -253,6 +279,7 @@ int main(void)
     tcase_add_test(tests, an_even_kernel_is_the_mean);
     tcase_add_test(tests, the_memory_fills_as_specified);
     tcase_add_test(tests, carried_rows_make_groups_of_single_tokens);
+    tcase_add_test(tests, padding_fills_the_first_group_from_the_left);
     tcase_add_test(tests, the_two_losses_do_not_meet);
     tcase_add_test(tests, a_perfect_compression_has_no_loss);
     tcase_add_test(tests, a_rate_beyond_the_memory_is_refused);
