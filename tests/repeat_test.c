@@ -13,11 +13,6 @@ static const char *const memories[] = {
     "none", "xl", "compressive", "compressive carry thirds", "lamemo", "infinite within"};
 enum { MEMORIES = sizeof memories / sizeof *memories };
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 /* In groups, over several epochs and emptied memories, with dropout. */
 START_TEST(training_by_recordings_is_training)
 {

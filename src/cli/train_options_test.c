@@ -30,11 +30,6 @@ static void parse(parsed *p, const char *line)
     lam_args_parse(&p->args, &p->options, &lam_command_train, argc, p->argv);
 }
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static void fresh(const char *line, lam_config *cfg, lam_settings *s)
 {
     static parsed p;

@@ -18,7 +18,7 @@ enum { V = 256, TEXT = 40 };
 
 static lamemo_engine *engine;
 
-static void must(lamemo_status status)
+static void succeed(lamemo_status status)
 {
     ck_assert_msg(status == LAMEMO_OK, "%s", lamemo_error());
 }
@@ -27,7 +27,8 @@ static void open_engine(void)
 {
     const char *dir = test_temp_path("model");
     ck_assert_msg(toy_folder_save(dir, "lamemo", 1) == LAM_OK, "%s", lam_error());
-    must(lamemo_engine_open(dir, &(lamemo_engine_options){.device = "cpu", .threads = 1}, &engine));
+    succeed(
+        lamemo_engine_open(dir, &(lamemo_engine_options){.device = "cpu", .threads = 1}, &engine));
 }
 
 static void close_engine(void)
@@ -45,7 +46,7 @@ static void random_tokens(int32_t *tokens, size_t n, uint64_t seed)
 static lamemo_session *new_session(int streams)
 {
     lamemo_session *s;
-    must(lamemo_session_create(engine, &(lamemo_session_options){.streams = streams}, &s));
+    succeed(lamemo_session_create(engine, &(lamemo_session_options){.streams = streams}, &s));
     return s;
 }
 
@@ -75,9 +76,9 @@ START_TEST(text_becomes_tokens_and_comes_back)
     int32_t *tokens;
     char *back;
     size_t n, size;
-    must(lamemo_encode(engine, text, sizeof text - 1, &tokens, &n));
+    succeed(lamemo_encode(engine, text, sizeof text - 1, &tokens, &n));
     ck_assert_uint_eq(n, sizeof text - 1);
-    must(lamemo_decode(engine, tokens, n, &back, &size));
+    succeed(lamemo_decode(engine, tokens, n, &back, &size));
     ck_assert_uint_eq(size, n);
     ck_assert_int_eq(memcmp(back, text, size + 1), 0);
     lamemo_free(back);
@@ -85,7 +86,7 @@ START_TEST(text_becomes_tokens_and_comes_back)
     ck_assert_int_eq(lamemo_decode(engine, tokens, n, &back, &size), LAMEMO_ERR_ARG);
     ck_assert_ptr_null(back);
     lamemo_free(tokens);
-    must(lamemo_encode(engine, "", 0, &tokens, &n));
+    succeed(lamemo_encode(engine, "", 0, &tokens, &n));
     ck_assert_uint_eq(n, 0);
     lamemo_free(tokens);
 }
@@ -116,8 +117,8 @@ START_TEST(logits_are_those_of_the_reference)
     lamemo_session *s = new_session(1);
     random_tokens(tokens, TEXT, 3);
     for (size_t at = 0; at < TEXT; at += 7) {
-        must(lamemo_session_feed(s, tokens + at, TEXT - at < 7 ? TEXT - at : 7));
-        must(lamemo_session_logits(s, got));
+        succeed(lamemo_session_feed(s, tokens + at, TEXT - at < 7 ? TEXT - at : 7));
+        succeed(lamemo_session_logits(s, got));
     }
     ck_assert_int_eq(lamemo_session_length(s), TEXT);
     reference_logits(tokens, TEXT, want);
@@ -136,17 +137,17 @@ START_TEST(scores_add_up_to_what_logits_say)
     double logprobs[TEXT], logits[V];
     lamemo_session *s = new_session(1);
     random_tokens(tokens, TEXT, 4);
-    must(lamemo_score(engine, tokens, TEXT, NULL, logprobs));
+    succeed(lamemo_score(engine, tokens, TEXT, NULL, logprobs));
     int32_t before = lamemo_start_token(engine);
     for (int i = 0; i < TEXT; before = tokens[i++]) {
         double sum = 0.0;
-        must(lamemo_session_feed(s, &before, 1));
-        must(lamemo_session_logits(s, logits));
+        succeed(lamemo_session_feed(s, &before, 1));
+        succeed(lamemo_session_logits(s, logits));
         for (int v = 0; v < V; v++)
             sum += exp(logits[v]);
         ck_assert_double_eq_tol(logprobs[i], logits[tokens[i]] - log(sum), 1e-4);
     }
-    must(lamemo_score(engine, tokens, 0, NULL, logprobs));
+    succeed(lamemo_score(engine, tokens, 0, NULL, logprobs));
     lamemo_session_free(s);
 }
 END_TEST
@@ -156,9 +157,9 @@ static void draw(lamemo_session *s, int32_t *out, int n)
 {
     for (int i = 0; i < n; i++) {
         double logprob;
-        must(lamemo_session_sample(s, &out[i], &logprob));
+        succeed(lamemo_session_sample(s, &out[i], &logprob));
         ck_assert_double_le(logprob, 0.0);
-        must(lamemo_session_feed(s, &out[i], 1));
+        succeed(lamemo_session_feed(s, &out[i], 1));
     }
 }
 
@@ -167,19 +168,19 @@ START_TEST(draws_repeat_after_reset_and_follow_the_seed)
     int32_t first[TEXT], again[TEXT], other[TEXT], start = 'a';
     lamemo_sampling how;
     lamemo_session *s = new_session(1);
-    must(lamemo_session_feed(s, &start, 1));
+    succeed(lamemo_session_feed(s, &start, 1));
     draw(s, first, TEXT);
     lamemo_session_reset(s);
-    must(lamemo_session_feed(s, &start, 1));
+    succeed(lamemo_session_feed(s, &start, 1));
     draw(s, again, TEXT);
     ck_assert_int_eq(memcmp(first, again, sizeof first), 0);
 
     lamemo_sampling_defaults(&how);
     ck_assert_double_eq(how.top_p, 0.95);
     how.seed = 7;
-    must(lamemo_session_sampling(s, &how));
+    succeed(lamemo_session_sampling(s, &how));
     lamemo_session_reset(s);
-    must(lamemo_session_feed(s, &start, 1));
+    succeed(lamemo_session_feed(s, &start, 1));
     draw(s, other, TEXT);
     ck_assert_int_ne(memcmp(first, other, sizeof first), 0);
     how.top_p = 0.0;
@@ -216,16 +217,16 @@ START_TEST(generating_equals_feeding_and_drawing)
     lamemo_session *s = new_session(1);
     random_tokens(prompt, TEXT, 5);
     const lamemo_generate_options o = {.tokens = TEXT};
-    must(lamemo_generate(engine, prompt, TEXT, &o, hear, &h));
+    succeed(lamemo_generate(engine, prompt, TEXT, &o, hear, &h));
     ck_assert_int_eq(h.n, TEXT);
     ck_assert_int_eq(h.last, 1);
     ck_assert_int_eq(h.finish, LAMEMO_FINISH_LENGTH);
 
-    must(lamemo_session_feed(s, prompt, TEXT));
+    succeed(lamemo_session_feed(s, prompt, TEXT));
     draw(s, by_hand, TEXT);
     ck_assert_int_eq(memcmp(h.tokens, by_hand, sizeof by_hand), 0);
 
-    must(lamemo_generate(engine, prompt, TEXT, &o, hear, &broken));
+    succeed(lamemo_generate(engine, prompt, TEXT, &o, hear, &broken));
     ck_assert_int_eq(broken.n, 5);
     ck_assert_int_eq(broken.finish, LAMEMO_FINISH_BREAK);
     ck_assert_int_eq(lamemo_generate(engine, prompt, 0, NULL, hear, &(heard){.limit = 3}),
@@ -239,10 +240,10 @@ static void same_future(lamemo_session *a, lamemo_session *b)
 {
     double x[2 * V] = {0}, y[2 * V] = {0};
     const int32_t next[2] = {'x', 'y'};
-    must(lamemo_session_feed(a, next, 1));
-    must(lamemo_session_feed(b, next, 1));
-    must(lamemo_session_logits(a, x));
-    must(lamemo_session_logits(b, y));
+    succeed(lamemo_session_feed(a, next, 1));
+    succeed(lamemo_session_feed(b, next, 1));
+    succeed(lamemo_session_logits(a, x));
+    succeed(lamemo_session_logits(b, y));
     ck_assert_int_eq(memcmp(x, y, sizeof x), 0);
 }
 
@@ -253,14 +254,14 @@ START_TEST(a_snapshot_and_a_saved_session_bring_the_moment_back)
     lamemo_session *a = new_session(2), *b = new_session(2), *one = new_session(1);
     const char *path = test_temp_path("saved");
     random_tokens(tokens, 2 * TEXT, 6);
-    must(lamemo_session_feed(a, tokens, TEXT));
-    must(lamemo_session_snapshot(a, &then));
-    must(lamemo_session_save(a, path));
-    must(lamemo_session_restore(b, then));
+    succeed(lamemo_session_feed(a, tokens, TEXT));
+    succeed(lamemo_session_snapshot(a, &then));
+    succeed(lamemo_session_save(a, path));
+    succeed(lamemo_session_restore(b, then));
     ck_assert_int_eq(lamemo_session_length(b), TEXT);
     same_future(a, b);
-    must(lamemo_session_load(a, path));
-    must(lamemo_session_restore(b, then));
+    succeed(lamemo_session_load(a, path));
+    succeed(lamemo_session_restore(b, then));
     same_future(a, b);
     ck_assert_int_eq(lamemo_session_restore(one, then), LAMEMO_ERR_ARG);
     ck_assert_int_eq(lamemo_session_load(one, path), LAMEMO_ERR_ARG);
@@ -301,9 +302,9 @@ START_TEST(a_failed_load_leaves_the_session_as_it_was)
     lamemo_session *a = new_session(1), *b = new_session(1);
     const char *path = test_temp_path("damaged");
     random_tokens(tokens, TEXT, 8);
-    must(lamemo_session_feed(a, tokens, TEXT));
-    must(lamemo_session_feed(b, tokens, TEXT));
-    must(lamemo_session_save(a, path));
+    succeed(lamemo_session_feed(a, tokens, TEXT));
+    succeed(lamemo_session_feed(b, tokens, TEXT));
+    succeed(lamemo_session_save(a, path));
     damage(path, wrong[_i].tensor, wrong[_i].by);
     ck_assert_int_ne(lamemo_session_load(a, path), LAMEMO_OK);
     ck_assert_int_eq(lamemo_session_length(a), TEXT);

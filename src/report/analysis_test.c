@@ -20,11 +20,6 @@ static lam_corpus corpus;
 static unsigned char text[TEXT];
 static const char *const names[] = {"lamemo", "xl", "none"};
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static void open_all(void)
 {
     const lam_ops *ops = NULL;

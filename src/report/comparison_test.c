@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static void refused(lam_status status, const char *text)
 {
     ck_assert_int_eq(status, LAM_ERR_ARG);

@@ -15,11 +15,6 @@
 
 enum { N = 5, M = 7, BATCH = 2, INTERVAL = 2, SEGMENTS = 12, MAX_T = 32 };
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static toyrun open_run(const char *device, const char *memory)
 {
     lam_config cfg = toyrun_config(memory);

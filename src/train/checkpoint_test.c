@@ -13,11 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 typedef struct kind {
     const char *device, *memory;
     lam_settings settings;

@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static toyrun open_run(const char *device, const char *memory)
 {
     lam_config cfg = toyrun_config(memory);

@@ -16,11 +16,6 @@ enum { SEED = 31 };
 
 static const double LR = 0.02, DECAY = 0.1, MOMENTUM = 0.9;
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 typedef struct bench {
     lam_dev *dev;
     lam_model *model;

@@ -4,11 +4,6 @@
 #include "support/suite.h"
 #include "support/toy.h"
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static const lam_ops *counted;
 static size_t taken;
 

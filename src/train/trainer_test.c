@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static double *all_params(const toyrun *r, size_t *n)
 {
     const lam_params *p = &r->model->params;

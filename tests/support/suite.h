@@ -12,12 +12,16 @@
 #define TEST_SUITE_H
 
 #include "core/rng.h"
+#include "core/status.h"
 
 #include <check.h>
 
 /* Runs the tests and returns the exit status of the program.  CK_RUN_CASE, CK_VERBOSITY and
  * CK_FORK=no work as in Check's manual. */
 int test_run(const char *suite, TCase *tests);
+
+/* A call that has to succeed; the test fails with its message where it stands. */
+#define must(call) ck_assert_msg((call) == LAM_OK, "%s", lam_error())
 
 /* Random numbers for a test; the seed goes to stderr, which also shows when the test fails. */
 lam_rng test_rng(uint64_t seed);

@@ -2,17 +2,12 @@
 #include "support/toy.h"
 
 #include "core/rng.h"
+#include "support/suite.h"
 #include "support/taped.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
 
 /* What the words after a mechanism's name say. */
 static void set_variant(lam_config *cfg, const char *words)

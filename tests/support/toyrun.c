@@ -1,17 +1,12 @@
 /* toyrun.c -- see toyrun.h. */
 #include "support/toyrun.h"
 
+#include "support/suite.h"
 #include "support/taped.h"
 #include "support/toy.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
 
 lam_tokens toyrun_text(unsigned char **ids, int64_t n, int V, uint64_t seed)
 {
