@@ -57,18 +57,21 @@ lam_config toy_config(const char *memory, int attn_type, int N, int M)
     return cfg;
 }
 
+const lam_ops *toy_ops(const char *name)
+{
+    const lam_ops *ops = &lam_ops_taped;
+    if (strcmp(name, "taped") != 0)
+        must(lam_ops_find(&ops, name));
+    return ops;
+}
+
 static toy open_toy(const char *device, const lam_config *cfg, const lam_stack_options *options,
                     int pad, lam_class weights, lam_class cache)
 {
     toy t = {.B = options->B, .N = options->N};
-    const lam_ops *ops = NULL;
     lam_config finished = *cfg;
     must(lam_config_finish(&finished));
-    if (strcmp(device, "taped") == 0)
-        ops = &lam_ops_taped;
-    else
-        must(lam_ops_find(&ops, device));
-    must(ops->open(&t.dev, &(lam_dev_options){.threads = 2}));
+    must(toy_ops(device)->open(&t.dev, &(lam_dev_options){.threads = 2}));
     t.dev->pad = pad;
     must(lam_model_create_as(&t.model, &finished, t.dev, weights, cache));
     toy_fill(&t);

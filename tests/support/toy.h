@@ -19,7 +19,10 @@ typedef struct toy {
  * projections), "infinite slow" (blocks longer than a segment). */
 lam_config toy_config(const char *memory, int attn_type, int N, int M);
 
-/* Opens device `name`, as in lam_ops_find or "taped", and builds model and stack; aborts the test on failure.  `pad` > 1 makes the
+/* The device called `name`, as in lam_ops_find or "taped" (support/taped.h). */
+const lam_ops *toy_ops(const char *name);
+
+/* Opens a device (toy_ops) and builds model and stack; aborts the test on failure.  `pad` > 1 makes the
  * reference device ask for padded widths. */
 toy toy_open(const char *device, const lam_config *cfg, const lam_stack_options *options, int pad);
 /* The same with matrices and caches in other types, for inference. */

@@ -2,7 +2,6 @@
 #include "support/toyrun.h"
 
 #include "support/suite.h"
-#include "support/taped.h"
 #include "support/toy.h"
 
 #include <stdlib.h>
@@ -48,14 +47,9 @@ lam_settings toyrun_settings(void)
 toyrun toyrun_open(const char *device, const lam_config *cfg, const lam_settings *settings)
 {
     toyrun r = {0};
-    const lam_ops *ops = NULL;
     lam_config finished = *cfg;
     must(lam_config_finish(&finished));
-    if (strcmp(device, "taped") == 0)
-        ops = &lam_ops_taped;
-    else
-        must(lam_ops_find(&ops, device));
-    must(ops->open(&r.dev, &(lam_dev_options){.threads = 2}));
+    must(toy_ops(device)->open(&r.dev, &(lam_dev_options){.threads = 2}));
     must(lam_model_create(&r.model, &finished, r.dev));
     must(lam_model_init(r.model, 7));
     r.text = malloc(sizeof *r.text); /* the trainer keeps its address */
