@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static void be_quiet(void)
 {
     lam_log_set_level(LAM_LOG_ERROR);
