@@ -52,9 +52,10 @@ static const lam_option options[] = {
      .max = LAM_MAX_LEN, .help = "Neighbouring distances that make one point."},
     {"layer", 0, "L", LAM_OPT_INT, offsetof(analyze_options, layer), "0", .max = LAM_MAX_LAYERS,
      .shown = "the last", .help = "Layer whose attention is drawn over distance."},
-    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(analyze_options, batch), "4", .min = 1,
+    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(analyze_options, batch), "8", .min = 1,
      .max = 1 << 20, .aliases = "batch",
-     .help = "Columns the text is cut into; segments are taken from all of them."},
+     .help = "Columns the text is cut into; segments are taken from all of them (the sweep has its "
+             "own)."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(analyze_options, tgt_len), "0", .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(analyze_options, mem_len), "0", .max = LAM_MAX_LEN,
@@ -67,8 +68,10 @@ static const lam_option options[] = {
      .help = "Memory lengths of the sweep."},
     {"extrapolate-len", 0, "N", LAM_OPT_INT, offsetof(analyze_options, sweep_len), "64", .min = 1,
      .max = LAM_MAX_LEN, .help = "Segment length of the sweep."},
-    {"extrapolate-tokens", 0, "K", LAM_OPT_INT64, offsetof(analyze_options, sweep_tokens), "32768",
-     .max = 1e15, .help = "Tokens read for each length; 0 reads the whole split."},
+    {"extrapolate-tokens", 0, "K", LAM_OPT_INT64, offsetof(analyze_options, sweep_tokens), "-1",
+     .min = -1, .max = 1e15, .shown = "2,048 to 65,536, by the models' size",
+     .help = "Tokens that each length predicts, the same for all; 0 reads the whole split. By "
+             "default as many as all models read in about two minutes on two CPU cores."},
     {"no-extrapolate", 0, NULL, LAM_OPT_FLAG, offsetof(analyze_options, no_sweep),
      .help = "Leave the sweep out."},
     {.type = LAM_OPT_GROUP, .help = "Case study"},
@@ -150,7 +153,15 @@ static void name_target(targets *t, int i, const lam_string_list *given)
             snprintf(t->name[i], sizeof *t->name, "%.48s (%d)", path, i + 1);
 }
 
-static lam_analysis_options request(const analyze_options *o, const char *prompt, size_t size)
+/* Multiply-adds of a sweep when nobody says how much it shall read: two minutes of two CPU cores at 50
+ * GMAC/s each; a GPU is a hundred times as fast. */
+static double work_of(const lam_dev *dev)
+{
+    return strcmp(dev->ops->name, "cuda") == 0 ? 1.2e15 : 1.2e13;
+}
+
+static lam_analysis_options request(const analyze_options *o, const lam_dev *dev,
+                                    const char *prompt, size_t size)
 {
     lam_analysis_options w = {.probe = {.batch = o->batch,
                                         .tgt_len = o->tgt_len,
@@ -159,29 +170,34 @@ static lam_analysis_options request(const analyze_options *o, const char *prompt
                                         .tokens = o->tokens,
                                         .interval = o->interval,
                                         .passage = o->passage},
+                              .sweep = {.tgt_len = o->sweep_len,
+                                        .n = o->no_sweep ? 0 : o->sweep.n,
+                                        .tokens = o->sweep_tokens,
+                                        .work = work_of(dev)},
                               .layer = o->layer,
-                              .sweep_len = o->sweep_len,
-                              .n_sweep = o->no_sweep ? 0 : o->sweep.n,
-                              .sweep_tokens = o->sweep_tokens,
                               .prompt = prompt,
                               .prompt_size = size,
                               .prompt_tokens = o->prompt_tokens,
                               .story_tokens = o->story,
                               .sampler = lam_sampler_defaults(),
                               .encoding_width = o->encoding_width};
-    for (int i = 0; i < w.n_sweep; i++)
-        w.sweep[i] = o->sweep.v[i];
+    for (int i = 0; i < w.sweep.n; i++)
+        w.sweep.lengths[i] = o->sweep.v[i];
     w.sampler.temperature = o->temp;
     w.sampler.top_p = o->top_p;
     w.sampler.seed = (uint64_t)o->seed;
     return w;
 }
 
-static int on_progress(void *user, const char *what, double share)
+static int on_progress(void *user, const lam_analysis_progress *p)
 {
     lam_progress *line = user;
-    if (lam_progress_due(line))
-        lam_progress_show(line, "%s  %3.0f %%", what, 100.0 * share);
+    if (lam_progress_due(line)) {
+        char left[32];
+        lam_format_time(left, sizeof left, lam_progress_seconds(line) * (1.0 / p->all - 1.0));
+        lam_progress_show(line, "%s  %3.0f %%, all %2.0f %%, %s left", p->what, 100.0 * p->share,
+                          100.0 * p->all, left);
+    }
     return lam_stop_signal() != 0;
 }
 
@@ -230,15 +246,16 @@ static lam_status tell(const lam_analysis *a, const lam_args *args)
 static lam_status analyze(const lam_args *args, const targets *t, const char *prompt, size_t size)
 {
     const analyze_options *o = args->options;
-    const lam_analysis_options wanted = request(o, prompt, size);
     lam_corpus *corpus = NULL;
     lam_analysis *a = NULL;
     lam_dev *dev = NULL;
     lam_status status = lam_corpus_open(&corpus, o->data, LAM_CORPUS_VERIFY);
     if (status == LAM_OK)
-        status = lam_analysis_create(&a, corpus, (lam_split)o->split, &wanted);
-    if (status == LAM_OK)
         status = lam_device_open(&dev, &o->device);
+    if (status == LAM_OK) {
+        const lam_analysis_options wanted = request(o, dev, prompt, size);
+        status = lam_analysis_create(&a, corpus, (lam_split)o->split, &wanted);
+    }
     if (status == LAM_OK)
         status = measure(a, t, args, dev);
     if (status == LAM_OK)

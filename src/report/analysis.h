@@ -1,7 +1,7 @@
 /* analysis.h -- several models on one text: the paper's figures for models of one's own.
  *
  *     create   plan (each configuration)   add (each model, loaded one at a time)   write   free
- * add measures: probes (report/probe.h), the sweep over memory lengths (Figure 5), a continuation of a prompt.
+ * add measures: probes (report/probe.h), the sweep over memory lengths (report/sweep.h), a continuation of a prompt.
  * write makes DIR/report.html and the files of its figures and tables.  Nothing is written before that, so an
  * interrupted analysis leaves nothing behind. */
 #ifndef LAM_REPORT_ANALYSIS_H
@@ -11,30 +11,24 @@
 #include "infer/generate.h"
 #include "report/probe.h"
 #include "report/repetition.h"
+#include "report/sweep.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
-enum { LAM_ANALYSED = 8, LAM_SWEEP = 64 };
+enum { LAM_ANALYSED = 8 };
 
 typedef struct lam_analysis_options {
-    lam_probe_options probe; /* tgt_len, mem_len 0: each model's; passage_from is chosen */
+    lam_probe_options probe; /* tgt_len, mem_len 0: each model's; from, passage_from are chosen */
+    lam_sweep_options sweep; /* skip is chosen */
     int layer;               /* of Figure 1, from 1 on; 0: the last */
-    int sweep_len;           /* segment length of the sweep, */
-    int n_sweep;             /* its memory lengths; none: no sweep, */
-    int sweep[LAM_SWEEP];
-    int64_t sweep_tokens; /* and how much each of them reads; 0: the whole text */
-    const char *prompt;   /* NULL: taken from the text */
+    const char *prompt;      /* NULL: taken from the text */
     size_t prompt_size;
     int prompt_tokens; /* of a prompt taken from the text */
     int story_tokens;  /* of a continuation; 0: no case study */
     lam_sampler_options sampler;
     int encoding_width; /* d of Appendix B */
 } lam_analysis_options;
-
-typedef struct lam_sweep_point {
-    int mem_len;
-    lam_eval_result result;
-} lam_sweep_point;
 
 typedef struct lam_story {
     char *text; /* owned; NULL: there is none */
@@ -64,10 +58,19 @@ typedef struct lam_analysis {
     size_t n_prompt;
     char *prompt_text; /* owned */
     lam_story truth;   /* how the text itself goes on; none for a prompt of one's own */
+    double macs, done; /* multiply-adds or their like in all, and done: for the time left */
+    double sweep_macs; /* of one segment of one column, all models and lengths */
+    bool settled;      /* all models were planned */
 } lam_analysis;
 
-/* What is being done, and how much of it (0 to 1); a non-zero return stops with LAM_ERR_INTERRUPTED. */
-typedef int lam_analysis_watch(void *user, const char *what, double share);
+/* What is being done, how much of it, and how much of all (0 to 1). */
+typedef struct lam_analysis_progress {
+    const char *what;
+    double share, all;
+} lam_analysis_progress;
+
+/* A non-zero return stops with LAM_ERR_INTERRUPTED. */
+typedef int lam_analysis_watch(void *user, const lam_analysis_progress *p);
 
 /* `corpus` is kept.  LAM_ERR_ARG for options that make no sense. */
 lam_status lam_analysis_create(lam_analysis **out, const lam_corpus *corpus, lam_split split,

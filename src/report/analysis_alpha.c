@@ -15,7 +15,7 @@ static int chosen(int k, int n, int L)
 static lam_status lines(lam_page *page, const lam_analysed *m, const char *id, lam_curves *curves)
 {
     const int L = m->probe.L, n = L < SHOWN ? L : SHOWN;
-    char names[SHOWN][24], title[128], caption[256];
+    char names[SHOWN][24], title[128], caption[256], count[32];
     for (int k = 0; k < n; k++) {
         const int layer = chosen(k, n, L);
         lam_curve c;
@@ -29,9 +29,8 @@ static lam_status lines(lam_page *page, const lam_analysed *m, const char *id, l
     snprintf(title, sizeof title, "Memorizing coefficient: %s", m->name);
     snprintf(caption, sizeof caption,
              "alpha, the part of a refreshed slot that was known before, averaged over heads and "
-             "%lld segments.  "
-             "Slot 1 is the oldest.  (The paper's Figure 6.)",
-             (long long)m->probe.segments);
+             "%s segments.  Slot 1 is the oldest.  (The paper's Figure 6.)",
+             lam_count_shown(count, sizeof count, m->probe.segments));
     return lam_page_figure(page, &(lam_figure){.id = id,
                                                .title = title,
                                                .caption = caption,

@@ -8,14 +8,15 @@
 
 static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
-    char caption[640], layer[32];
+    char caption[640], layer[32], count[32];
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         lam_curve c;
-        LAM_TRY(lam_curves_add(curves, &c, m->name, m->probe.bins, LAM_NO_BAND));
+        const int first = lam_analysis_layer(a, m) * m->probe.bins;
+        LAM_TRY(lam_curves_add(curves, &c, m->name, m->probe.bins, LAM_BAND));
         for (int k = 0; k < m->probe.bins; k++) {
-            c.x[k] = lam_analysed_distance(m, k);
-            c.y[k] = lam_analysed_peak(m, lam_analysis_layer(a, m), k);
+            const lam_estimate e = lam_parted_estimate(&m->probe.peaks, (size_t)(first + k));
+            lam_curve_put(&c, k, lam_analysed_distance(m, k), e.value, e.error);
         }
         curves->list[i].colour = i + 1;
     }
@@ -23,12 +24,11 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
     snprintf(caption, sizeof caption,
              "The largest attention weight in each interval of %d tokens on the left of the "
              "predicted token, in %s, "
-             "averaged over heads and %lld tokens; an interval counts for the tokens that see all "
-             "of it.  Distance "
-             "1 is the token just before the predicted one.  (The paper's Figure 1, which "
-             "stretches the distance "
-             "to 100.)",
-             a->opt.probe.interval, layer, (long long)a->models[0].probe.tokens);
+             "averaged over heads and %s tokens; an interval counts for the tokens that see all "
+             "of it.  Distance 1 is the token just before the predicted one.  The band is one "
+             "standard error.  (The paper's Figure 1, which stretches the distance to 100.)",
+             a->opt.probe.interval, layer,
+             lam_count_shown(count, sizeof count, a->models[0].probe.tokens));
     return lam_page_figure(page,
                            &(lam_figure){.id = "attention-distance",
                                          .title = "Attention over distance",
@@ -39,8 +39,23 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
                                          .series = curves->list});
 }
 
+/* Powers of ten that hold the peaks of all layers of all models. */
+static lam_heads all_peaks(const lam_analysis *a)
+{
+    lam_heads range = {.low = INFINITY, .high = -INFINITY};
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        for (int n = 0; n < m->probe.L * m->probe.bins; n++) {
+            const double v = log10(lam_parted_mean(&m->probe.peaks, (size_t)n, LAM_ALL_PARTS));
+            range.low = isfinite(v) ? fmin(range.low, v) : range.low;
+            range.high = isfinite(v) ? fmax(range.high, v) : range.high;
+        }
+    }
+    return range.low <= range.high ? range : (lam_heads){0};
+}
+
 /* The same for every layer of one model, in powers of ten. */
-static lam_status by_layer(const lam_analysis *a, lam_page *page, int i)
+static lam_status by_layer(const lam_analysis *a, lam_page *page, int i, const lam_heads *range)
 {
     const lam_analysed *m = &a->models[i];
     const int L = m->probe.L, bins = m->probe.bins;
@@ -59,7 +74,8 @@ static lam_status by_layer(const lam_analysis *a, lam_page *page, int i)
             .id = id,
             .title = title,
             .caption =
-                "The same measure for all layers, as a power of ten; the first layer is on top.",
+                "The same measure for all layers, as a power of ten; the first layer is on top.  "
+                "All models share one scale of colours.",
             .kind = LAM_FIGURE_HEAT,
             .x = {.label = "distance to the left (tokens)",
                   .min = lam_analysed_distance(m, 0),
@@ -68,7 +84,9 @@ static lam_status by_layer(const lam_analysis *a, lam_page *page, int i)
             .rows = L,
             .cols = bins,
             .z = z,
-            .z_label = "log10 of the weight"});
+            .z_label = "log10 of the weight",
+            .z_min = range->low,
+            .z_max = range->high});
     free(z);
     return status;
 }
@@ -201,11 +219,12 @@ static void remarks(const lam_analysis *a, lam_page *page)
 lam_status lam_analysis_attention(const lam_analysis *a, lam_page *page)
 {
     lam_curves curves = {0};
+    const lam_heads range = all_peaks(a);
     lam_page_heading(page, "attention", "Attention");
     lam_status status = by_distance(a, page, &curves);
     lam_curves_free(&curves);
     for (int i = 0; i < a->n && status == LAM_OK; i++)
-        status = by_layer(a, page, i);
+        status = by_layer(a, page, i, &range);
     if (status == LAM_OK)
         status = entropy(a, page, &curves);
     lam_curves_free(&curves);

@@ -1,13 +1,18 @@
 /* analysis_claims.c -- what the paper observed, one by one, and whether these models show it.
  *
- * The first LaMemo model and the first Transformer-XL among the models are compared.  A claim is a number with a
- * line drawn through it; both are shown. */
+ * The first LaMemo and the first Transformer-XL among the models are compared.  A claim is a number with its standard
+ * error and a line; it is seen, or not seen, where the number is on one side of the line at a level of 95 %, else the
+ * text read was too short to tell. */
 #include "report/analysis_int.h"
+#include "report/encoding.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { COLS = 3, TEXT = 160, CLAIMS = 7 };
+#define PM " \xc2\xb1 "
+
+enum { COLS = 3, TEXT = 240, CLAIMS = 16 };
 
 typedef struct claims {
     const lam_analysis *a;
@@ -25,30 +30,77 @@ static const lam_analysed *first_of(const lam_analysis *a, const char *memory)
     return NULL;
 }
 
-/* Begins a row; the text of what was measured goes to the result. */
-static char *claim(claims *c, const char *text)
+/* Begins a row. */
+static void claim(claims *c, const char *text)
 {
     lam_cell *row = c->cells[c->n];
     row[0].text = text;
-    row[1].text = c->measured[c->n];
+    row[1].text = c->measured[c->n++];
     row[2].text = "not measured";
-    return c->measured[c->n++];
 }
 
-static void judge(claims *c, int holds)
+/* Ends it: 1 seen, -1 not, 0 too close to tell; and the numbers. */
+__attribute__((format(printf, 3, 4))) static void judge(claims *c, int side, const char *format,
+                                                        ...)
 {
-    c->cells[c->n - 1][2].text = holds ? "yes" : "no";
+    static const char *const verdicts[] = {"no", "too close to tell", "yes"};
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(c->measured[c->n - 1], TEXT, format, ap);
+    va_end(ap);
+    c->cells[c->n - 1][2].text = verdicts[side + 1];
 }
+
+/* The word for a number's sign: the number itself is then written without. */
+static const char *sign(const lam_estimate *e, const char *positive, const char *negative)
+{
+    return e->value < 0.0 ? negative : positive;
+}
+
+/* ---- Tables 1 and 2 ---- */
+
+static void better(claims *c, const char *text, const lam_analysed *worse, const lam_analysed *good)
+{
+    claim(c, text);
+    if (!worse || !good || worse->probe.N != good->probe.N)
+        return; /* other segments: other tokens */
+    const lam_estimate e = lam_analysis_gap(c->a, &worse->probe.nll, &good->probe.nll);
+    judge(c, lam_estimate_side(&e, 0.0), "%s %s by %.4f" PM "%.4f",
+          lam_metric_name(c->a->corpus->info.metric), sign(&e, "lower", "higher"), fabs(e.value),
+          e.error);
+}
+
+static void tables(claims *c)
+{
+    const lam_analysed *none = first_of(c->a, "none"), *coarse = first_of(c->a, "compressive");
+    const lam_analysed *infinite = first_of(c->a, "infinite");
+    better(c, "Tables 1, 2: LaMemo predicts better than Transformer-XL", c->xl, c->lamemo);
+    if (none)
+        better(c, "Tables 1, 2: and than Transformer+RPE, which has no memory", none, c->lamemo);
+    if (coarse)
+        better(c, "Tables 1, 2: and than the Compressive Transformer", coarse, c->lamemo);
+    if (infinite)
+        better(c, "Table 1: and than the infinity-former", infinite, c->lamemo);
+}
+
+/* ---- Figure 1 ---- */
+
+typedef struct far_pair {
+    const lam_analysis *a;
+    const lam_analysed *x, *y;
+    double from, to; /* tokens away */
+} far_pair;
 
 /* The mean peak of a model over the intervals beyond `from` tokens that lie within `to`. */
-static double far_peak(const lam_analysis *a, const lam_analysed *m, double from, double to)
+static double far_peak(const far_pair *p, const lam_analysed *m, int without)
 {
+    const int first = lam_analysis_layer(p->a, m) * m->probe.bins;
     double sum = 0.0;
     int n = 0;
     for (int k = 0; k < m->probe.bins; k++) {
         const double at = lam_analysed_distance(m, k);
-        const double v = lam_analysed_peak(m, lam_analysis_layer(a, m), k);
-        if (at <= from || at > to || !isfinite(v))
+        const double v = lam_parted_mean(&m->probe.peaks, (size_t)(first + k), without);
+        if (at <= p->from || at > p->to || !isfinite(v))
             continue;
         sum += v;
         n++;
@@ -56,58 +108,106 @@ static double far_peak(const lam_analysis *a, const lam_analysed *m, double from
     return n > 0 ? sum / n : NAN;
 }
 
-static void figure_1(claims *c)
+static double far_ratio(const void *data, int without)
 {
-    char *text =
-        claim(c, "Figure 1: LaMemo keeps more attention on distant tokens than Transformer-XL");
-    if (!c->lamemo || !c->xl)
-        return;
-    const lam_probe *p = &c->lamemo->probe, *q = &c->xl->probe;
-    const double to = fmin(p->M + p->N, q->M + q->N), from = to / 2.0;
-    const double ratio = far_peak(c->a, c->lamemo, from, to) / far_peak(c->a, c->xl, from, to);
-    if (!isfinite(ratio))
-        return;
-    snprintf(text, TEXT, "%.2f times as much from %.0f to %.0f tokens away", ratio, from, to);
-    judge(c, ratio > 1.0);
+    const far_pair *p = data;
+    return far_peak(p, p->x, without) / far_peak(p, p->y, without);
 }
 
-/* The mean alpha of layers [l0, l1) and slots [s0, s1). */
-static double alpha_mean(const lam_analysed *m, int l0, int l1, int s0, int s1)
+/* The share of attention on memory, of one model more than of the other. */
+static double share_gap(const void *data, int without)
+{
+    const far_pair *p = data;
+    return lam_parted_mean(&p->x->probe.shares, (size_t)lam_analysis_layer(p->a, p->x), without) -
+           lam_parted_mean(&p->y->probe.shares, (size_t)lam_analysis_layer(p->a, p->y), without);
+}
+
+static void figure_1(claims *c)
+{
+    const int can = c->lamemo && c->xl && c->lamemo->probe.M > 0 && c->xl->probe.M > 0;
+    far_pair p = {.a = c->a, .x = c->lamemo, .y = c->xl};
+    claim(c, "Figure 1: LaMemo keeps more attention on distant tokens than Transformer-XL");
+    if (can) {
+        p.to = fmin(p.x->probe.M + p.x->probe.N, p.y->probe.M + p.y->probe.N);
+        p.from = p.to / 2.0;
+        const lam_estimate e = lam_estimate_of(far_ratio, &p, &p.x->probe.peaks);
+        if (isfinite(e.value))
+            judge(c, lam_estimate_side(&e, 1.0),
+                  "%.2f" PM "%.2f times as much from %.0f to %.0f tokens away", e.value, e.error,
+                  p.from, p.to);
+    }
+    claim(c, "Section 5: LaMemo uses its memory more when it predicts");
+    if (can) {
+        const lam_estimate e = lam_estimate_of(share_gap, &p, &p.x->probe.shares);
+        judge(c, lam_estimate_side(&e, 0.0),
+              "%.3f" PM "%.3f %s of the attention falls on memory, in the layer of Figure 1",
+              fabs(e.value), e.error, sign(&e, "more", "less"));
+    }
+}
+
+/* ---- Figure 6 ---- */
+
+/* Layers [l0, l1) and slots [s0, s1). */
+typedef struct region {
+    int l0, l1, s0, s1;
+} region;
+
+typedef struct regions {
+    const lam_analysed *m;
+    region high, low; /* an empty one is 0 */
+} regions;
+
+static double alpha_mean(const lam_analysed *m, const region *r, int without)
 {
     double sum = 0.0;
-    for (int l = l0; l < l1; l++)
-        for (int s = s0; s < s1; s++)
-            sum += lam_analysed_alpha(m, l, s);
-    return sum / ((double)(l1 - l0) * (s1 - s0));
+    for (int l = r->l0; l < r->l1; l++)
+        for (int s = r->s0; s < r->s1; s++)
+            sum += lam_parted_mean(&m->probe.alphas, (size_t)(l * m->probe.M + s), without);
+    return r->l1 > r->l0 ? sum / ((double)(r->l1 - r->l0) * (r->s1 - r->s0)) : 0.0;
+}
+
+static double alpha_gap(const void *data, int without)
+{
+    const regions *r = data;
+    return alpha_mean(r->m, &r->high, without) - alpha_mean(r->m, &r->low, without);
 }
 
 static void figure_6(claims *c)
 {
     const lam_analysed *m = c->lamemo && c->lamemo->probe.alpha ? c->lamemo : NULL;
     const int L = m ? m->probe.L : 0, M = m ? m->probe.M : 0, half = L / 2, part = M / 4;
-    char *text = claim(c, "Figure 6: the lowest layer mainly keeps the past (alpha near 1)");
+    const region bottom = {0, 1, 0, M}, lower = {0, half, 0, M}, upper = {L - half, L, 0, M};
+    const region old = {L - half, L, 0, part}, young = {L - half, L, M - part, M};
+    claim(c, "Figure 6: the lowest layer mainly keeps the past (alpha near 1)");
     if (m) {
-        const double alpha = alpha_mean(m, 0, 1, 0, M);
-        snprintf(text, TEXT, "mean alpha %.3f in layer 1; the line is 0.9", alpha);
-        judge(c, alpha > 0.9);
+        const regions r = {.m = m, .high = bottom};
+        const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
+        judge(c, lam_estimate_side(&e, 0.9),
+              "mean alpha %.3f" PM "%.3f in layer 1; the line is 0.9", e.value, e.error);
     }
-    text = claim(c, "Figure 6: higher layers take more from the future");
+    claim(c, "Figure 6: higher layers take more from the future");
     if (m && L > 1) {
-        const double low = alpha_mean(m, 0, half, 0, M), high = alpha_mean(m, L - half, L, 0, M);
-        snprintf(text, TEXT, "mean alpha %.3f in the lower half of the layers, %.3f in the upper",
-                 low, high);
-        judge(c, high < low);
+        const regions r = {m, lower, upper};
+        const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
+        judge(c, lam_estimate_side(&e, 0.0),
+              "mean alpha %.3f in the lower half of the layers, %.3f in the upper: %.3f" PM
+              "%.3f %s",
+              alpha_mean(m, &lower, LAM_ALL_PARTS), alpha_mean(m, &upper, LAM_ALL_PARTS),
+              fabs(e.value), e.error, sign(&e, "less", "more"));
     }
-    text = claim(c, "Figure 6: there, the oldest slots above all");
+    claim(c, "Figure 6: there, the oldest slots above all");
     if (m && L > 1 && part > 0) {
-        const double old = alpha_mean(m, L - half, L, 0, part);
-        const double young = alpha_mean(m, L - half, L, M - part, M);
-        snprintf(text, TEXT,
-                 "upper layers: %.3f in the oldest quarter of slots, %.3f in the newest", old,
-                 young);
-        judge(c, old < young);
+        const regions r = {m, young, old};
+        const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
+        judge(c, lam_estimate_side(&e, 0.0),
+              "upper layers: %.3f in the oldest quarter of slots, %.3f in the newest: %.3f" PM
+              "%.3f %s",
+              alpha_mean(m, &old, LAM_ALL_PARTS), alpha_mean(m, &young, LAM_ALL_PARTS),
+              fabs(e.value), e.error, sign(&e, "less", "more"));
     }
 }
+
+/* ---- Figure 5 ---- */
 
 /* Do two models have the same points, at least three? */
 static int comparable(const lam_analysed *x, const lam_analysed *y)
@@ -118,39 +218,113 @@ static int comparable(const lam_analysed *x, const lam_analysed *y)
     return same;
 }
 
-static double value_at(const claims *c, const lam_analysed *m, int k)
+static void every_length(claims *c, int n)
 {
-    return lam_analysis_value(c->a, &m->points[k].result);
+    int seen = 0, lost = 0, least = 0;
+    lam_estimate gap[LAM_SWEEP];
+    for (int k = 0; k < n; k++) {
+        gap[k] = lam_analysis_gap(c->a, &c->xl->points[k].nll, &c->lamemo->points[k].nll);
+        const int side = lam_estimate_side(&gap[k], 0.0);
+        seen += side > 0;
+        lost += side < 0;
+        least = gap[k].value < gap[least].value ? k : least;
+    }
+    judge(c,
+          seen == n  ? 1
+          : lost > 0 ? -1
+                     : 0,
+          "surely better at %d of %d lengths, surely worse at %d; the least gap is %.4f" PM
+          "%.4f, at %d",
+          seen, n, lost, gap[least].value, gap[least].error, c->lamemo->points[least].mem_len);
+}
+
+/* Losses of two models with the shortest and the longest memory; or of one, at three lengths. */
+typedef struct lengths {
+    lam_metric metric;
+    const lam_sweep_point *x0, *x1, *y0, *y1;
+} lengths;
+
+static double at(const lengths *p, const lam_sweep_point *point, int without)
+{
+    return lam_metric_of(p->metric, lam_parted_mean(&point->nll, 0, without));
+}
+
+static double gap_growth(const void *data, int without)
+{
+    const lengths *p = data;
+    return at(p, p->y1, without) - at(p, p->x1, without) -
+           (at(p, p->y0, without) - at(p, p->x0, without));
+}
+
+/* A tenth of what is gained in all (x0 to x1), less what is gained after y0. */
+static double spare(const void *data, int without)
+{
+    const lengths *p = data;
+    const double all = at(p, p->x0, without) - at(p, p->x1, without);
+    return 0.1 * all - (at(p, p->y0, without) - at(p, p->x1, without));
+}
+
+static void saturation(claims *c, int n)
+{
+    const int after = (7 * n + 9) / 10 - 1;
+    const lam_analysed *const models[] = {c->lamemo, c->xl};
+    lam_estimate all[2], rest[2];
+    int side = 1;
+    for (int i = 0; i < 2; i++) {
+        const lam_sweep_point *p = models[i]->points;
+        const lengths tenth = {c->a->corpus->info.metric, &p[0], &p[n - 1], &p[after], NULL};
+        const lam_estimate e = lam_estimate_of(spare, &tenth, &p[0].nll);
+        const int level = lam_estimate_side(&e, 0.0);
+        all[i] = lam_analysis_gap(c->a, &p[0].nll, &p[n - 1].nll);
+        rest[i] = lam_analysis_gap(c->a, &p[after].nll, &p[n - 1].nll);
+        const int grows = lam_estimate_side(&all[i], 0.0), both = level < grows ? level : grows;
+        side = both < side ? both : side;
+    }
+    judge(c, side,
+          "%s with the longest memory lower by %.4f" PM "%.4f for LaMemo, %.4f" PM
+          "%.4f of it beyond %d; for Transformer-XL %.4f" PM "%.4f and %.4f" PM "%.4f",
+          lam_metric_name(c->a->corpus->info.metric), all[0].value, all[0].error, rest[0].value,
+          rest[0].error, c->lamemo->points[after].mem_len, all[1].value, all[1].error,
+          rest[1].value, rest[1].error);
 }
 
 static void figure_5(claims *c)
 {
     const int can = comparable(c->lamemo, c->xl), n = can ? c->lamemo->n_points : 0;
-    char *text = claim(c, "Figure 5: LaMemo is better at every memory length");
-    int better = 0;
-    for (int k = 0; k < n; k++)
-        better += value_at(c, c->lamemo, k) < value_at(c, c->xl, k);
+    claim(c, "Figure 5: LaMemo is better at every memory length");
+    if (can)
+        every_length(c, n);
+    claim(c, "Figure 5: the gap grows with the memory");
     if (can) {
-        snprintf(text, TEXT, "at %d of %d lengths", better, n);
-        judge(c, better == n);
+        const lam_sweep_point *x = c->lamemo->points, *y = c->xl->points;
+        const lengths ends = {c->a->corpus->info.metric, &x[0], &x[n - 1], &y[0], &y[n - 1]};
+        const lam_estimate e = lam_estimate_of(gap_growth, &ends, &x[0].nll);
+        judge(c, lam_estimate_side(&e, 0.0),
+              "%.4f with the shortest, %.4f with the longest memory: %.4f" PM "%.4f %s",
+              lam_analysis_gap(c->a, &y[0].nll, &x[0].nll).value,
+              lam_analysis_gap(c->a, &y[n - 1].nll, &x[n - 1].nll).value, fabs(e.value), e.error,
+              sign(&e, "more", "less"));
     }
-    text = claim(c, "Figure 5: the gap grows with the memory");
-    if (can) {
-        const double near = value_at(c, c->xl, 0) - value_at(c, c->lamemo, 0);
-        const double far = value_at(c, c->xl, n - 1) - value_at(c, c->lamemo, n - 1);
-        snprintf(text, TEXT, "%.4f with the shortest, %.4f with the longest memory", near, far);
-        judge(c, far > near);
-    }
-    text = claim(c, "Figure 5: a longer memory helps, but beyond 7 segments little (a tenth)");
-    if (can) {
-        const int at = (7 * n + 9) / 10 - 1;
-        const double all = value_at(c, c->lamemo, 0) - value_at(c, c->lamemo, n - 1);
-        const double rest = value_at(c, c->lamemo, at) - value_at(c, c->lamemo, n - 1);
-        snprintf(text, TEXT,
-                 "LaMemo gains %.4f from the shortest to the longest, %.4f of it beyond %d", all,
-                 rest, c->lamemo->points[at].mem_len);
-        judge(c, all > 0.0 && rest < 0.1 * all);
-    }
+    claim(c, "Figure 5: both gain by a longer memory, but beyond 7 segments little (a tenth)");
+    if (can)
+        saturation(c, n);
+}
+
+/* ---- Appendix B: no model, no error ---- */
+
+static void appendix_b(claims *c)
+{
+    const int d = c->a->opt.encoding_width;
+    const double slope = lam_encoding_slope(d), gamma = lam_encoding_gamma(d);
+    claim(
+        c,
+        "Appendix B: one encoding for both directions makes g steep at 0, of the order d squared");
+    judge(c,
+          fabs(slope / gamma - 1.0) < 0.1 && lam_encoding_g(d, 1.0) * lam_encoding_g(d, -1.0) < 0.0
+              ? 1
+              : -1,
+          "slope %.1f at d = %d, the paper's gamma %.1f; g(1) = %.1f, g(-1) = %.1f", slope, d,
+          gamma, lam_encoding_g(d, 1.0), lam_encoding_g(d, -1.0));
 }
 
 lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
@@ -158,23 +332,27 @@ lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
     static const lam_column columns[COLS] = {
         {.name = "the paper's observation"}, {.name = "measured here"}, {.name = "seen here"}};
     claims c = {.a = a, .lamemo = first_of(a, "lamemo"), .xl = first_of(a, "xl")};
+    char caption[480];
     if (!c.lamemo)
         return LAM_OK;
+    tables(&c);
     figure_1(&c);
     figure_6(&c);
     figure_5(&c);
+    appendix_b(&c);
+    snprintf(caption, sizeof caption,
+             "LaMemo is %s%s%s.  Numbers are with one standard error (%s); what lies within the "
+             "95 %% interval of its line is too close to tell, and more --segments or "
+             "--extrapolate-tokens may decide it.  The paper's models had seen far more text: a "
+             "\"no\" is about these models.",
+             c.lamemo->name, c.xl ? ", Transformer-XL " : "", c.xl ? c.xl->name : "",
+             LAM_ERROR_NAME);
     lam_page_heading(page, "claims", "The paper's observations");
-    return lam_page_table(
-        page,
-        &(lam_table){
-            .id = "claims",
-            .title = "Seen here?",
-            .caption =
-                "Whether these models, on this text, show what the paper describes for its own.  "
-                "The first LaMemo model and the first Transformer-XL are compared; a model "
-                "trained for a short time need not show anything.",
-            .rows = c.n,
-            .cols = COLS,
-            .columns = columns,
-            .cells = c.cells[0]});
+    return lam_page_table(page, &(lam_table){.id = "claims",
+                                             .title = "Are they seen here?",
+                                             .caption = caption,
+                                             .rows = c.n,
+                                             .cols = COLS,
+                                             .columns = columns,
+                                             .cells = c.cells[0]});
 }

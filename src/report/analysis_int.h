@@ -5,8 +5,12 @@
 #include "report/analysis.h"
 #include "report/curves.h"
 #include "report/page.h"
+#include "train/run.h"
 
 #include <math.h>
+
+/* How every standard error of the page is made (report/parts.h), in a few words. */
+#define LAM_ERROR_NAME "jackknife over separate stretches of the text"
 
 /* Each appends a heading and what belongs to it. */
 lam_status lam_analysis_loss(const lam_analysis *a, lam_page *page);      /* results, by position */
@@ -18,6 +22,25 @@ lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page);   /* tok
 lam_status lam_analysis_stories(const lam_analysis *a, lam_page *page);   /* the case study */
 lam_status lam_analysis_cost(const lam_analysis *a, lam_page *page);      /* Table 1 */
 lam_status lam_analysis_encoding(const lam_analysis *a, lam_page *page);  /* Appendix B */
+
+/* One piece of the work while it is done. */
+typedef struct lam_watcher {
+    lam_analysis *a;
+    lam_analysis_watch *watch; /* may be NULL */
+    void *user;
+    char what[160];
+    double macs; /* of all, this piece's */
+    int64_t skip, row,
+        done; /* of text that is read: rows of columns that only fill memories, tokens of a
+                              * row, rows done */
+} lam_watcher;
+
+/* Tells how much of the piece is done; non-zero: stop. */
+int lam_watcher_tell(const lam_watcher *w, double share);
+
+/* Lets a model continue the prompt. */
+lam_status lam_analysis_tell(lam_analysis *a, const lam_engine *engine, lam_analysed *m,
+                             lam_watcher *w);
 
 /* The layer of Figure 1, from 0 on. */
 int lam_analysis_layer(const lam_analysis *a, const lam_analysed *m);
@@ -33,15 +56,19 @@ typedef struct lam_heads {
 } lam_heads;
 lam_heads lam_analysed_heads(const lam_analysed *m, const double *x, int layer);
 
+/* The point of a model's sweep at a memory length, or NULL. */
+const lam_sweep_point *lam_analysed_point(const lam_analysed *m, int mem_len);
+
 /* How far on the left of the predicted token the middle of an interval lies. */
 static inline double lam_analysed_distance(const lam_analysed *m, int interval)
 {
     return (interval + 0.5) * m->probe.interval + 0.5;
 }
 
-/* A loss in the corpus's unit, and its error there. */
-double lam_analysis_value(const lam_analysis *a, const lam_eval_result *r);
-double lam_analysis_error(const lam_analysis *a, const lam_eval_result *r);
+/* A loss, mean 0 of `nll`, in the corpus's unit; and how much lower the second of two is, which have read the same
+ * text. */
+lam_estimate lam_analysis_value(const lam_analysis *a, const lam_parted *nll);
+lam_estimate lam_analysis_gap(const lam_analysis *a, const lam_parted *high, const lam_parted *low);
 const char *lam_analysis_unit(const lam_analysis *a); /* "bits per character", "perplexity" */
 
 #endif

@@ -34,12 +34,12 @@ static json_t *points(const lam_analysis *a, const lam_analysed *m)
 {
     json_t *list = json_array();
     for (int k = 0; k < m->n_points; k++) {
-        const lam_eval_result *r = &m->points[k].result;
+        const lam_sweep_point *p = &m->points[k];
+        const lam_estimate e = lam_analysis_value(a, &p->nll);
         json_array_append_new(list,
-                              json_pack("{s:i, s:o, s:o, s:I}", "mem_len", m->points[k].mem_len,
-                                        "value", lam_json_number(lam_analysis_value(a, r)), "error",
-                                        lam_json_number(lam_analysis_error(a, r)), "tokens",
-                                        (json_int_t)r->tokens));
+                              json_pack("{s:i, s:o, s:o, s:I}", "mem_len", p->mem_len, "value",
+                                        lam_json_number(e.value), "error", lam_json_number(e.error),
+                                        "tokens", (json_int_t)p->result.tokens));
     }
     return list;
 }
@@ -57,16 +57,16 @@ static json_t *story(const lam_story *s)
 
 static json_t *model(const lam_analysis *a, const lam_analysed *m)
 {
-    const lam_eval_result *r = &m->probe.result;
-    return json_pack(
-        "{s:o, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-        lam_json_name(m->name), "memory", m->cfg.memory, "parameters", (json_int_t)m->parameters,
-        "tgt_len", m->probe.N, "mem_len", m->probe.M - m->probe.front, "compressed", m->probe.front,
-        "segments", (json_int_t)m->probe.segments, "attention_tokens", (json_int_t)m->probe.tokens,
-        "value", lam_json_number(lam_analysis_value(a, r)), "error",
-        lam_json_number(lam_analysis_error(a, r)), "alpha_by_layer", alpha(m), "entropy_by_layer",
-        by_layer(m, m->probe.entropy), "memory_share_by_layer", by_layer(m, m->probe.share[1]),
-        "extrapolation", points(a, m), "continuation", story(&m->story));
+    const lam_estimate loss = lam_analysis_value(a, &m->probe.nll);
+    return json_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "name", m->name, "memory", m->cfg.memory, "parameters",
+                     (json_int_t)m->parameters, "tgt_len", m->probe.N, "mem_len",
+                     m->probe.M - m->probe.front, "compressed", m->probe.front, "segments",
+                     (json_int_t)m->probe.segments, "attention_tokens", (json_int_t)m->probe.tokens,
+                     "value", lam_json_number(loss.value), "error", lam_json_number(loss.error),
+                     "alpha_by_layer", alpha(m), "entropy_by_layer", by_layer(m, m->probe.entropy),
+                     "memory_share_by_layer", by_layer(m, m->probe.share[1]), "extrapolation",
+                     points(a, m), "continuation", story(&m->story));
 }
 
 json_t *lam_analysis_json(const lam_analysis *a)

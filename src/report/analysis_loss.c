@@ -24,6 +24,7 @@ static lam_status results(const lam_analysis *a, lam_page *page)
     lam_cell cells[LAM_ANALYSED][COLS];
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
+        const lam_estimate loss = lam_analysis_value(a, &m->probe.nll);
         lam_config cfg = m->cfg;
         cfg.tgt_len = m->probe.N;
         cfg.mem_len = m->probe.M - m->probe.front;
@@ -36,17 +37,16 @@ static lam_status results(const lam_analysis *a, lam_page *page)
                                     {.number = m->probe.front},
                                     {.number = (double)m->parameters},
                                     {.number = lam_macs_token(&cfg, cfg.memory).total / 1e6},
-                                    {.number = lam_analysis_value(a, &m->probe.result)},
-                                    {.number = lam_analysis_error(a, &m->probe.result)}};
+                                    {.number = loss.value},
+                                    {.number = loss.error}};
         for (int c = 0; c < COLS; c++)
             cells[i][c] = row[c];
     }
-    char caption[300];
+    char caption[300], count[32];
     snprintf(caption, sizeof caption,
-             "Measured on %lld segments of each model, read with full memory; a whole split is "
-             "measured by "
-             "`lamemo eval`.  Standard error over segments.",
-             (long long)a->models[0].probe.segments);
+             "Measured on %s segments of each model, read with full memory; lamemo eval measures a "
+             "whole split.  Standard error: %s.",
+             lam_count_shown(count, sizeof count, a->models[0].probe.segments), LAM_ERROR_NAME);
     return lam_page_table(page, &(lam_table){.id = "results",
                                              .title = "Models",
                                              .caption = caption,
@@ -56,34 +56,52 @@ static lam_status results(const lam_analysis *a, lam_page *page)
                                              .cells = cells[0]});
 }
 
+/* Neighbouring places of a segment. */
+typedef struct places {
+    const lam_analysed *m;
+    int from, end;
+} places;
+
+static double bits_at(const void *data, int without)
+{
+    const places *at = data;
+    double sum = 0.0;
+    for (int i = at->from; i < at->end; i++)
+        sum += lam_parted_mean(&at->m->probe.losses, (size_t)i, without);
+    return sum / log(2.0) / (at->end - at->from);
+}
+
 static lam_status by_position(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
+    char caption[480];
+    double error = 0.0;
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         const int N = m->probe.N, width = (N + MOST_POINTS - 1) / MOST_POINTS;
         lam_curve c;
         LAM_TRY(lam_curves_add(curves, &c, m->name, (N + width - 1) / width, LAM_NO_BAND));
         for (int from = 0, k = 0; from < N; from += width, k++) {
-            const int end = from + width < N ? from + width : N;
-            for (int p = from; p < end; p++)
-                c.y[k] += m->probe.loss[p] / log(2.0) / (end - from);
-            c.x[k] = 0.5 * (from + 1 + end);
+            const places here = {m, from, from + width < N ? from + width : N};
+            const lam_estimate e = lam_estimate_of(bits_at, &here, &m->probe.nll);
+            c.x[k] = 0.5 * (from + 1 + here.end);
+            c.y[k] = e.value;
+            error = isfinite(e.error) ? fmax(error, e.error) : error;
         }
         curves->list[i].colour = i + 1;
     }
-    return lam_page_figure(
-        page,
-        &(lam_figure){
-            .id = "loss-position",
-            .title = "Loss by position in the segment",
-            .caption =
-                "Mean loss of the tokens at each place of their segment, neighbouring places "
-                "averaged where there are many.  A model that leans on its memory has nothing "
-                "to make up for at the beginning.",
-            .x = {.label = "position in the segment (tokens)"},
-            .y = {.label = "bits per token"},
-            .n_series = curves->n,
-            .series = curves->list});
+    snprintf(caption, sizeof caption,
+             "Mean loss of the tokens at each place of their segment, neighbouring places averaged "
+             "where there are many.  A point has a standard error of up to %.2f bits, most of "
+             "which the models share, for they read the same text.  A model that leans on its "
+             "memory has nothing to make up for at the beginning.",
+             error);
+    return lam_page_figure(page, &(lam_figure){.id = "loss-position",
+                                               .title = "Loss by position in the segment",
+                                               .caption = caption,
+                                               .x = {.label = "position in the segment (tokens)"},
+                                               .y = {.label = "bits per token"},
+                                               .n_series = curves->n,
+                                               .series = curves->list});
 }
 
 lam_status lam_analysis_loss(const lam_analysis *a, lam_page *page)

@@ -21,44 +21,50 @@ void lam_analysis_layer_name(const lam_analysis *a, char *out, size_t size)
         snprintf(out, size, "the final layer");
 }
 
-/* The mean over heads of x[layer][head][at], x being [L][H][n]. */
-static double over_heads(const lam_probe *p, const double *x, int layer, int n, int at)
-{
-    double sum = 0.0;
-    for (int h = 0; h < p->H; h++)
-        sum += x[((size_t)layer * (size_t)p->H + (size_t)h) * (size_t)n + (size_t)at];
-    return sum / p->H;
-}
-
 double lam_analysed_alpha(const lam_analysed *m, int layer, int slot)
 {
-    return over_heads(&m->probe, m->probe.alpha, layer, m->probe.M, slot);
+    return lam_parted_mean(&m->probe.alphas, (size_t)(layer * m->probe.M + slot), LAM_ALL_PARTS);
 }
 
 double lam_analysed_peak(const lam_analysed *m, int layer, int interval)
 {
-    return over_heads(&m->probe, m->probe.peak, layer, m->probe.bins, interval);
+    return lam_parted_mean(&m->probe.peaks, (size_t)(layer * m->probe.bins + interval),
+                           LAM_ALL_PARTS);
 }
 
 lam_heads lam_analysed_heads(const lam_analysed *m, const double *x, int layer)
 {
-    const double *row = x + (size_t)layer * (size_t)m->probe.H;
-    lam_heads v = {over_heads(&m->probe, x, layer, 1, 0), row[0], row[0]};
-    for (int h = 1; h < m->probe.H; h++) {
+    const int H = m->probe.H;
+    const double *row = x + (size_t)layer * (size_t)H;
+    lam_heads v = {0.0, row[0], row[0]};
+    for (int h = 0; h < H; h++) {
+        v.mean += row[h] / H;
         v.low = fmin(v.low, row[h]);
         v.high = fmax(v.high, row[h]);
     }
     return v;
 }
 
-double lam_analysis_value(const lam_analysis *a, const lam_eval_result *r)
+typedef struct losses {
+    lam_metric metric;
+    const lam_parted *high, *low; /* low may be NULL */
+} losses;
+
+static double gap_of(const void *data, int without)
 {
-    return lam_metric_of(a->corpus->info.metric, lam_eval_mean(r));
+    const losses *x = data;
+    const double high = lam_metric_of(x->metric, lam_parted_mean(x->high, 0, without));
+    return x->low ? high - lam_metric_of(x->metric, lam_parted_mean(x->low, 0, without)) : high;
 }
 
-double lam_analysis_error(const lam_analysis *a, const lam_eval_result *r)
+lam_estimate lam_analysis_value(const lam_analysis *a, const lam_parted *nll)
 {
-    return lam_metric_error(a->corpus->info.metric, r);
+    return lam_analysis_gap(a, nll, NULL);
+}
+
+lam_estimate lam_analysis_gap(const lam_analysis *a, const lam_parted *high, const lam_parted *low)
+{
+    return lam_estimate_of(gap_of, &(losses){a->corpus->info.metric, high, low}, high);
 }
 
 const char *lam_analysis_unit(const lam_analysis *a)

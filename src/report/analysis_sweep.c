@@ -1,49 +1,11 @@
-/* analysis_sweep.c -- memories longer than trained with: loss over memory length at a fixed segment (Figure 5). */
+/* analysis_sweep.c -- memories longer than trained with, at a fixed segment (Figure 5): the loss, what each model gains
+ * by a longer memory, and how far the models are apart. */
 #include "report/analysis_int.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static lam_status figure(const lam_analysis *a, lam_page *page, lam_curves *curves)
-{
-    char caption[400];
-    int64_t tokens = 0;
-    for (int i = 0; i < a->n; i++) {
-        const lam_analysed *m = &a->models[i];
-        lam_curve c;
-        if (m->n_points == 0)
-            continue;
-        LAM_TRY(lam_curves_add(curves, &c, m->name, m->n_points, LAM_BAND));
-        for (int k = 0; k < m->n_points; k++) {
-            const double error = lam_analysis_error(a, &m->points[k].result);
-            c.x[k] = m->points[k].mem_len;
-            c.y[k] = lam_analysis_value(a, &m->points[k].result);
-            c.low[k] = c.y[k] - error;
-            c.high[k] = c.y[k] + error;
-        }
-        tokens = m->points[0].result.tokens;
-        curves->list[curves->n - 1].colour = i + 1;
-    }
-    if (curves->n == 0)
-        return LAM_OK;
-    snprintf(caption, sizeof caption,
-             "Segments of %d tokens with memories of different lengths, the same %lld tokens for "
-             "each; the band is one "
-             "standard error over segments.  Points of one model share their tokens, so "
-             "differences between them are "
-             "surer than the band.  (The paper's Figure 5.)",
-             a->opt.sweep_len, (long long)tokens);
-    return lam_page_figure(page, &(lam_figure){.id = "extrapolation",
-                                               .title = "Longer memories than trained with",
-                                               .caption = caption,
-                                               .x = {.label = "memory length (tokens)"},
-                                               .y = {.label = lam_analysis_unit(a)},
-                                               .n_series = curves->n,
-                                               .series = curves->list});
-}
-
-/* The point of a model at a memory length, or NULL. */
-static const lam_sweep_point *point_at(const lam_analysed *m, int mem_len)
+const lam_sweep_point *lam_analysed_point(const lam_analysed *m, int mem_len)
 {
     for (int k = 0; k < m->n_points; k++)
         if (m->points[k].mem_len == mem_len)
@@ -51,30 +13,171 @@ static const lam_sweep_point *point_at(const lam_analysed *m, int mem_len)
     return NULL;
 }
 
+static void put(lam_curve *c, int k, const lam_sweep_point *at, lam_estimate e)
+{
+    lam_curve_put(c, k, at->mem_len, e.value, e.error);
+}
+
+static int64_t tokens_read(const lam_analysis *a)
+{
+    for (int i = 0; i < a->n; i++)
+        if (a->models[i].n_points > 0)
+            return a->models[i].points[0].result.tokens;
+    return 0;
+}
+
+static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    char caption[640], title[96], count[32];
+    double error = 0.0;
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        lam_curve c;
+        if (m->n_points == 0)
+            continue;
+        LAM_TRY(lam_curves_add(curves, &c, m->name, m->n_points, LAM_NO_BAND));
+        for (int k = 0; k < m->n_points; k++) {
+            const lam_estimate e = lam_analysis_value(a, &m->points[k].nll);
+            c.x[k] = m->points[k].mem_len;
+            c.y[k] = e.value;
+            error = fmax(error, e.error);
+        }
+        curves->list[curves->n - 1].colour = i + 1;
+    }
+    if (curves->n == 0)
+        return LAM_OK;
+    snprintf(title, sizeof title, "Loss over memory length, segments of %d tokens",
+             a->opt.sweep.tgt_len);
+    snprintf(caption, sizeof caption,
+             "Lower is better.  Every point predicts the same %s tokens with a full memory.  On "
+             "another text of this length all curves together would lie higher or lower by about "
+             "%.3f (one standard error, %s); as they share their text, differences along and "
+             "between them are much surer, and are drawn below with their errors.  (The paper's "
+             "Figure 5.)",
+             lam_count_shown(count, sizeof count, tokens_read(a)), error, LAM_ERROR_NAME);
+    return lam_page_figure(page, &(lam_figure){.id = "extrapolation",
+                                               .title = title,
+                                               .caption = caption,
+                                               .x = {.label = "memory length (tokens)"},
+                                               .y = {.label = lam_analysis_unit(a)},
+                                               .n_series = curves->n,
+                                               .series = curves->list});
+}
+
+static lam_status gains(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    char label[64];
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        lam_curve c;
+        if (m->n_points < 2)
+            continue;
+        LAM_TRY(lam_curves_add(curves, &c, m->name, m->n_points, LAM_BAND));
+        for (int k = 0; k < m->n_points; k++)
+            put(&c, k, &m->points[k], lam_analysis_gap(a, &m->points[0].nll, &m->points[k].nll));
+        curves->list[curves->n - 1].colour = i + 1;
+    }
+    if (curves->n == 0)
+        return LAM_OK;
+    snprintf(label, sizeof label, "%s saved", lam_analysis_unit(a));
+    return lam_page_figure(
+        page, &(lam_figure){
+                  .id = "extrapolation-gain",
+                  .title = "What a longer memory saves",
+                  .caption = "The loss with the shortest memory minus that with each longer one, "
+                             "token by token on the same text; the band is one standard error of "
+                             "this difference.  A curve that goes level has nothing more to gain.",
+                  .x = {.label = "memory length (tokens)"},
+                  .y = {.label = label},
+                  .n_series = curves->n,
+                  .series = curves->list});
+}
+
+/* Where no model is better. */
+static lam_status add_equal(lam_curves *curves, const lam_analysed *first)
+{
+    lam_curve c;
+    LAM_TRY(lam_curves_add(curves, &c, "equal", first->n_points, LAM_NO_BAND));
+    for (int k = 0; k < first->n_points; k++)
+        c.x[k] = first->points[k].mem_len;
+    curves->list[curves->n - 1].dashed = true;
+    curves->list[curves->n - 1].colour = LAM_ANALYSED;
+    return LAM_OK;
+}
+
+/* How far each other model is above the first one that was swept. */
+static lam_status gaps(const lam_analysis *a, lam_page *page, lam_curves *curves)
+{
+    char caption[400], label[64];
+    const lam_analysed *first = NULL;
+    for (int i = 0; i < a->n; i++) {
+        const lam_analysed *m = &a->models[i];
+        lam_curve c;
+        int n = 0;
+        if (m->n_points == 0)
+            continue;
+        if (!first) {
+            first = m;
+            continue;
+        }
+        LAM_TRY(lam_curves_add(curves, &c, m->name, m->n_points, LAM_BAND));
+        for (int k = 0; k < m->n_points; k++) {
+            const lam_sweep_point *p = lam_analysed_point(first, m->points[k].mem_len);
+            if (p)
+                put(&c, n++, p, lam_analysis_gap(a, &m->points[k].nll, &p->nll));
+        }
+        curves->list[curves->n - 1].n = n;
+        curves->list[curves->n - 1].colour = i + 1;
+    }
+    if (curves->n == 0)
+        return LAM_OK;
+    LAM_TRY(add_equal(curves, first));
+    snprintf(caption, sizeof caption,
+             "How much higher the loss of the others is than that of %s at the same memory length, "
+             "on the same tokens; above 0 means that %s is better.  The band is one standard error "
+             "of this difference.",
+             first->name, first->name);
+    snprintf(label, sizeof label, "%s above %.24s", lam_analysis_unit(a), first->name);
+    return lam_page_figure(page, &(lam_figure){.id = "extrapolation-gap",
+                                               .title = "How far the models are apart",
+                                               .caption = caption,
+                                               .x = {.label = "memory length (tokens)"},
+                                               .y = {.label = label},
+                                               .n_series = curves->n,
+                                               .series = curves->list});
+}
+
 static lam_status table(const lam_analysis *a, lam_page *page)
 {
-    const int cols = a->n + 1;
-    lam_column columns[LAM_ANALYSED + 1] = {{.name = "memory length"}};
-    lam_cell *cells = calloc((size_t)a->opt.n_sweep * (size_t)cols, sizeof *cells);
-    char lengths[LAM_SWEEP][16];
+    const lam_sweep_options *o = &a->opt.sweep;
+    const int cols = 2 * a->n + 1;
+    lam_column columns[2 * LAM_ANALYSED + 1] = {{.name = "memory length", .note = "tokens"}};
+    lam_cell *cells = calloc((size_t)o->n * (size_t)cols, sizeof *cells);
+    char lengths[LAM_SWEEP][16], errors[LAM_ANALYSED][96];
     if (!cells)
         return lam_fail(LAM_ERR_MEMORY, "analysis: no memory for a table");
-    for (int i = 0; i < a->n; i++)
-        columns[i + 1] = (lam_column){.name = a->models[i].name,
-                                      .decimals = 4,
-                                      .note = lam_metric_name(a->corpus->info.metric)};
-    for (int k = 0; k < a->opt.n_sweep; k++) {
+    for (int i = 0; i < a->n; i++) {
+        snprintf(errors[i], sizeof *errors, "%s, error", a->models[i].name);
+        columns[2 * i + 1] = (lam_column){.name = a->models[i].name,
+                                          .decimals = 4,
+                                          .note = lam_metric_name(a->corpus->info.metric)};
+        columns[2 * i + 2] = (lam_column){.name = errors[i], .decimals = 4, .note = "standard"};
+    }
+    for (int k = 0; k < o->n; k++) {
         lam_cell *row = cells + k * cols;
-        snprintf(lengths[k], sizeof lengths[k], "%d", a->opt.sweep[k]);
+        snprintf(lengths[k], sizeof lengths[k], "%d", o->lengths[k]);
         row[0].text = lengths[k];
         for (int i = 0; i < a->n; i++) {
-            const lam_sweep_point *p = point_at(&a->models[i], a->opt.sweep[k]);
-            row[i + 1].number = p ? lam_analysis_value(a, &p->result) : NAN;
+            const lam_sweep_point *p = lam_analysed_point(&a->models[i], o->lengths[k]);
+            const lam_estimate e =
+                p ? lam_analysis_value(a, &p->nll) : (lam_estimate){.value = NAN, .error = NAN};
+            row[2 * i + 1].number = e.value;
+            row[2 * i + 2].number = e.error;
         }
     }
     const lam_status status = lam_page_table(page, &(lam_table){.id = "extrapolation-table",
                                                                 .title = "The same in numbers",
-                                                                .rows = a->opt.n_sweep,
+                                                                .rows = o->n,
                                                                 .cols = cols,
                                                                 .columns = columns,
                                                                 .cells = cells});
@@ -84,17 +187,22 @@ static lam_status table(const lam_analysis *a, lam_page *page)
 
 lam_status lam_analysis_sweep(const lam_analysis *a, lam_page *page)
 {
-    lam_curves curves = {0};
+    lam_status (*const figures[])(const lam_analysis *, lam_page *, lam_curves *) = {losses, gains,
+                                                                                     gaps};
     char text[400];
+    lam_status status = LAM_OK;
     lam_page_heading(page, "sweep", "Extrapolation");
-    if (a->opt.n_sweep == 0) {
+    if (a->opt.sweep.n == 0) {
         lam_page_text(page, "Not measured (--no-extrapolate).");
         return LAM_OK;
     }
-    lam_status status = figure(a, page, &curves);
-    if (status == LAM_OK && curves.n > 0)
+    for (int i = 0; i < 3 && status == LAM_OK; i++) {
+        lam_curves curves = {0};
+        status = figures[i](a, page, &curves);
+        lam_curves_free(&curves);
+    }
+    if (status == LAM_OK && tokens_read(a) > 0)
         status = table(a, page);
-    lam_curves_free(&curves);
     for (int i = 0; i < a->n; i++)
         if (a->models[i].sweep_note[0]) {
             snprintf(text, sizeof text, "%s: %s.", a->models[i].name, a->models[i].sweep_note);

@@ -48,10 +48,7 @@ static lam_analysis_options options(void)
 {
     return (lam_analysis_options){
         .probe = {.batch = 2, .segments = 6, .tokens = 60, .interval = 5, .passage = 30},
-        .sweep_len = 8,
-        .n_sweep = 3,
-        .sweep = {8, 16, 24},
-        .sweep_tokens = 64,
+        .sweep = {.batch = 2, .tgt_len = 8, .n = 3, .lengths = {16, 8, 24}, .tokens = 64},
         .prompt_tokens = 10,
         .story_tokens = 12,
         .sampler = lam_sampler_defaults(),
@@ -81,9 +78,9 @@ START_TEST(the_sweep_reads_the_same_tokens_with_every_memory)
             must(lam_evaluator_create(
                 &e, engines[i]->model,
                 &(lam_eval_options){
-                    .batch = 2, .tgt_len = 8, .mem_len = o.sweep[k], .max_steps = 4, .skip = 3}));
+                    .batch = 2, .tgt_len = 8, .mem_len = 8 * (k + 1), .max_steps = 4, .skip = 3}));
             must(lam_evaluator_run(e, &r, &corpus.split[LAM_TEST], NULL, NULL));
-            ck_assert_int_eq(a->models[i].points[k].mem_len, o.sweep[k]);
+            ck_assert_int_eq(a->models[i].points[k].mem_len, 8 * (k + 1));
             ck_assert_int_eq(a->models[i].points[k].result.tokens, 64);
             ck_assert(a->models[i].points[k].result.nll == r.nll);
             lam_evaluator_free(e);
@@ -102,8 +99,7 @@ START_TEST(all_models_show_the_same_passage_and_continue_it)
     ck_assert_int_eq(a->opt.probe.passage_from, N); /* one segment fills the memory of 9 */
     for (int i = 0; i < 3; i++) {
         const lam_probe *p = &a->models[i].probe;
-        ck_assert_int_eq(p->passage,
-                         i < 2 ? 30 : 24); /* without memory it starts, and ends, earlier */
+        ck_assert_int_eq(p->passage, 30); /* also without memory: the same text for all */
         for (int k = 0; k < p->passage; k++)
             ck_assert_int_eq(p->passage_tokens[k], text[N + 1 + k]);
         ck_assert_ptr_nonnull(a->models[i].story.text);
@@ -150,7 +146,7 @@ START_TEST(files_hold_the_numbers)
     ck_assert_double_eq(csv_number("attention-distance.csv", 1, 0), 3.0);
     ck_assert_double_eq_tol(csv_number("attention-distance.csv", 1, 1),
                             (p->peak[2 * p->bins] + p->peak[3 * p->bins]) / 2.0, 1e-12);
-    ck_assert_double_eq_tol(csv_number("extrapolation-table.csv", 2, 2),
+    ck_assert_double_eq_tol(csv_number("extrapolation-table.csv", 2, 3),
                             lam_eval_mean(&a->models[1].points[1].result) / log(2.0), 1e-12);
     snprintf(path, sizeof path, "%s/report.html", test_temp_path("out"));
     must(lam_file_load(&page, &size, path, 16 << 20));
@@ -165,9 +161,57 @@ START_TEST(files_hold_the_numbers)
 }
 END_TEST
 
-static int stop_later(void *user, const char *what, double share)
+typedef struct told {
+    double all;
+    int calls;
+} told;
+
+static int listen(void *user, const lam_analysis_progress *p)
 {
-    (void)what, (void)share;
+    told *t = user;
+    ck_assert(p->share >= 0.0 && p->share <= 1.0 && p->what[0]);
+    ck_assert_msg(p->all >= t->all && p->all <= 1.0, "%s: %g after %g", p->what, p->all, t->all);
+    t->all = p->all;
+    t->calls++;
+    return 0;
+}
+
+START_TEST(progress_rises_to_the_end)
+{
+    const lam_analysis_options o = options();
+    lam_analysis *a;
+    told t = {0};
+    must(analyse(&a, &o, listen, &t));
+    ck_assert_int_gt(t.calls, 50);
+    ck_assert_double_eq_tol(t.all, 1.0, 1e-9);
+    lam_analysis_free(a);
+}
+END_TEST
+
+/* Differences between models are taken stretch by stretch: they must hold the same tokens. */
+START_TEST(stretches_of_all_models_hold_the_same_tokens)
+{
+    const lam_analysis_options o = options();
+    lam_analysis *a;
+    must(analyse(&a, &o, NULL, NULL));
+    for (int k = 0; k < 3; k++) {
+        const lam_parted *x = &a->models[0].points[k].nll, *y = &a->models[1].points[k].nll;
+        double sum = 0.0, count = 0.0;
+        for (int part = 0; part < LAM_PARTS; part++) {
+            ck_assert_double_eq(x->count[part], y->count[part]);
+            sum += x->sum[part];
+            count += x->count[part];
+        }
+        ck_assert_double_eq_tol(sum, a->models[0].points[k].result.nll, 1e-9);
+        ck_assert_int_eq((int)count, 64);
+    }
+    lam_analysis_free(a);
+}
+END_TEST
+
+static int stop_later(void *user, const lam_analysis_progress *p)
+{
+    (void)p;
     return --*(int *)user < 0;
 }
 
@@ -216,7 +260,7 @@ START_TEST(what_makes_no_sense_is_refused)
     ck_assert_int_eq(lam_analysis_create(&a, &corpus, LAM_TEST, &o), LAM_ERR_ARG);
     ck_assert_ptr_null(a);
     o = options();
-    o.sweep[1] = 0;
+    o.sweep.lengths[1] = 0;
     ck_assert_int_eq(lam_analysis_create(&a, &corpus, LAM_TEST, &o), LAM_ERR_ARG);
     o = options();
     o.layer = 3;
@@ -234,6 +278,8 @@ int main(void)
     tcase_add_test(tests, the_sweep_reads_the_same_tokens_with_every_memory);
     tcase_add_test(tests, all_models_show_the_same_passage_and_continue_it);
     tcase_add_test(tests, files_hold_the_numbers);
+    tcase_add_test(tests, progress_rises_to_the_end);
+    tcase_add_test(tests, stretches_of_all_models_hold_the_same_tokens);
     tcase_add_test(tests, it_can_be_stopped_anywhere);
     tcase_add_test(tests, every_allocation_may_fail);
     tcase_add_test(tests, what_makes_no_sense_is_refused);

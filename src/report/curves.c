@@ -29,3 +29,11 @@ void lam_curves_free(lam_curves *c)
         free(c->room[i]);
     *c = (lam_curves){0};
 }
+
+void lam_curve_put(lam_curve *c, int k, double x, double y, double error)
+{
+    c->x[k] = x;
+    c->y[k] = y;
+    c->low[k] = y - error;
+    c->high[k] = y + error;
+}

@@ -22,5 +22,7 @@ typedef enum lam_band { LAM_NO_BAND, LAM_BAND } lam_band;
 /* Adds a series of n points; `name` is kept.  LAM_ERR_MEMORY, or more than LAM_CURVES: LAM_ERR_ARG. */
 lam_status lam_curves_add(lam_curves *c, lam_curve *out, const char *name, int n, lam_band band);
 void lam_curves_free(lam_curves *c);
+/* Point k, with a band of one error on both sides. */
+void lam_curve_put(lam_curve *c, int k, double x, double y, double error);
 
 #endif

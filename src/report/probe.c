@@ -2,6 +2,7 @@
 #include "report/probe.h"
 
 #include "mem/causal.h"
+#include "model/macs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@ typedef struct prober {
     void *peak, *stats; /* on the device: one layer's */
     double *host;       /* the larger of what is fetched, as doubles */
     void *raw;          /* and as it comes */
+    int64_t skip;       /* segments before the first */
+    int64_t steps;      /* rows of columns that will be read, */
+    int64_t looked;     /* and whose attention is looked at */
     int64_t alphas;     /* segments in the sums of alpha */
     int64_t *seen;      /* [bins]: tokens in the sums of peak */
     int64_t *losses;    /* [N]: in those of loss */
@@ -36,6 +40,11 @@ void lam_probe_free(lam_probe *p)
     for (int k = 0; k < LAM_CUTS; k++)
         free(p->share[k]);
     free(p->loss);
+    lam_parted_free(&p->peaks);
+    lam_parted_free(&p->alphas);
+    lam_parted_free(&p->shares);
+    lam_parted_free(&p->losses);
+    lam_parted_free(&p->nll);
     free(p->passage_tokens);
     free(p->passage_nll);
     *p = (lam_probe){0};
@@ -57,7 +66,26 @@ static void add_rows(double *sum, const double *rows, size_t n, size_t width)
             sum[c] += rows[r * width + c];
 }
 
-static lam_status probe_attention(prober *x, const lam_segment *s, int layer)
+/* x->host is peak [B][n][H][bins]; an interval counts for the tokens that see all of it. */
+static void part_peaks(prober *x, const lam_segment *s, int layer, const lam_attn *attn,
+                       int64_t step)
+{
+    lam_parted *to = &x->p->peaks;
+    const int bins = x->p->bins, H = x->p->H;
+    const double *row = x->host;
+    for (int r = 0; r < s->B * s->n; r++) {
+        const int part = lam_part_of(step, x->looked, r / s->n, s->B);
+        const int whole = lam_profile_seen(attn, x->p->interval, r % s->n);
+        const size_t at = (size_t)part * to->n + (size_t)layer * (size_t)bins;
+        for (int h = 0; h < H; h++, row += bins)
+            for (int c = 0; c < bins; c++)
+                to->sum[at + (size_t)c] += row[c];
+        for (int c = 0; c < whole && c < bins; c++)
+            to->count[at + (size_t)c] += H;
+    }
+}
+
+static lam_status probe_attention(prober *x, const lam_segment *s, int layer, int64_t step)
 {
     lam_probe *p = x->p;
     const size_t H = (size_t)p->H, bins = (size_t)p->bins, rows = (size_t)s->B * (size_t)s->n;
@@ -66,13 +94,17 @@ static lam_status probe_attention(prober *x, const lam_segment *s, int layer)
     lam_causal_profile(s, layer, &profile);
     LAM_TRY(fetch(x, x->peak, rows * H * bins));
     add_rows(p->peak + (size_t)layer * H * bins, x->host, rows, H * bins);
+    part_peaks(x, s, layer, &profile.attn, step);
     LAM_TRY(fetch(x, x->stats, rows * H * LAM_PROFILE_STATS));
     for (size_t r = 0; r < rows * H; r++) {
         const double *stats = x->host + r * LAM_PROFILE_STATS;
         const size_t at = (size_t)layer * H + r % H;
+        const int column = (int)(r / H) / s->n;
         p->entropy[at] += stats[LAM_ENTROPY];
         for (int k = 0; k < LAM_CUTS; k++)
             p->share[k][at] += stats[LAM_SHARE + k];
+        lam_parted_add(&p->shares, lam_part_of(step, x->looked, column, s->B), (size_t)layer,
+                       stats[LAM_SHARE + LAM_CUTS - 1], 1.0);
     }
     for (int i = 0; layer == 0 && i < s->n; i++) {
         const int whole = lam_profile_seen(&profile.attn, p->interval, i);
@@ -83,22 +115,28 @@ static lam_status probe_attention(prober *x, const lam_segment *s, int layer)
 }
 
 /* rows->alpha is [B][M][H] with room for s->M slots; the sums are [H][M]. */
-static lam_status probe_alpha(prober *x, const lam_segment *s, int layer)
+static lam_status probe_alpha(prober *x, const lam_segment *s, int layer, int64_t step)
 {
     lam_probe *p = x->p;
     const size_t H = (size_t)p->H, M = (size_t)s->M, B = (size_t)s->B;
     LAM_TRY(fetch(x, s->layer[layer].alpha, B * M * H));
-    for (size_t n = 0; n < B * M * H; n++)
+    for (size_t n = 0; n < B * M * H; n++) {
+        const int part = lam_part_of(step, x->steps, (int)(n / H / M), s->B);
         p->alpha[((size_t)layer * H + n % H) * M + n / H % M] += x->host[n];
+        lam_parted_add(&p->alphas, part, (size_t)layer * M + n / H % M, x->host[n], 1.0);
+    }
     return LAM_OK;
 }
 
-static void probe_losses(prober *x, const lam_eval_segment *seg, int B)
+static void probe_losses(prober *x, const lam_eval_segment *seg, int B, int64_t step)
 {
     lam_probe *p = x->p;
     for (int n = 0; n < B * seg->n; n++) {
+        const int part = lam_part_of(step, x->steps, n / seg->n, B);
         p->loss[n % seg->n] += seg->nll[n];
         x->losses[n % seg->n]++;
+        lam_parted_add(&p->losses, part, (size_t)(n % seg->n), seg->nll[n], 1.0);
+        lam_parted_add(&p->nll, part, 0, seg->nll[n], 1.0);
     }
     for (int i = 0; i < seg->n; i++) { /* the first column */
         const int64_t at = seg->row + i - x->opt->passage_from;
@@ -114,15 +152,16 @@ static lam_status on_segment(void *user, const lam_eval_segment *seg)
 {
     prober *x = user;
     const lam_segment *s = lam_stack_segment(seg->stack);
-    probe_losses(x, seg, s->B);
+    const int64_t step = seg->row / x->p->N - x->skip;
+    probe_losses(x, seg, s->B, step);
     if (seg->n < x->p->N) /* the last one may be short: other distances, other slots */
         return LAM_OK;
     x->p->segments += s->B;
     for (int l = 0; l < x->p->L; l++) {
         if (x->p->tokens < x->opt->tokens)
-            LAM_TRY(probe_attention(x, s, l));
+            LAM_TRY(probe_attention(x, s, l, step));
         if (x->p->alpha)
-            LAM_TRY(probe_alpha(x, s, l));
+            LAM_TRY(probe_alpha(x, s, l, step));
     }
     if (x->p->tokens < x->opt->tokens)
         x->p->tokens += (int64_t)s->B * s->n;
@@ -187,6 +226,12 @@ static lam_status allocate(prober *x, const lam_model *model)
         return lam_fail(LAM_ERR_MEMORY, "probe: no memory for %zu numbers", most);
     for (int i = 0; i < o->passage; i++)
         p->passage_nll[i] = NAN;
+    LAM_TRY(lam_parted_make(&p->peaks, (size_t)p->L * bins));
+    if (learned)
+        LAM_TRY(lam_parted_make(&p->alphas, (size_t)p->L * M));
+    LAM_TRY(lam_parted_make(&p->shares, (size_t)p->L));
+    LAM_TRY(lam_parted_make(&p->losses, N));
+    LAM_TRY(lam_parted_make(&p->nll, 1));
     const size_t wide = lam_class_size(x->dev, LAM_WIDE);
     LAM_TRY(x->dev->ops->alloc(x->dev, &x->peak, rows * bins * wide));
     return x->dev->ops->alloc(x->dev, &x->stats, rows * LAM_PROFILE_STATS * wide);
@@ -216,13 +261,40 @@ static lam_status check_options(const lam_probe_options *o)
     return LAM_OK;
 }
 
-/* Rows of columns that have enough segments and enough tokens. */
-static int64_t steps_of(const lam_probe_options *o)
+static int64_t whole(int64_t n, int64_t by)
 {
-    const int64_t row = (int64_t)o->batch * o->tgt_len;
-    const int64_t steps = (o->segments + o->batch - 1) / o->batch,
-                  most = (o->tokens + row - 1) / row;
-    return steps > most ? steps : most;
+    return (n + by - 1) / by;
+}
+
+/* Segments that are skipped; rows of columns that have enough segments and enough tokens. */
+static void plan(prober *x, const lam_config *cfg)
+{
+    const lam_probe_options *o = x->opt;
+    const int64_t asked = whole(o->from, o->tgt_len);
+    const int64_t warm = lam_probe_warm(cfg, o->tgt_len, o->mem_len);
+    x->skip = asked > warm ? asked : warm;
+    x->looked = whole(o->tokens, (int64_t)o->batch * o->tgt_len);
+    x->steps = whole(o->segments, o->batch);
+    x->steps = x->steps > x->looked ? x->steps : x->looked;
+}
+
+double lam_probe_macs(const lam_config *cfg, const lam_probe_options *o)
+{
+    prober x = {.opt = o};
+    lam_config one = *cfg;
+    one.tgt_len = o->tgt_len;
+    one.mem_len = o->mem_len;
+    plan(&x, cfg);
+    return (double)(x.skip + x.steps) * lam_macs_segment(&one, o->batch);
+}
+
+/* Or as many as there are. */
+static void limit(prober *x, const lam_tokens *text)
+{
+    const int64_t there = whole(text->count / x->opt->batch, x->opt->tgt_len) - x->skip;
+    if (there > 0 && there < x->steps)
+        x->steps = there;
+    x->looked = x->looked < x->steps ? x->looked : x->steps;
 }
 
 lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *text,
@@ -232,12 +304,14 @@ lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *tex
     lam_evaluator *e = NULL;
     *out = (lam_probe){0};
     LAM_TRY(check_options(o));
+    plan(&x, &model->cfg);
+    limit(&x, text);
     lam_status status = allocate(&x, model);
     const lam_eval_options eval = {.batch = o->batch,
                                    .tgt_len = o->tgt_len,
                                    .mem_len = o->mem_len,
-                                   .max_steps = steps_of(o),
-                                   .skip = lam_probe_warm(&model->cfg, o->tgt_len, o->mem_len),
+                                   .max_steps = x.steps,
+                                   .skip = x.skip,
                                    .full = 1,
                                    .visit = on_segment,
                                    .visitor = &x};

@@ -10,11 +10,14 @@
  *   share    of the attention weight that falls on compressed rows, and on all remembered rows
  *   loss     by the position of a token in its segment, in nats
  *
+ * and again over heads, in stretches of the text (report/parts.h), which say how sure they are.
+ *
  * Attention is looked at for the first `tokens` tokens only, the rest throughout.  What a mechanism does not have
  * is NULL (alpha) or zero (share). */
 #ifndef LAM_REPORT_PROBE_H
 #define LAM_REPORT_PROBE_H
 
+#include "report/parts.h"
 #include "train/evaluate.h"
 
 typedef struct lam_probe_options {
@@ -22,6 +25,7 @@ typedef struct lam_probe_options {
     int64_t segments; /* of one column each, at least: */
     int64_t tokens;   /* enough are read to look at the attention of so many tokens */
     int interval;
+    int64_t from; /* tokens of each column that are not looked at, if more than fill the memory */
     int64_t passage_from; /* tokens of the first column whose losses are kept, */
     int passage;          /* this many */
 } lam_probe_options;
@@ -36,6 +40,11 @@ typedef struct lam_probe {
     double *entropy;         /* [L][H] */
     double *share[LAM_CUTS]; /* [L][H] */
     double *loss;            /* [N] */
+    lam_parted peaks;        /* [L][bins] over heads, as peak */
+    lam_parted alphas;       /* [L][M] over heads; empty: there is no such thing */
+    lam_parted shares;       /* [L] over heads: of all remembered rows */
+    lam_parted losses;       /* [N] */
+    lam_parted nll;          /* [1]: the loss of all tokens */
     int passage;             /* tokens of the passage that were reached */
     int32_t *passage_tokens; /* [passage]: the predicted ones */
     double *passage_nll;     /* [passage], NaN where none was measured */
@@ -44,6 +53,9 @@ typedef struct lam_probe {
 
 /* Segments that fill the memory of such a model before anything counts. */
 int64_t lam_probe_warm(const lam_config *cfg, int tgt_len, int mem_len);
+
+/* Multiply-adds it takes, to compare with other work; as if the text were long enough. */
+double lam_probe_macs(const lam_config *cfg, const lam_probe_options *options);
 
 /* Reads `text`.  A text too short for the memory is LAM_ERR_ARG; one with fewer segments than asked for is read
  * to its end.  watch may be NULL.  On failure *out is empty. */

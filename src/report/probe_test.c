@@ -170,6 +170,7 @@ static void open_brute(brute *x, const lam_probe *like)
     x->sum.share[0] = zeros(LH);
     x->sum.share[1] = zeros(LH);
     x->sum.loss = zeros(N);
+    x->sum.peaks = x->sum.alphas = x->sum.shares = x->sum.losses = x->sum.nll = (lam_parted){0};
     x->sum.passage_tokens = NULL;
     x->sum.passage_nll = NULL;
 }
@@ -216,6 +217,46 @@ START_TEST(probes_equal_full_matrices)
     ck_assert(result.nll == p.result.nll);
     lam_evaluator_free(e);
     lam_probe_free(&x.sum);
+    lam_probe_free(&p);
+    toyrun_close(&r);
+}
+END_TEST
+
+/* Stretches of the text: all of them together are what is measured over heads. */
+START_TEST(stretches_add_up_to_the_whole)
+{
+    toyrun r = open_run("ref", "lamemo");
+    const lam_probe_options o = probe_options(&r);
+    lam_probe p;
+    must(lam_probe_run(&p, r.model, r.text, &o, NULL, NULL));
+    for (int l = 0; l < p.L; l++) {
+        double share = 0.0;
+        for (int h = 0; h < p.H; h++)
+            share += p.share[1][l * p.H + h] / p.H;
+        ck_assert_double_eq_tol(lam_parted_mean(&p.shares, (size_t)l, LAM_ALL_PARTS), share, 1e-12);
+        for (int k = 0; k < p.bins; k++) {
+            double peak = 0.0;
+            for (int h = 0; h < p.H; h++)
+                peak += p.peak[(l * p.H + h) * p.bins + k] / p.H;
+            ck_assert_double_eq_tol(
+                lam_parted_mean(&p.peaks, (size_t)(l * p.bins + k), LAM_ALL_PARTS), peak, 1e-12);
+        }
+        for (int s = 0; s < p.M; s++) {
+            double alpha = 0.0;
+            for (int h = 0; h < p.H; h++)
+                alpha += p.alpha[(l * p.H + h) * p.M + s] / p.H;
+            ck_assert_double_eq_tol(
+                lam_parted_mean(&p.alphas, (size_t)(l * p.M + s), LAM_ALL_PARTS), alpha, 1e-12);
+        }
+    }
+    for (int i = 0; i < N; i++)
+        ck_assert_double_eq_tol(lam_parted_mean(&p.losses, (size_t)i, LAM_ALL_PARTS), p.loss[i],
+                                1e-12);
+    const lam_estimate e = lam_parted_estimate(&p.nll, 0);
+    ck_assert_double_eq_tol(e.value, lam_eval_mean(&p.result), 1e-12);
+    ck_assert_int_eq(e.parts, SEGMENTS); /* fewer than there may be: one each */
+    /* then it is the error over segments */
+    ck_assert_double_eq_tol(e.error, lam_eval_error(&p.result), 1e-12);
     lam_probe_free(&p);
     toyrun_close(&r);
 }
@@ -344,6 +385,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, probes_equal_full_matrices, 0, 5);
+    tcase_add_test(tests, stretches_add_up_to_the_whole);
     tcase_add_loop_test(tests, the_cpu_probes_are_those_of_ref, 0, 5);
     tcase_add_loop_test(tests, extrapolation_equals_decoding, 0, 6);
     tcase_add_test(tests, the_passage_is_that_of_the_first_column);

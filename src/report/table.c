@@ -26,6 +26,13 @@ static void group_thousands(char *text, size_t size)
     }
 }
 
+char *lam_count_shown(char *out, size_t size, int64_t n)
+{
+    snprintf(out, size, "%lld", (long long)n);
+    group_thousands(out, size);
+    return out;
+}
+
 char *lam_cell_shown(char *out, size_t size, const lam_table *t, int row, int col)
 {
     const lam_cell *c = cell_of(t, row, col);

@@ -5,6 +5,8 @@
 #include "core/status.h"
 #include "report/text.h"
 
+#include <stdint.h>
+
 /* A cell is its text or, where that is NULL, its number; a number that is not finite is an empty cell. */
 typedef struct lam_cell {
     const char *text;
@@ -27,6 +29,9 @@ typedef struct lam_table {
 
 /* The cell as shown: "1.3766", "88,982,818", its text, or "". */
 char *lam_cell_shown(char *out, size_t size, const lam_table *t, int row, int col);
+
+/* "88,982,818", for sentences too. */
+char *lam_count_shown(char *out, size_t size, int64_t n);
 
 /* Plain text in columns, for a terminal. */
 void lam_table_text(lam_text *out, const lam_table *t);

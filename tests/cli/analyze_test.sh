@@ -17,7 +17,7 @@ run 0 analyze -m "$work/lamemo,$work/xl" -m "$work/none,$work/compressive" -m "$
     --extrapolate 8,16,32 --extrapolate-tokens 320 --story 30 --prompt-tokens 20 --passage 50
 [ "$(cat "$out")" = "$work/a/report.html" ] || fail "the path was not printed"
 for figure in attention-distance attention-layers-5 attention-entropy memory-use alpha-1 alpha-layers-1 \
-    alpha-heads-1 extrapolation loss-position encoding-g encoding-variance; do
+    alpha-heads-1 extrapolation extrapolation-gain extrapolation-gap loss-position encoding-g encoding-variance; do
     for kind in svg csv json; do
         [ -s "$work/a/$figure.$kind" ] || fail "no $figure.$kind"
     done
@@ -25,6 +25,10 @@ done
 for table in results claims extrapolation-table repetition cost encoding-slope; do
     [ -s "$work/a/$table.csv" ] || fail "no $table.csv"
 done
+grep -q '^Figure 6: .*mean alpha 0\.[0-9]* ± 0\.[0-9]* in layer 1.*,\(yes\|no\|too close to tell\)$' "$work/a/claims.csv" ||
+    fail "no error or no verdict: $(cat "$work/a/claims.csv")"
+grep -q '^Table 1: and than the infinity-former,bpc .* ± ' "$work/a/claims.csv" || fail "not compared with all"
+! grep -q 'not measured' "$work/a/claims.csv" || fail "something was not measured"
 [ ! -e "$work/a/alpha-2.csv" ] || fail "Transformer-XL has an alpha"
 [ "$(wc -l < "$work/a/alpha-1.csv")" -eq 17 ] || fail "alpha has not 16 slots"
 says "$work/a/report.html" "none has no memorizing coefficient: it has no memory"
@@ -39,7 +43,7 @@ says "$work/a/report.html" "none: it has no memory"
 value() { sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" "$out" | head -1; }
 run 0 eval -m "$work/none" --data "$work/corpus" --batch-size 4 --max-steps 3 --json
 expected=$(value value)
-run 0 analyze -m "$work/none" --data "$work/corpus" -o "$work/b" --segments 12 --tokens 1 --json --no-extrapolate \
+run 0 analyze -m "$work/none" --data "$work/corpus" -o "$work/b" -b 4 --segments 12 --tokens 1 --json --no-extrapolate \
     --story 0 --passage 0 --name "nothing remembered"
 awk "BEGIN { d = $(value value) - $expected; exit !(d < 1e-9 && d > -1e-9) }" ||
     fail "analyze has $(value value), eval $expected"
