@@ -14,6 +14,7 @@ typedef struct passage {
     double *values; /* [MEASURES][n] */
     lam_measure measures[MEASURES];
     char names[MEASURES][160];
+    char ends[MEASURES][2][96];
     int n_measures;
 } passage;
 
@@ -53,9 +54,10 @@ static lam_status spell(const lam_analysis *a, passage *p, char **room)
 static double *add_measure(passage *p, lam_ramp ramp)
 {
     double *values = p->values + (size_t)p->n_measures * (size_t)p->n;
-    p->measures[p->n_measures] =
-        (lam_measure){.name = p->names[p->n_measures], .values = values, .ramp = ramp};
-    p->n_measures++;
+    lam_measure *m = &p->measures[p->n_measures];
+    m->name = p->names[p->n_measures++];
+    m->values = values;
+    m->ramp = ramp;
     return values;
 }
 
@@ -67,6 +69,11 @@ static void measure(const lam_analysis *a, passage *p)
                      *other = a->models[i].probe.passage_nll;
         snprintf(p->names[p->n_measures], sizeof *p->names, "%s saves over %s (bits)",
                  a->models[0].name, a->models[i].name);
+        for (int end = 0; end < 2; end++) {
+            char *text = p->ends[p->n_measures][end];
+            snprintf(text, sizeof **p->ends, "%s knew more", a->models[end ? 0 : i].name);
+            p->measures[p->n_measures].ends[end] = text;
+        }
         double *v = add_measure(p, LAM_RAMP_DIVERGING);
         for (int k = 0; k < p->n; k++)
             v[k] = (other[k] - first[k]) / log(2.0);
@@ -99,10 +106,13 @@ lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page)
             page,
             &(lam_coloured){
                 .id = "passage",
-                .title = "Where the models differ",
-                .caption =
-                    "A passage read by all models with full memory.  Where one model saves "
-                    "bits, its memory (or its luck) told it something the other did not know.",
+                .title = a->n > 1 ? "Where the models differ" : "What surprised the model",
+                .caption = a->n > 1
+                               ? "A passage read by all models with full memory.  Blue: the first "
+                                 "model was less surprised by the token, its memory (or its luck) "
+                                 "told it something; orange: the other one was."
+                               : "A passage read with full memory; the darker a token, the more it "
+                                 "surprised the model.",
                 .n = p.n,
                 .tokens = p.tokens,
                 .n_measures = p.n_measures,

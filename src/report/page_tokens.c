@@ -84,13 +84,19 @@ static void show(lam_text *out, const lam_text *bytes)
     }
 }
 
+/* Above 0 a difference is blue, the first model's colour elsewhere; a plain number is orange. */
+static char side_of(const lam_measure *m, double at)
+{
+    return (at > 0) == (m->ramp == LAM_RAMP_DIVERGING) ? 'u' : 't';
+}
+
 static void span(lam_text *out, const lam_coloured *t, int i, int end, double limit)
 {
     const double v = unit_value(&t->measures[0], i, end);
     const double at = isfinite(v) ? v / limit : 0;
     const int step = (int)fmin(ceil(fabs(at) * LAM_TOKEN_STEPS - 1e-9), LAM_TOKEN_STEPS);
     if (step > 0 && (at > 0 || t->measures[0].ramp == LAM_RAMP_DIVERGING))
-        lam_text_format(out, "<span class=%c%d>", at > 0 ? 't' : 'u', step);
+        lam_text_format(out, "<span class=%c%d>", side_of(&t->measures[0], at), step);
     else
         lam_text_add(out, "<span>");
     lam_text unit = {0}; /* whole characters: their pieces alone would be shown as \xHH */
@@ -106,8 +112,16 @@ static void measure_json(lam_text *out, const lam_coloured *t, const lam_measure
 {
     lam_text_add(out, "{\"name\":");
     lam_text_json(out, m->name);
-    lam_text_format(out, ",\"diverging\":%s,\"limit\":%.6g,\"values\":[",
+    lam_text_format(out, ",\"diverging\":%s,\"limit\":%.6g",
                     m->ramp == LAM_RAMP_DIVERGING ? "true" : "false", limit);
+    if (m->ends[0] && m->ends[1]) {
+        lam_text_add(out, ",\"ends\":[");
+        lam_text_json(out, m->ends[0]);
+        lam_text_add(out, ",");
+        lam_text_json(out, m->ends[1]);
+        lam_text_add(out, "]");
+    }
+    lam_text_add(out, ",\"values\":[");
     for (int i = 0, end; i < t->n; i = end) {
         end = unit_end(t, i);
         lam_text_add(out, i > 0 ? "," : "");

@@ -208,7 +208,8 @@
       report.keep(figure.id, state);
       change();
     };
-    for (const [axis, name] of [["x", "log x"], ["y", "log y"]])
+    const signed = (axis) => data.series.some((s) => s[axis].some((v) => v !== null && v < 0));
+    for (const [axis, name] of [["x", "log x"], ["y", "log y"]].filter(([axis]) => !signed(axis)))
       bar.append(report.toggle(name, state[axis] === "log", (on) => set(axis, on ? "log" : "linear")));
     if (data.series.some((s) => s.x.length > 50)) {
       const slider = report.element("input", { type: "range", min: 0, max: 0.99, step: 0.01 });

@@ -11,17 +11,19 @@ report.kinds.tokens = (figure, data) => {
     spans.forEach((span, i) => {
       const v = measure.values[i] === null ? 0 : measure.values[i] / measure.limit;
       const step = Math.min(STEPS, Math.ceil(Math.abs(v) * STEPS - 1e-9));
-      const side = v > 0 ? "t" : measure.diverging ? "u" : "";
+      const side = measure.diverging ? (v > 0 ? "u" : "t") : v > 0 ? "t" : "";
       span.className = step && side ? side + step : "";
     });
     const limit = +measure.limit.toPrecision(2);
     scale.textContent = "";
-    const steps = measure.diverging ? ["u8", "u6", "u4", "u2", "", "t2", "t4", "t6", "t8"]
+    const steps = measure.diverging ? ["t8", "t6", "t4", "t2", "", "u2", "u4", "u6", "u8"]
       : ["", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"];
-    scale.append(measure.diverging ? report.number(-limit) : "0",
+    const ends = measure.ends ? [measure.ends[0] + ": ", measure.ends[1] + ": "] : ["", ""];
+    scale.append(report.element("span", { class: "paper" }, measure.name + ": "),
+      measure.diverging ? ends[0] + report.number(measure.ends ? limit : -limit) : "0",
       report.element("span", { class: "steps", "aria-hidden": "true" },
         ...steps.map((s) => report.element("i", s ? { class: s } : {}))),
-      report.number(limit) + " and more");
+      ends[1] + report.number(limit) + " and more");
     if (at >= 0) spans[at].classList.add("now");
   };
   const go = (i) => {
@@ -42,7 +44,7 @@ report.kinds.tokens = (figure, data) => {
     box.before(report.element("div", { class: "controls" }, report.element("label", {}, "Colour: ", select)));
   }
   box.before(scale);
-  box.after(output);
+  box.before(output);
   box.addEventListener("pointerover", (event) => {
     const i = spans.indexOf(event.target);
     if (i >= 0) go(i);
