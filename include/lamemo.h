@@ -110,7 +110,7 @@ typedef struct lamemo_engine_options {
 
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights
  * and vocabulary; or, where there is no such folder, the model of that name that comes with lamemo, such as
- * "wiki26m" (docs/library.md says where it is looked for).  options may be NULL.  Fails with IO (no such folder), FORMAT (a file is damaged or does not
+ * "wiki11m" (docs/library.md says where it is looked for).  options may be NULL.  Fails with IO (no such folder), FORMAT (a file is damaged or does not
  * fit the others; the message names it), UNSUPPORTED (a kind of model or device this build has not),
  * MEMORY, DEVICE, ARG (an option). */
 LAMEMO_API lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts a trained model into models/wiki26m: exports it as int8 in files below 14 MB, measures it, records the figures the
+# Puts a trained model into models/wiki11m: exports it as int8 in files below 14 MB, measures it, records the figures the
 # tests compare with, and writes them into the card.
 #   scripts/box.sh MODEL [DATA]
 # MODEL is a run folder, a model folder, or what this script made elsewhere.  With DATA, the prepared corpus wiki100m,
@@ -8,7 +8,7 @@
 # one call on a machine with a GPU and one here give everything:
 #   BOX=out scripts/box.sh run data        there
 #   scripts/box.sh out                     here
-# BOX names another folder than models/wiki26m, LAMEMO the program (without it build/release/lamemo is built), DEVICE
+# BOX names another folder than models/wiki11m, LAMEMO the program (without it build/release/lamemo is built), DEVICE
 # the device for the splits (auto), LAMEMO_WIKI100M the text wiki100m or its corpus, where DATA is not given.
 set -euo pipefail
 
@@ -25,7 +25,7 @@ model=$(realpath "$1")
 data=${2:+$(realpath "$2")}
 [ -d "$model" ] || fail "$1: there is no such folder"
 [ -z "$data" ] || [ -f "$data/corpus.json" ] || fail "$2: not a corpus folder (lamemo prepare makes one)"
-box=$(realpath -m "${BOX:-$(dirname "$0")/../models/wiki26m}")
+box=$(realpath -m "${BOX:-$(dirname "$0")/../models/wiki11m}")
 [ "$box" != "$model" ] || fail "$1 is the box itself: nothing to put into it"
 cd "$(dirname "$0")/.."
 if [ -z "${LAMEMO:-}" ]; then

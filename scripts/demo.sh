@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole job on a bare machine, in about five minutes: build, prepare a text, train LaMemo and
 # Transformer-XL on it side by side, measure both on text they have not seen, and let LaMemo write:
-# the one just trained, and the larger one in the box (models/wiki26m).
+# the one just trained, and the larger one in the box (models/wiki11m).
 #   scripts/demo.sh                the King James Bible (Debian package bible-kjv, 4.4 MB)
 #   scripts/demo.sh TEXT           a text of yours, plain or .gz, .xz, .zst, .zip; at least 1 MB is best
 #   SECONDS_EACH=300 scripts/demo.sh    train longer
@@ -75,9 +75,9 @@ $lamemo generate --model "$out/lamemo" --prompt "$(head -c 200 "$out/test.txt" |
     -n 250 --temp 0.8
 
 writer=$out/lamemo
-if [ -f models/wiki26m/config.json ]; then
-    writer=wiki26m
-    say "a paragraph by the LaMemo in the box: 26 million parameters, English Wikipedia (models/wiki26m)"
+if [ -f models/wiki11m/config.json ]; then
+    writer=wiki11m
+    say "a paragraph by the LaMemo in the box: 11 million parameters, English Wikipedia (models/wiki11m)"
     $lamemo generate --model $writer --echo -n 500 --temp 0.9 --top-p 0.9 --prompt \
         "A lighthouse is a tower that carries a strong lamp near a coast, so that sailors can tell at night where the land is. "
 fi

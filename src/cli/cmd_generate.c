@@ -267,7 +267,7 @@ const lam_command lam_command_generate = {
         "met an empty memory: it wants a prompt of a sentence or two.",
     .options = options,
     .options_size = sizeof(generate_options),
-    .examples = "lamemo generate --model wiki26m --prompt \"The history of Rome\"\n"
+    .examples = "lamemo generate --model wiki11m --prompt \"The history of Rome\"\n"
                 "lamemo generate --model runs/tiny --prompt \"In the beginning\" -n 200\n"
                 "# four samples, cooler, from a file\n"
                 "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",

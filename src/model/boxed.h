@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#define LAM_BOXED "wiki26m" /* the one that messages and help name */
+#define LAM_BOXED "wiki11m" /* the one that messages and help name */
 
 /* 1 and its folder in `out`, if a model called `name` (no path) is there and has its weights; else 0. */
 int lam_boxed_find(char *out, size_t size, const char *name);

@@ -1,14 +1,14 @@
-# box_test.sh -- the model in the box (models/wiki26m) is what its card says: bits per byte on texts it has not seen are those
+# box_test.sh -- the model in the box (models/wiki11m) is what its card says: bits per byte on texts it has not seen are those
 # recorded in figures.jsonl, damage shows, and a newcomer's first commands work.  Skipped where the weights are not there.
-if [ ! -f models/wiki26m/config.json ]; then
-    echo "skipped: models/wiki26m has no weights (scripts/box.sh puts them there)"
+if [ ! -f models/wiki11m/config.json ]; then
+    echo "skipped: models/wiki11m has no weights (scripts/box.sh puts them there)"
     exit 77
 fi
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/box/texts.sh
 . tests/box/texts.sh
-box=models/wiki26m
+box=models/wiki11m
 tolerance=0.001 # bpc; other numbers of threads, weights widened to float32 and bf16 caches differ by less than 0.0002
 
 # bpc MODEL ARG...: measures in one stream.
@@ -42,7 +42,7 @@ sound=$(bpc $box --data tests/box/heldout.txt --max-steps 1)
 got=$(bpc $box --data tests/box/heldout.txt --max-steps 1 --weights float32)
 near "$got" "$sound" || fail "int8 $sound bpc, the same widened to float32 $got"
 cp -r $box "$work/damaged"
-shard=$work/damaged/model-00001-of-00002.safetensors
+shard=$work/damaged/model.safetensors
 yes 0123456789abcdef | head -c 4096 | dd of="$shard" bs=1 seek=8000000 conv=notrunc 2> "$err"
 got=$(bpc "$work/damaged" --data tests/box/heldout.txt --max-steps 1)
 ! near "$got" "$sound" || fail "damaged weights go unnoticed: $got bpc"
@@ -51,10 +51,10 @@ got=$(bpc "$work/damaged" --data tests/box/heldout.txt --max-steps 1)
 LAMEMO_MODELS=$PWD/models
 export LAMEMO_MODELS
 cd "$work"
-run 0 generate --model wiki26m --prompt "The history of Rome " -n 60
+run 0 generate --model wiki11m --prompt "The history of Rome " -n 60
 [ "$(wc -c < "$out")" -ge 50 ] || fail "not sixty bytes"
 run 2 generate --prompt "The history of Rome"
-says "$err" "wiki26m"
-run 0 score --model wiki26m "The history of Rome"
-run 0 info --model wiki26m
-says "$out" "26,248,128"
+says "$err" "wiki11m"
+run 0 score --model wiki11m "The history of Rome"
+run 0 info --model wiki11m
+says "$out" "10,755,776"

@@ -15,7 +15,7 @@ bpc() { sed -n "s/.*\"text\": \"$2\", \"weights\": \"$3\", \"bpc\": \([0-9.]*\).
 
 # Where there is data: two splits, the beginning of the test split, the text of ours; as trained and as int8.
 mkdir "$work/far"
-cp models/wiki26m/README.md "$work/far"
+cp models/wiki11m/README.md "$work/far"
 export BOX="$work/far"
 box "$work/run" "$work/data"
 [ "$(wc -l < "$work/far/figures.jsonl")" -eq 8 ] || fail "not eight figures"
@@ -24,11 +24,11 @@ says "$out" "\"value\":$(bpc "$work/far" valid trained | cut -c 1-6)"
 (cd "$work/far" && sha256sum --quiet -c SHA256SUMS) || fail "wrong checksums"
 grep -q "^| wiki100m, test split .* | $(bpc "$work/far" test trained) | $(bpc "$work/far" test int8) | [-+]0\.0[0-9]* |$" \
     "$work/far/README.md" || fail "the card does not show them"
-[ "$(grep -c '^| ' "$work/far/README.md")" -eq "$(grep -c '^| ' models/wiki26m/README.md)" ] || fail "a table grew"
+[ "$(grep -c '^| ' "$work/far/README.md")" -eq "$(grep -c '^| ' models/wiki11m/README.md)" ] || fail "a table grew"
 
 # Where there is none: the weights are the same, and so are the figures that cannot be measured here.
 mkdir "$work/near"
-cp models/wiki26m/README.md "$work/near"
+cp models/wiki11m/README.md "$work/near"
 export BOX="$work/near"
 box "$work/far"
 for file in SHA256SUMS figures.jsonl README.md; do

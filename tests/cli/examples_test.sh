@@ -43,7 +43,7 @@ done
 # shorter COMMAND: the options that make an example quick; "no" where it needs what is not here.
 shorter() {
     case $1 in
-    *wiki26m*) [ -f "$source/models/wiki26m/config.json" ] && echo --tokens 20 || echo no ;;
+    *wiki11m*) [ -f "$source/models/wiki11m/config.json" ] && echo --tokens 20 || echo no ;;
     *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--watch* | "lamemo quan"*) echo no ;;
     *--resume* | "lamemo compare --out cmp") ;;
     # shellcheck disable=SC2086
