@@ -91,11 +91,36 @@ START_TEST(nothing_comes_after_a_stop_string)
 }
 END_TEST
 
+/* A continuation in words begins with a blank where its prompt ended in a word. */
+START_TEST(the_prompt_decides_how_a_text_goes_on)
+{
+    const lam_symbol words[] = {{"<eos>", 5, 1}, {"the", 3, 1}, {"cat", 3, 1}};
+    for (int prompted = 0; prompted < 2; prompted++) {
+        lam_vocab *vocab = NULL;
+        lam_emitter *e = NULL;
+        const char *text;
+        size_t size;
+        bool stopped;
+        ck_assert(lam_vocab_create_list(&vocab, words, 3, &(lam_vocab_rules){.kind = LAM_WORDS}) ==
+                  LAM_OK);
+        ck_assert(lam_emitter_create(&e, vocab, NULL, 0) == LAM_OK);
+        if (prompted)
+            lam_emitter_prompt(e, 1);
+        ck_assert(lam_emitter_push(e, 2, &text, &size, &stopped) == LAM_OK);
+        ck_assert_uint_eq(size, prompted ? 4 : 3);
+        ck_assert_mem_eq(text, prompted ? " cat" : "cat", size);
+        lam_emitter_free(e);
+        lam_vocab_free(vocab);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, text_comes_out_as_it_went_in);
     tcase_add_test(tests, broken_bytes_are_replaced);
     tcase_add_test(tests, nothing_comes_after_a_stop_string);
+    tcase_add_test(tests, the_prompt_decides_how_a_text_goes_on);
     return test_run("infer/emitter", tests);
 }

@@ -92,6 +92,28 @@ START_TEST(a_penalty_makes_repetition_rarer)
 }
 END_TEST
 
+START_TEST(a_token_is_penalised_once_however_often_it_came)
+{
+    lam_sampler_options o = plain();
+    o.repeat_penalty = 1.3;
+    int other = 0;
+    for (o.seed = 0; o.seed < 200; o.seed++) {
+        int32_t token[3];
+        for (int often = 0; often < 3; often++) {
+            lam_sampler *s = NULL;
+            ck_assert(lam_sampler_create(&s, &o, V, 0) == LAM_OK);
+            for (int i = 0; i < 2 * often; i++)
+                lam_sampler_note(s, 0);
+            ck_assert(lam_sampler_draw(s, scores, &token[often], NULL) == LAM_OK);
+            lam_sampler_free(s);
+        }
+        ck_assert_int_eq(token[1], token[2]);
+        other += token[0] != token[1];
+    }
+    ck_assert_int_gt(other, 0);
+}
+END_TEST
+
 START_TEST(a_seed_repeats_and_streams_differ)
 {
     int32_t tokens[3][50];
@@ -139,6 +161,7 @@ int main(void)
     tcase_add_test(tests, draws_follow_the_distribution);
     tcase_add_test(tests, filters_leave_out_the_rest);
     tcase_add_test(tests, a_penalty_makes_repetition_rarer);
+    tcase_add_test(tests, a_token_is_penalised_once_however_often_it_came);
     tcase_add_test(tests, a_seed_repeats_and_streams_differ);
     tcase_add_test(tests, nonsense_is_refused);
     return test_run("infer/sampler", tests);

@@ -141,6 +141,21 @@ START_TEST(a_period_makes_it_forget)
 }
 END_TEST
 
+/* Of 13 tokens: it ends within the fourth, seventh and tenth segment of four. */
+START_TEST(a_period_may_end_within_a_segment)
+{
+    lam_config cfg = toy_config("infinite", 0, 4, 4);
+    cfg.ltm_reset = 13;
+    toy t = open_toy(&cfg, 0);
+    double nll[B * MOST];
+    for (int s = 0; s < 12; s++) {
+        segment(&t, s, nll);
+        ck_assert_int_eq(find_slot(&t, "pend")->n, s == 0 || s % 3 == 0 ? 0 : 4);
+    }
+    toy_close(&t);
+}
+END_TEST
+
 /* Losses of eight segments from a seed. */
 static void noisy(const lam_config *cfg, uint64_t seed, double *sums)
 {
@@ -216,6 +231,7 @@ int main(void)
     tcase_add_test(tests, blocks_enter_one_at_a_time);
     tcase_add_test(tests, shared_projections_are_the_layers_own);
     tcase_add_test(tests, a_period_makes_it_forget);
+    tcase_add_test(tests, a_period_may_end_within_a_segment);
     tcase_add_test(tests, sticky_samples_come_from_the_seed);
     tcase_add_test(tests, segments_may_be_longer_than_blocks);
     tcase_add_test(tests, what_cannot_work_is_refused);

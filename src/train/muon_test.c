@@ -14,7 +14,7 @@
 
 enum { SEED = 31 };
 
-static const double LR = 0.02, DECAY = 0.1, MOMENTUM = 0.9;
+static const double LR = 0.02, MATRIX_LR = 1.25, DECAY = 0.1, MOMENTUM = 0.9;
 
 typedef struct bench {
     lam_dev *dev;
@@ -29,6 +29,7 @@ static lam_optimizer_options options_of(double clip)
     o.clip = clip;
     o.decay = DECAY;
     o.muon_momentum = MOMENTUM;
+    o.matrix_lr = MATRIX_LR;
     o.table_lr = 0.5;
     o.vector_lr = 2.0;
     return o;
@@ -149,8 +150,9 @@ static void muon_plain(double *w, double *m, double *g, int rows, int cols)
         transpose(g, turned, cols, rows);
     } else
         newton_schulz(g, rows, cols);
+    const double lr = LR * MATRIX_LR;
     for (int i = 0; i < rows * cols; i++)
-        w[i] = w[i] * (1.0 - LR * DECAY) - LR * 0.2 * sqrt(rows > cols ? rows : cols) * g[i];
+        w[i] = w[i] * (1.0 - lr * DECAY) - lr * 0.2 * sqrt(rows > cols ? rows : cols) * g[i];
     free(turned);
 }
 
@@ -304,7 +306,7 @@ START_TEST(a_step_is_nearly_orthogonal)
                 y += (after[r * cols + c] - before[r * cols + c]) * x[c];
             out += y * y;
         }
-        const double stretch = sqrt(out / in) / (LR * 0.2 * sqrt(rows));
+        const double stretch = sqrt(out / in) / (LR * MATRIX_LR * 0.2 * sqrt(rows));
         ck_assert_msg(stretch > 0.65 && stretch < 1.25, "%g", stretch);
     }
     free(before);

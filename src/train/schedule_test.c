@@ -69,6 +69,26 @@ START_TEST(inverse_square_root_falls_after_the_warm_up)
 }
 END_TEST
 
+/* As PyTorch's ReduceLROnPlateau: better by a ten-thousandth, or it was in vain. */
+START_TEST(the_rate_falls_after_evaluations_in_vain)
+{
+    static const struct {
+        double loss;
+        int falls;
+        double factor;
+    } steps[] = {{10.0, 0, 1.0}, {9.9995, 0, 1.0}, {9.9995, 1, 0.5}, {9.0, 0, 0.5},
+                 {9.5, 0, 0.5},  {8.99, 0, 0.5},   {9.0, 0, 0.5},    {9.0, 1, 0.3},
+                 {9.0, 0, 0.3},  {9.0, 0, 0.3},    {8.0, 0, 0.3}};
+    const lam_schedule s = {.kind = LAM_SCHEDULE_DEV_PERF, .lr = 2.0, .lr_min = 0.6};
+    lam_plateau p = {.factor = 1.0, .best = INFINITY};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        ck_assert_int_eq(lam_plateau_note(&p, &s, 0.5, 1, steps[i].loss), steps[i].falls);
+        ck_assert_double_eq_tol(p.factor, steps[i].factor, 1e-15);
+    }
+    ck_assert_double_eq(p.best, 8.0);
+}
+END_TEST
+
 START_TEST(names_go_both_ways)
 {
     lam_schedule_kind kind;
@@ -89,6 +109,7 @@ int main(void)
     tcase_add_test(tests, a_clock_may_say_how_far_a_schedule_is);
     tcase_add_test(tests, warm_up_rises_from_the_first_step);
     tcase_add_test(tests, inverse_square_root_falls_after_the_warm_up);
+    tcase_add_test(tests, the_rate_falls_after_evaluations_in_vain);
     tcase_add_test(tests, names_go_both_ways);
     return test_run("train/schedule", tests);
 }
