@@ -1,8 +1,13 @@
-/* optimizer_test.c -- what `lamemo info` promises of an optimiser's memory is what it takes. */
+/* optimizer_test.c -- what `lamemo info` promises of an optimiser's memory is what it takes, and it leaves no
+ * parameter out. */
 #include "train/optimizer.h"
 
 #include "support/suite.h"
 #include "support/toy.h"
+#include "support/toyrun.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const lam_ops *counted;
 static size_t taken;
@@ -49,9 +54,54 @@ START_TEST(measuring_equals_taking)
 }
 END_TEST
 
+static double *values(const lam_params *p, int i)
+{
+    double *x = malloc(lam_param_count(&p->list[i]) * sizeof *x);
+    ck_assert_ptr_nonnull(x);
+    must(lam_params_get(p, p->master, i, x));
+    return x;
+}
+
+/* What received a gradient is marked as such by whoever computes it; what is not marked never learns. */
+START_TEST(every_parameter_learns)
+{
+    static const struct {
+        const char *memory;
+        int attn_type, clusters;
+    } cases[] = {{"none", 0, 0},        {"none", 2, 0},    {"xl", 0, 1},      {"xl", 1, 0},
+                 {"lamemo", 3, 0},      {"lamemo", 31, 0}, {"lamemo", 32, 0}, {"lamemo", 33, 0},
+                 {"compressive", 0, 0}, {"infinite", 0, 0}};
+    lam_config cfg = toyrun_config(cases[_i].memory);
+    const lam_settings s = toyrun_settings();
+    cfg.attn_type = cases[_i].attn_type;
+    if (cases[_i].clusters) {
+        cfg.n_cutoffs = 1;
+        cfg.cutoffs[0] = 6;
+        cfg.div_val = 2;
+        cfg.tie_weight = 0;
+    }
+    toyrun r = toyrun_open("cpu", &cfg, &s);
+    const lam_params *p = &r.model->params;
+    double *before[256];
+    ck_assert_int_le(p->n, 256);
+    for (int i = 0; i < p->n; i++)
+        before[i] = values(p, i);
+    toyrun_steps(&r, 8, NULL);
+    for (int i = 0; i < p->n; i++) {
+        double *after = values(p, i);
+        ck_assert_msg(memcmp(before[i], after, lam_param_count(&p->list[i]) * sizeof *after) != 0,
+                      "%s never moved", p->list[i].name);
+        free(before[i]);
+        free(after);
+    }
+    toyrun_close(&r);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, measuring_equals_taking, 0, (int)(sizeof rules / sizeof *rules));
+    tcase_add_loop_test(tests, every_parameter_learns, 0, 10);
     return test_run("train/optimizer", tests);
 }
