@@ -13,11 +13,6 @@ static lam_dev *dev;
 static lam_engine *engine;
 static int32_t prompt[PROMPT];
 
-static void must(lam_status status)
-{
-    ck_assert_msg(status == LAM_OK, "%s", lam_error());
-}
-
 static void open_engine(void)
 {
     const lam_ops *ops;
