@@ -281,9 +281,9 @@ static void saturation(claims *c, int n)
         side = both < side ? both : side;
     }
     judge(c, side,
-          "%s with the longest memory lower by %.4f" PM "%.4f for LaMemo, %.4f" PM
-          "%.4f of it beyond %d; for Transformer-XL %.4f" PM "%.4f and %.4f" PM "%.4f",
-          lam_metric_name(c->a->corpus->info.metric), all[0].value, all[0].error, rest[0].value,
+          "with the longest memory LaMemo gains %.4f" PM "%.4f %s, %.4f" PM "%.4f of it beyond %d; "
+          "Transformer-XL %.4f" PM "%.4f and %.4f" PM "%.4f",
+          all[0].value, all[0].error, lam_metric_name(c->a->corpus->info.metric), rest[0].value,
           rest[0].error, c->lamemo->points[after].mem_len, all[1].value, all[1].error,
           rest[1].value, rest[1].error);
 }
@@ -330,7 +330,7 @@ static void appendix_b(claims *c)
 lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
 {
     static const lam_column columns[COLS] = {
-        {.name = "the paper's observation"}, {.name = "measured here"}, {.name = "seen here"}};
+        {.name = "the paper's observation"}, {.name = "measured here"}, {.name = "seen?"}};
     claims c = {.a = a, .lamemo = first_of(a, "lamemo"), .xl = first_of(a, "xl")};
     char caption[480];
     if (!c.lamemo)
@@ -341,10 +341,9 @@ lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
     figure_5(&c);
     appendix_b(&c);
     snprintf(caption, sizeof caption,
-             "LaMemo is %s%s%s.  Numbers are with one standard error (%s); what lies within the "
-             "95 %% interval of its line is too close to tell, and more --segments or "
-             "--extrapolate-tokens may decide it.  The paper's models had seen far more text: a "
-             "\"no\" is about these models.",
+             "LaMemo is %s%s%s.  Numbers are with one standard error (%s).  What lies within the "
+             "95 %% interval of its line is too close to tell; more text may decide it.  The "
+             "paper's models were trained for long: a \"no\" is about these ones.",
              c.lamemo->name, c.xl ? ", Transformer-XL " : "", c.xl ? c.xl->name : "",
              LAM_ERROR_NAME);
     lam_page_heading(page, "claims", "The paper's observations");

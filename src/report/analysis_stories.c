@@ -16,7 +16,7 @@ static void add(stories *s, const char *name, const lam_story *story)
 {
     if (!story->text)
         return;
-    snprintf(s->note[s->n], sizeof *s->note, "distinct-2 %.2f, repeated words %.0f %%",
+    snprintf(s->note[s->n], sizeof *s->note, "distinct-2 %.2f, repeated words %.0f\xc2\xa0%%",
              story->counts.distinct[1], 100.0 * story->counts.repeated);
     s->names[s->n] = name;
     s->texts[s->n] = story->text;

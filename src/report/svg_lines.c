@@ -59,7 +59,7 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
         pen = now;
     }
     lam_text_add(out, "\"/>");
-    if (s->n > DOTS)
+    if (s->n > DOTS || s->dashed)
         return;
     lam_text_format(out, "<path class=\"dots s%d\" d=\"", colour);
     for (i = 0; i < s->n; i++)

@@ -88,7 +88,7 @@
       if (s.smooth) add(s.y, { stroke: stroke + "40", width: 1 });
       add(s.smooth || s.y, {
         stroke, width: s.smooth || !s.rough ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
-        points: { show: s.x.length <= 40, size: 6, fill: stroke }, label: s.name });
+        points: { show: s.x.length <= 40 && !s.dashed, size: 6, fill: stroke }, label: s.name });
       s.column = series.length - 1;
       tables.push(table);
     }
