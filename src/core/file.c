@@ -169,14 +169,27 @@ static lam_status read_all(char **text, size_t *size, int fd, const char *path, 
         const ssize_t n = read(fd, *text + *size, room - *size - 1);
         if (n == 0)
             break;
-        if (n < 0 && errno != EINTR)
+        if (n < 0) /* EINTR too: somebody wants us to stop waiting for a pipe */
             return lam_guard_fail(path, "read", errno);
-        *size += n > 0 ? (size_t)n : 0;
+        *size += (size_t)n;
         if (*size > limit)
             return lam_fail(LAM_ERR_FORMAT, "%s: longer than %zu bytes", path, limit);
     }
     (*text)[*size] = '\0';
     return LAM_OK;
+}
+
+lam_status lam_fd_load(char **out, size_t *size, int fd, const char *name, size_t limit)
+{
+    *out = NULL;
+    *size = 0;
+    const lam_status status = read_all(out, size, fd, name, limit);
+    if (status != LAM_OK) {
+        free(*out);
+        *out = NULL;
+        *size = 0;
+    }
+    return status;
 }
 
 lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit)
@@ -186,12 +199,7 @@ lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limi
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return lam_guard_fail(path, "open", errno);
-    const lam_status status = read_all(out, size, fd, path, limit);
+    const lam_status status = lam_fd_load(out, size, fd, path, limit);
     close(fd);
-    if (status != LAM_OK) {
-        free(*out);
-        *out = NULL;
-        *size = 0;
-    }
     return status;
 }

@@ -29,9 +29,10 @@ void lam_outfile_abort(lam_outfile *file); /* NULL is fine */
 
 /* open + write + finish for small files. */
 lam_status lam_file_save(const char *path, const void *data, size_t size);
-/* The whole file as a NUL-terminated string, *out owned by the caller (free).  Refuses more than
- * `limit` bytes. */
+/* The whole file, or what an open one still holds, as a NUL-terminated string, *out owned by the caller
+ * (free).  Refuses more than `limit` bytes.  LAM_ERR_INTERRUPTED when a signal ends the wait for a pipe. */
 lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit);
+lam_status lam_fd_load(char **out, size_t *size, int fd, const char *name, size_t limit);
 
 /* Makes a folder and its parents; an existing folder is fine. */
 lam_status lam_dir_make(const char *path);
