@@ -69,6 +69,8 @@ static inline double lam_analysed_distance(const lam_analysed *m, int interval)
  * text. */
 lam_estimate lam_analysis_value(const lam_analysis *a, const lam_parted *nll);
 lam_estimate lam_analysis_gap(const lam_analysis *a, const lam_parted *high, const lam_parted *low);
+/* A standard error in a sentence: "0.012", or "an unknown amount" where too little was read. */
+char *lam_error_shown(char *out, size_t size, double error);
 const char *lam_analysis_unit(const lam_analysis *a); /* "bits per character", "perplexity" */
 
 #endif

@@ -73,7 +73,7 @@ static double bits_at(const void *data, int without)
 
 static lam_status by_position(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
-    char caption[480];
+    char caption[480], amount[32];
     double error = 0.0;
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
@@ -91,10 +91,10 @@ static lam_status by_position(const lam_analysis *a, lam_page *page, lam_curves 
     }
     snprintf(caption, sizeof caption,
              "Mean loss of the tokens at each place of their segment, neighbouring places averaged "
-             "where there are many.  A point has a standard error of up to %.2f bits, most of "
+             "where there are many.  A point has a standard error of up to %s (bits), most of "
              "which the models share, for they read the same text.  A model that leans on its "
              "memory has nothing to make up for at the beginning.",
-             error);
+             lam_error_shown(amount, sizeof amount, error));
     return lam_page_figure(page, &(lam_figure){.id = "loss-position",
                                                .title = "Loss by position in the segment",
                                                .caption = caption,

@@ -67,6 +67,15 @@ lam_estimate lam_analysis_gap(const lam_analysis *a, const lam_parted *high, con
     return lam_estimate_of(gap_of, &(losses){a->corpus->info.metric, high, low}, high);
 }
 
+char *lam_error_shown(char *out, size_t size, double error)
+{
+    if (error > 0.0)
+        snprintf(out, size, "%.3f", error);
+    else
+        snprintf(out, size, "an unknown amount");
+    return out;
+}
+
 const char *lam_analysis_unit(const lam_analysis *a)
 {
     return a->corpus->info.metric == LAM_PPL ? "perplexity" : "bits per character";

@@ -28,7 +28,7 @@ static int64_t tokens_read(const lam_analysis *a)
 
 static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
-    char caption[640], title[96], count[32];
+    char caption[640], title[96], count[32], amount[32];
     double error = 0.0;
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
@@ -51,10 +51,11 @@ static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curv
     snprintf(caption, sizeof caption,
              "Lower is better.  Every point predicts the same %s tokens with a full memory.  On "
              "another text of this length all curves together would lie higher or lower by about "
-             "%.3f (one standard error, %s); as they share their text, differences along and "
+             "%s (one standard error, %s); as they share their text, differences along and "
              "between them are much surer, and are drawn below with their errors.  (The paper's "
              "Figure 5.)",
-             lam_count_shown(count, sizeof count, tokens_read(a)), error, LAM_ERROR_NAME);
+             lam_count_shown(count, sizeof count, tokens_read(a)),
+             lam_error_shown(amount, sizeof amount, error), LAM_ERROR_NAME);
     return lam_page_figure(page, &(lam_figure){.id = "extrapolation",
                                                .title = title,
                                                .caption = caption,
