@@ -9,11 +9,11 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "infer/generate.h"
+#include "report/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct generate_options {
     const char *model, *prompt;
@@ -76,8 +76,7 @@ static const lam_option options[] = {
 
 /* What has been generated of one sample; only the first is streamed. */
 typedef struct story {
-    char *text;
-    size_t size, cap;
+    lam_text text;
     json_t *tokens, *logprobs;
     lam_finish finish;
 } story;
@@ -88,22 +87,6 @@ typedef struct output {
     int64_t tokens;
     lam_status status;
 } output;
-
-static lam_status keep_text(story *s, const char *text, size_t size)
-{
-    if (s->size + size + 1 > s->cap) {
-        const size_t cap = 2 * (s->size + size) + 256;
-        char *p = realloc(s->text, cap);
-        if (!p)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu bytes of text", cap);
-        s->text = p;
-        s->cap = cap;
-    }
-    memcpy(s->text + s->size, text, size);
-    s->size += size;
-    s->text[s->size] = '\0';
-    return LAM_OK;
-}
 
 static int on_token(void *user, const lam_generated *g)
 {
@@ -123,7 +106,8 @@ static int on_token(void *user, const lam_generated *g)
         fwrite(g->text, 1, g->size, stdout);
         fflush(stdout);
     } else {
-        out->status = keep_text(s, g->text, g->size);
+        lam_text_bytes(&s->text, g->text, g->size);
+        out->status = lam_text_status(&s->text, "the text of a sample");
     }
     return out->status != LAM_OK || lam_stop_signal() != 0 || ferror(stdout);
 }
@@ -141,12 +125,13 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
     if (!o->json) {
         printf("--- sample %d of %d\n", i + 1, o->samples);
         fwrite(prompt, 1, o->echo ? size : 0, stdout); /* bytes, with zero among them */
-        fwrite(s->text ? s->text : "", 1, s->size, stdout);
+        fwrite(s->text.data ? s->text.data : "", 1, s->text.size, stdout);
         putchar('\n');
         return LAM_OK;
     }
-    json_t *root = json_pack("{s:i, s:s%, s:s}", "index", i, "text", s->text ? s->text : "",
-                             s->size, "finish_reason", reasons[s->finish]);
+    json_t *root =
+        json_pack("{s:i, s:s%, s:s}", "index", i, "text", s->text.data ? s->text.data : "",
+                  s->text.size, "finish_reason", reasons[s->finish]);
     if (root && s->tokens) {
         json_object_set(root, "tokens", s->tokens);
         json_object_set(root, "token_logprobs", s->logprobs);
@@ -190,7 +175,7 @@ static lam_status open_stories(output *out)
 static void close_stories(output *out)
 {
     for (int i = 0; out->stories && i < out->o->samples; i++) {
-        free(out->stories[i].text);
+        lam_text_free(&out->stories[i].text);
         json_decref(out->stories[i].tokens);
         json_decref(out->stories[i].logprobs);
     }
