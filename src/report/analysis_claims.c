@@ -341,11 +341,10 @@ lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
     figure_5(&c);
     appendix_b(&c);
     snprintf(caption, sizeof caption,
-             "LaMemo is %s%s%s.  Numbers are with one standard error (%s).  What lies within the "
+             "Compared: %s%s%s.  Numbers are with one standard error (%s).  What lies within the "
              "95 %% interval of its line is too close to tell; more text may decide it.  The "
              "paper's models were trained for long: a \"no\" is about these ones.",
-             c.lamemo->name, c.xl ? ", Transformer-XL " : "", c.xl ? c.xl->name : "",
-             LAM_ERROR_NAME);
+             c.lamemo->name, c.xl ? " with " : "", c.xl ? c.xl->name : "", LAM_ERROR_NAME);
     lam_page_heading(page, "claims", "The paper's observations");
     return lam_page_table(page, &(lam_table){.id = "claims",
                                              .title = "Are they seen here?",

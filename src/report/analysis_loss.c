@@ -12,15 +12,15 @@ static lam_status results(const lam_analysis *a, lam_page *page)
     const lam_column columns[COLS] = {
         {.name = "model"},
         {.name = "memory"},
+        {.name = lam_metric_name(a->corpus->info.metric), .decimals = 4},
+        {.name = "standard error", .decimals = 4},
+        {.name = "parameters"},
+        {.name = "MACs per token", .decimals = 2, .note = "millions"},
         {.name = "layers"},
         {.name = "width"},
         {.name = "segment", .note = "tokens"},
         {.name = "memory length", .note = "rows"},
-        {.name = "compressed", .note = "rows"},
-        {.name = "parameters"},
-        {.name = "MACs per token", .decimals = 2, .note = "millions"},
-        {.name = lam_metric_name(a->corpus->info.metric), .decimals = 4},
-        {.name = "standard error", .decimals = 4}};
+        {.name = "compressed", .note = "rows"}};
     lam_cell cells[LAM_ANALYSED][COLS];
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
@@ -30,15 +30,15 @@ static lam_status results(const lam_analysis *a, lam_page *page)
         cfg.mem_len = m->probe.M - m->probe.front;
         const lam_cell row[COLS] = {{.text = m->name},
                                     {.text = m->cfg.memory},
+                                    {.number = loss.value},
+                                    {.number = loss.error},
+                                    {.number = (double)m->parameters},
+                                    {.number = lam_macs_token(&cfg, cfg.memory).total / 1e6},
                                     {.number = m->cfg.n_layer},
                                     {.number = m->cfg.d_model},
                                     {.number = m->probe.N},
                                     {.number = m->probe.M - m->probe.front},
-                                    {.number = m->probe.front},
-                                    {.number = (double)m->parameters},
-                                    {.number = lam_macs_token(&cfg, cfg.memory).total / 1e6},
-                                    {.number = loss.value},
-                                    {.number = loss.error}};
+                                    {.number = m->probe.front}};
         for (int c = 0; c < COLS; c++)
             cells[i][c] = row[c];
     }

@@ -3,7 +3,7 @@
 #include "report/analysis_int.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 const lam_sweep_point *lam_analysed_point(const lam_analysed *m, int mem_len)
 {
@@ -148,42 +148,48 @@ static lam_status gaps(const lam_analysis *a, lam_page *page, lam_curves *curves
                                                .series = curves->list});
 }
 
+/* One length of one model: its loss and the error of that. */
+static void fill(const lam_analysis *a, lam_cell *cells, const lam_analysed *m, int mem_len)
+{
+    const lam_sweep_point *p = lam_analysed_point(m, mem_len);
+    const lam_estimate none = {.value = NAN, .error = NAN};
+    const lam_estimate e = p ? lam_analysis_value(a, &p->nll) : none;
+    cells[0].number = e.value;
+    cells[1].number = e.error;
+}
+
+/* Models without a point have no columns. */
 static lam_status table(const lam_analysis *a, lam_page *page)
 {
     const lam_sweep_options *o = &a->opt.sweep;
-    const int cols = 2 * a->n + 1;
     lam_column columns[2 * LAM_ANALYSED + 1] = {{.name = "memory length", .note = "tokens"}};
-    lam_cell *cells = calloc((size_t)o->n * (size_t)cols, sizeof *cells);
+    lam_cell cells[LAM_SWEEP][2 * LAM_ANALYSED + 1] = {0};
     char lengths[LAM_SWEEP][16], errors[LAM_ANALYSED][96];
-    if (!cells)
-        return lam_fail(LAM_ERR_MEMORY, "analysis: no memory for a table");
+    int cols = 1;
     for (int i = 0; i < a->n; i++) {
-        snprintf(errors[i], sizeof *errors, "%s, error", a->models[i].name);
-        columns[2 * i + 1] = (lam_column){.name = a->models[i].name,
-                                          .decimals = 4,
-                                          .note = lam_metric_name(a->corpus->info.metric)};
-        columns[2 * i + 2] = (lam_column){.name = errors[i], .decimals = 4, .note = "standard"};
+        const lam_analysed *m = &a->models[i];
+        if (m->n_points == 0)
+            continue;
+        snprintf(errors[i], sizeof *errors, "%s, error", m->name);
+        columns[cols] = (lam_column){
+            .name = m->name, .decimals = 4, .note = lam_metric_name(a->corpus->info.metric)};
+        columns[cols + 1] = (lam_column){.name = errors[i], .decimals = 4, .note = "standard"};
+        for (int k = 0; k < o->n; k++)
+            fill(a, &cells[k][cols], m, o->lengths[k]);
+        cols += 2;
     }
+    lam_cell rows[LAM_SWEEP * (2 * LAM_ANALYSED + 1)];
     for (int k = 0; k < o->n; k++) {
-        lam_cell *row = cells + k * cols;
         snprintf(lengths[k], sizeof lengths[k], "%d", o->lengths[k]);
-        row[0].text = lengths[k];
-        for (int i = 0; i < a->n; i++) {
-            const lam_sweep_point *p = lam_analysed_point(&a->models[i], o->lengths[k]);
-            const lam_estimate e =
-                p ? lam_analysis_value(a, &p->nll) : (lam_estimate){.value = NAN, .error = NAN};
-            row[2 * i + 1].number = e.value;
-            row[2 * i + 2].number = e.error;
-        }
+        cells[k][0].text = lengths[k];
+        memcpy(rows + k * cols, cells[k], (size_t)cols * sizeof *rows);
     }
-    const lam_status status = lam_page_table(page, &(lam_table){.id = "extrapolation-table",
-                                                                .title = "The same in numbers",
-                                                                .rows = o->n,
-                                                                .cols = cols,
-                                                                .columns = columns,
-                                                                .cells = cells});
-    free(cells);
-    return status;
+    return lam_page_table(page, &(lam_table){.id = "extrapolation-table",
+                                             .title = "The same in numbers",
+                                             .rows = o->n,
+                                             .cols = cols,
+                                             .columns = columns,
+                                             .cells = rows});
 }
 
 lam_status lam_analysis_sweep(const lam_analysis *a, lam_page *page)
