@@ -53,6 +53,11 @@ static const family families[] = {
     {"repeat", lam_cases_repeat},
 };
 
+const char *lam_opcases_family(int i)
+{
+    return i < (int)(sizeof families / sizeof *families) ? families[i].name : NULL;
+}
+
 static int run_family(lam_case_run *run, const family *f)
 {
     run->cases = run->failures = 0;

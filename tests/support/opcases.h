@@ -22,6 +22,9 @@ int lam_opcases_run(const lam_ops *ops, const char *only, FILE *report);
 int lam_opcases_run_on(const lam_ops *ops, const lam_dev_options *options, const char *only,
                        FILE *report);
 
+/* The name of family i, counted from 0; NULL past the last. */
+const char *lam_opcases_family(int i);
+
 /* Is there a case of the family `name` that fails?  Stops at the first, and reports nothing. */
 int lam_opcases_find_failure(const lam_ops *ops, const char *name);
 

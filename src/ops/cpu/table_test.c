@@ -1,16 +1,9 @@
-/* table_test.c -- the whole table of the cpu back-end against ref, and what opening refuses. */
+/* table_test.c -- the cpu device: what opening refuses, memory, totals of many steps.  That its operations are
+ * those of ref is cpu_vs_ref_test.c's affair. */
 #include "ops/ops.h"
-#include "support/opcases.h"
 #include "support/suite.h"
 
 extern const lam_ops lam_ops_cpu;
-
-START_TEST(every_op_agrees_with_ref)
-{
-    const lam_dev_options options = {.threads = 2};
-    ck_assert_int_eq(lam_opcases_run_on(&lam_ops_cpu, &options, NULL, stdout), 0);
-}
-END_TEST
 
 START_TEST(opening_takes_all_cpus_and_refuses_negative_threads)
 {
@@ -50,11 +43,25 @@ START_TEST(memory_is_aligned_and_zero_also_when_large)
 }
 END_TEST
 
+/* A float alone would stay at 2^24. */
+START_TEST(a_total_of_many_steps_loses_nothing)
+{
+    lam_dev *dev;
+    float totals[4] = {0}, large = 0x1p24f, one = 1.0f;
+    ck_assert_int_eq(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = 1}), LAM_OK);
+    lam_ops_cpu.tally(dev, &(lam_tally){.n = 1, .x = &large, .totals = totals});
+    for (int i = 0; i < 999; i++)
+        lam_ops_cpu.tally(dev, &(lam_tally){.n = 1, .x = &one, .totals = totals});
+    ck_assert_double_eq((double)totals[0] + (double)totals[1], 0x1p24 + 999);
+    lam_ops_cpu.close(dev);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_test(tests, every_op_agrees_with_ref);
     tcase_add_test(tests, opening_takes_all_cpus_and_refuses_negative_threads);
     tcase_add_test(tests, memory_is_aligned_and_zero_also_when_large);
+    tcase_add_test(tests, a_total_of_many_steps_loses_nothing);
     return test_run("ops/cpu/table", tests);
 }
