@@ -211,6 +211,8 @@ static lam_status report_norm(lam_trainer *t, lam_step_report *report)
     LAM_TRY(lam_optimizer_norm(t->optimizer, &report->grad_norm));
     LAM_TRY(read_totals(t, totals));
     report->skipped = (int64_t)totals[3];
+    if (report->skipped > 0) /* what spoilt them may stand in the memory, and would stay there */
+        lam_memories_reset(t->memories);
     dev->ops->zero(dev, t->totals, LAM_TOTALS * lam_class_size(dev, LAM_WIDE));
     const int64_t steps = t->unread;
     t->unread = t->unread_tokens = 0;

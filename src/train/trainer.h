@@ -36,7 +36,7 @@ typedef struct lam_step_report {
     double nll;       /* sum over their tokens, nats; without steps whose loss is not finite */
     int64_t tokens;   /* of that sum: with half_loss only half of the batch's */
     double aux;       /* the memory's own loss, summed likewise; 0 where it has none */
-    int64_t skipped;  /* steps whose gradient is not finite: they changed nothing */
+    int64_t skipped;  /* gradient not finite: no parameter changed; the memory is emptied now */
     double grad_norm; /* of the last step, before clipping */
     double lr;
 } lam_step_report;
