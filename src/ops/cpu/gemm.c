@@ -95,9 +95,35 @@ static int team_of(const lam_cpu_dev *dev, const lam_gemm *g)
     return (double)g->m * g->n * g->k < 5e5 ? 1 : dev->threads;
 }
 
+/* Many small products, Muon's say, are shared out whole: cut up, each would wait for both threads. */
+static int share_out(const lam_cpu_dev *dev, const lam_gemm *g)
+{
+    return g->step_c != 0 && g->batch >= 2 * dev->threads && (double)g->m * g->n * g->k < 3e7;
+}
+
+/* Product number i of the batch; 0, or what went wrong. */
+static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i)
+{
+    const product p = {.shape = a,
+                       .a = (const float *)a->a + i * a->step_a,
+                       .b = (const float *)a->b + i * a->step_b,
+                       .c = (float *)a->c + i * a->step_c,
+                       .beta = a->step_c == 0 && i > 0 ? 1.0f : (float)a->beta};
+    int wrong = 0;
+    if (a->k == 0)
+        multiply_nothing(&p);
+    else
+        wrong = multiply(&p) != 0;
+    if (a->step_c != 0 || i + 1 == (size_t)a->batch)
+        finish(dev, p.c, a, a->step_c == 0 ? 0 : i * (size_t)a->m);
+    return wrong;
+}
+
 void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
 {
     lam_cpu_dev *cpu = lam_cpu(dev);
+    const size_t batch = (size_t)a->batch;
+    int wrong = 0;
     assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
     if (a->m == 0 || a->n == 0)
         return;
@@ -111,19 +137,14 @@ void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
     }
     const int before = omp_get_max_threads(); /* how both libraries are told */
     omp_set_num_threads(team_of(cpu, a));
-    for (size_t i = 0; i < (size_t)a->batch; i++) {
-        const int last = a->step_c != 0 || i + 1 == (size_t)a->batch;
-        const product p = {.shape = a,
-                           .a = (const float *)a->a + i * a->step_a,
-                           .b = (const float *)a->b + i * a->step_b,
-                           .c = (float *)a->c + i * a->step_c,
-                           .beta = a->step_c == 0 && i > 0 ? 1.0f : (float)a->beta};
-        if (a->k == 0)
-            multiply_nothing(&p);
-        else if (multiply(&p) != 0)
-            cpu->broken = 1;
-        if (last)
-            finish(cpu, p.c, a, a->step_c == 0 ? 0 : i * (size_t)a->m);
+    if (share_out(cpu, a)) { /* inside a team they take one thread */
+#pragma omp parallel for num_threads(cpu->threads) schedule(static) reduction(| : wrong)
+        for (size_t i = 0; i < batch; i++)
+            wrong |= run(cpu, a, i);
+    } else {
+        for (size_t i = 0; i < batch; i++)
+            wrong |= run(cpu, a, i);
     }
     omp_set_num_threads(before);
+    cpu->broken |= wrong;
 }
