@@ -134,7 +134,7 @@ void lam_cases_gemm(lam_case_run *run)
                 gemm_case s = {.m = lam_case_edge(&sizes, 129),
                                .n = lam_case_edge(&sizes, 129),
                                .k = lam_case_edge(&sizes, 129),
-                               .batch = again ? 1 : 1 + lam_case_pick(&sizes, 3)};
+                               .batch = again ? 1 : 1 + lam_case_pick(&sizes, 6)};
                 *(dim == 0 ? &s.m : dim == 1 ? &s.n : &s.k) = lam_case_edges[e];
                 gemm_one(run, s);
             }
