@@ -150,4 +150,8 @@ static inline void *lam_at(const lam_dev *dev, lam_class type, const void *p, si
     return (char *)(uintptr_t)p + index * lam_class_size(dev, type);
 }
 
+/* attn_next (by the device's own attn_fwd) and place, for devices whose memory is the host's. */
+void lam_host_attn_next(lam_dev *dev, const lam_attn_next *a);
+void lam_host_place(lam_dev *dev, const lam_place *a);
+
 #endif

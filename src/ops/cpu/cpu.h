@@ -59,8 +59,6 @@ void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_cpu_profile(lam_dev *dev, const lam_profile *a);
-void lam_cpu_attn_next(lam_dev *dev, const lam_attn_next *a);
-void lam_cpu_place(lam_dev *dev, const lam_place *a);
 void lam_cpu_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_cpu_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_cpu_pool(lam_dev *dev, const lam_pool *a);

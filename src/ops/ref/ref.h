@@ -51,8 +51,6 @@ void lam_ref_colsum(lam_dev *dev, const lam_colsum *a);
 void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_attn_bwd(lam_dev *dev, const lam_attn *a);
 void lam_ref_profile(lam_dev *dev, const lam_profile *a);
-void lam_ref_attn_next(lam_dev *dev, const lam_attn_next *a);
-void lam_ref_place(lam_dev *dev, const lam_place *a);
 void lam_ref_interp_fwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_interp_bwd(lam_dev *dev, const lam_interp *a);
 void lam_ref_pool(lam_dev *dev, const lam_pool *a);

@@ -69,12 +69,6 @@ static void attn_bwd(lam_dev *dev, const lam_attn *a)
     round_rows((lam_view){a->dr, 0}, a->ldr, 1, a->r_rows, width);
 }
 
-static void attn_next(lam_dev *dev, const lam_attn_next *x)
-{
-    lam_ref_attn_next(dev, x);
-    round_rows(x->a.o, x->a.ldo, x->a.B, 1, x->a.H * x->a.K);
-}
-
 static void interp_fwd(lam_dev *dev, const lam_interp *a)
 {
     const int width = a->H * a->K;
@@ -194,8 +188,8 @@ const lam_ops lam_ops_ref16 = {
     .attn_fwd = attn_fwd,
     .attn_bwd = attn_bwd,
     .profile = lam_ref_profile,
-    .attn_next = attn_next,
-    .place = lam_ref_place,
+    .attn_next = lam_host_attn_next, /* by attn_fwd, which rounds */
+    .place = lam_host_place,
     .interp_fwd = interp_fwd,
     .interp_bwd = interp_bwd,
     .pool = pool,
