@@ -103,3 +103,20 @@ int toyrun_equal(const toyrun *a, const toyrun *b)
     return same_flat(a, b, a->model->params.master, b->model->params.master) &&
            same_flat(a, b, x->m, y->m) && same_flat(a, b, x->v, y->v);
 }
+
+double *toyrun_params(const toyrun *r, size_t *n)
+{
+    const lam_params *p = &r->model->params;
+    size_t total = 0;
+    for (int i = 0; i < p->n; i++)
+        total += lam_param_count(&p->list[i]);
+    double *x = malloc(total * sizeof *x);
+    ck_assert_ptr_nonnull(x);
+    *n = total;
+    total = 0;
+    for (int i = 0; i < p->n; i++) {
+        must(lam_params_get(p, p->master, i, x + total));
+        total += lam_param_count(&p->list[i]);
+    }
+    return x;
+}
