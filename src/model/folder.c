@@ -83,7 +83,7 @@ lam_status lam_folder_vocab(char **text, const char *dir)
 /* All names before any data: a file of another model changes nothing. */
 static lam_status check_tensors(const lam_safetensors *st, const lam_params *params)
 {
-    LAM_TRY(lam_params_check(st, params, ""));
+    LAM_TRY(lam_params_check(st, params, &(lam_flat){.prefix = ""}));
     for (int i = 0; i < lam_st_count(st); i++)
         if (!lam_params_know(params, st, lam_st_at(st, i)->name))
             return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is not part of this configuration",
@@ -94,7 +94,7 @@ static lam_status check_tensors(const lam_safetensors *st, const lam_params *par
 static lam_status read_weights(lam_model *model, const lam_safetensors *st)
 {
     LAM_TRY(check_tensors(st, &model->params));
-    return lam_params_read(st, &model->params, model->params.master, "");
+    return lam_params_read(st, &model->params, &(lam_flat){"", model->params.master, 0});
 }
 
 /* The type in which a file keeps its matrices, where the device has it: int8 if any is, bf16 if all are. */
@@ -170,17 +170,18 @@ lam_status lam_folder_write_config(const char *dir, const lam_config *cfg)
 
 static lam_status write_weights(const char *dir, const lam_params *params)
 {
+    const lam_flat masters = {"", params->master, 0};
     char path[PATH_MAX];
     lam_st_writer *w;
     LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));
     LAM_TRY(lam_st_writer_create(&w, path));
     lam_status status = lam_st_writer_meta(w, "format", "pt");
     if (status == LAM_OK)
-        status = lam_params_add_to(w, params, "", LAM_F32);
+        status = lam_params_add_to(w, params, &masters, LAM_F32);
     if (status == LAM_OK)
         status = lam_st_writer_begin(w);
     if (status == LAM_OK)
-        status = lam_params_write(w, params, params->master, LAM_F32);
+        status = lam_params_write(w, params, &masters, LAM_F32);
     if (status == LAM_OK)
         return lam_st_writer_finish(w);
     lam_st_writer_abort(w);

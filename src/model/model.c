@@ -26,6 +26,7 @@ lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *d
     lam_head_declare(&model->head, &model->embed, &model->params, cfg, dev);
     if (model->params.failed)
         return lam_fail(LAM_ERR_MEMORY, "model: no memory for the parameter table");
+    lam_params_arrange(&model->params);
     return LAM_OK;
 }
 

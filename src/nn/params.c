@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Gives a parameter the next place in the flat vectors. */
+static void append(lam_params *p, lam_param *q)
+{
+    const size_t align = LAM_ALIGN / sizeof(float);
+    q->offset = q->joined ? p->total : (p->total + align - 1) / align * align;
+    p->total = q->offset + q->stored;
+}
+
 int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
 {
     if (p->n == p->cap) {
@@ -39,9 +47,7 @@ int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
         q->dim[d] = spec->dim[d];
         q->stored *= (size_t)spec->dim[d].groups * (size_t)spec->dim[d].ld;
     }
-    const size_t align = LAM_ALIGN / sizeof(float);
-    q->offset = q->joined ? p->total : (p->total + align - 1) / align * align;
-    p->total = q->offset + q->stored;
+    append(p, q);
     return p->n++;
 }
 
@@ -70,6 +76,23 @@ void lam_params_set_vector(lam_params *p, int i)
 {
     if (!p->failed)
         p->list[i].role = LAM_ROLE_VECTOR;
+}
+
+int lam_param_is_hidden(const lam_param *q)
+{
+    return q->role == LAM_ROLE_MATRIX && !q->apart;
+}
+
+void lam_params_arrange(lam_params *p)
+{
+    p->total = 0;
+    for (int hidden = 0; hidden < 2; hidden++) {
+        for (int i = 0; i < p->n; i++)
+            if (lam_param_is_hidden(&p->list[i]) == hidden)
+                append(p, &p->list[i]);
+        if (!hidden)
+            p->rest = p->total;
+    }
 }
 
 size_t lam_param_count(const lam_param *q)

@@ -58,6 +58,7 @@ typedef struct lam_params {
     int n, cap;
     lam_param *list;
     size_t total;    /* elements of the flat vectors */
+    size_t rest;     /* elements before the first hidden matrix (lam_params_arrange) */
     lam_class store; /* of matrices: ACT, HALF or BYTE */
     size_t narrow_total, rows;
     int failed;   /* an add ran out of memory or named a thing twice: checked by place() */
@@ -92,6 +93,12 @@ void lam_params_set_apart(lam_params *p, int i);
  * its rank. */
 void lam_params_set_maps(lam_params *p, int i, int maps);
 void lam_params_set_vector(lam_params *p, int i);
+
+/* Hidden matrices are what Muon steps; what is set apart is none. */
+int lam_param_is_hidden(const lam_param *param);
+/* After the last declaration: puts the hidden matrices behind everything else, so that a vector of which they
+ * have no part simply ends before them. */
+void lam_params_arrange(lam_params *p);
 
 /* Gives the declared parameters memory on the device, zeroed; gradients only on request, and not for
  * narrow matrices. */

@@ -21,6 +21,11 @@ static const char *full_name(char out[FULL_NAME], const char *prefix, const lam_
     return out;
 }
 
+static int has(const lam_flat *flat, const lam_param *param)
+{
+    return !flat->rest || !lam_param_is_hidden(param);
+}
+
 static lam_status no_memory(const lam_param *param)
 {
     return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory to load or save it", param->name);
@@ -33,13 +38,15 @@ static size_t piece_of(const lam_param *param, size_t at)
 
 /* ---- writing ---- */
 
-lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const char *prefix,
+lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const lam_flat *flat,
                              lam_dtype dtype)
 {
     char name[FULL_NAME];
     for (int i = 0; i < p->n; i++) {
         const lam_shape shape = lam_param_shape(&p->list[i]);
-        LAM_TRY(lam_st_writer_add(w, full_name(name, prefix, &p->list[i]), dtype, &shape));
+        if (has(flat, &p->list[i]))
+            LAM_TRY(
+                lam_st_writer_add(w, full_name(name, flat->prefix, &p->list[i]), dtype, &shape));
     }
     return LAM_OK;
 }
@@ -82,13 +89,14 @@ static lam_status write_whole(lam_st_writer *w, const lam_params *p, const void 
     return status;
 }
 
-lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const void *flat,
+lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const lam_flat *flat,
                             lam_dtype dtype)
 {
     for (int i = 0; i < p->n; i++)
-        LAM_TRY(lam_param_is_plain(&p->list[i]) && !lam_param_is_narrow(p, &p->list[i])
-                    ? write_pieces(w, p, flat, i, dtype)
-                    : write_whole(w, p, flat, i, dtype));
+        if (has(flat, &p->list[i]))
+            LAM_TRY(lam_param_is_plain(&p->list[i]) && !lam_param_is_narrow(p, &p->list[i])
+                        ? write_pieces(w, p, flat->at, i, dtype)
+                        : write_whole(w, p, flat->at, i, dtype));
     return LAM_OK;
 }
 
@@ -165,11 +173,12 @@ int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *
     return lam_params_find(p, matrix) >= 0 && tensor && tensor->dtype == LAM_I8;
 }
 
-lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const char *prefix)
+lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const lam_flat *flat)
 {
     char name[FULL_NAME];
     for (int i = 0; i < p->n; i++)
-        LAM_TRY(check_one(st, &p->list[i], full_name(name, prefix, &p->list[i])));
+        if (has(flat, &p->list[i]))
+            LAM_TRY(check_one(st, &p->list[i], full_name(name, flat->prefix, &p->list[i])));
     return LAM_OK;
 }
 
@@ -265,14 +274,16 @@ static lam_status read_one(source from, lam_params *p, void *flat, int i)
                                         : read_pieces(from.tensor, p, flat, i);
 }
 
-lam_status lam_params_read(const lam_safetensors *st, lam_params *p, void *flat, const char *prefix)
+lam_status lam_params_read(const lam_safetensors *st, lam_params *p, const lam_flat *flat)
 {
     char name[FULL_NAME];
     for (int i = 0; i < p->n; i++) {
-        full_name(name, prefix, &p->list[i]);
+        if (!has(flat, &p->list[i]))
+            continue;
+        full_name(name, flat->prefix, &p->list[i]);
         const source from = {lam_st_find(st, name), scales_of(st, name)};
         assert(from.tensor); /* the file was checked */
-        LAM_TRY(read_one(from, p, flat, i));
+        LAM_TRY(read_one(from, p, flat->at, i));
     }
     return LAM_OK;
 }

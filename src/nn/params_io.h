@@ -11,22 +11,28 @@
 #include "io/safetensors.h"
 #include "nn/params.h"
 
+/* A flat vector as a file has it. */
+typedef struct lam_flat {
+    const char *prefix;
+    void *at;
+    int rest; /* it ends before the hidden matrices (lam_params_arrange) */
+} lam_flat;
+
 /* Before lam_st_writer_begin: declares one tensor per parameter. */
-lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const char *prefix,
+lam_status lam_params_add_to(lam_st_writer *w, const lam_params *p, const lam_flat *flat,
                              lam_dtype dtype);
 /* After it: writes the data of all of them, in the same order. */
-lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const void *flat,
+lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const lam_flat *flat,
                             lam_dtype dtype);
 
 #define LAM_SCALE_SUFFIX ".scale"
 
 /* Every parameter is there, with its shape and a floating-point type or int8 and scales; LAM_ERR_FORMAT names
  * the first that is not. */
-lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const char *prefix);
+lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const lam_flat *flat);
 /* Is a tensor of the file (no prefix) a parameter, or the scales of one in int8? */
 int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *name);
 /* Fills the flat vector from a checked file; reading the master refreshes the weights too. */
-lam_status lam_params_read(const lam_safetensors *st, lam_params *p, void *flat,
-                           const char *prefix);
+lam_status lam_params_read(const lam_safetensors *st, lam_params *p, const lam_flat *flat);
 
 #endif

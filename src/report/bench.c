@@ -247,15 +247,23 @@ static void settle_reads(bench *b, lam_bench_result *out)
     out->read_best = r->times[0];
 }
 
+/* What training adds: gradients, and what the optimiser needs. */
+static size_t planned_training(bench *b)
+{
+    size_t bytes;
+    if (!b->optimizer || lam_optimizer_measure(&bytes, b->model, &b->optimizer->opt) != LAM_OK)
+        return 0;
+    return bytes + b->model->params.total * lam_class_size(b->dev, LAM_WIDE);
+}
+
 static size_t planned(bench *b)
 {
     const int train = b->opt->kind == LAM_BENCH_TRAIN;
     const lam_stack_options o = {
         .B = b->opt->batch, .N = b->cfg.tgt_len, .M = b->cfg.mem_len, .train = train};
     const lam_stack_sizes s = lam_stack_measure(b->model, &o);
-    /* Training adds gradients and two moments. */
-    const size_t more = train ? 3 * b->model->params.total * lam_class_size(b->dev, LAM_WIDE) : 0;
-    return lam_params_bytes(&b->model->params) + more + s.activations + s.state + s.scratch;
+    return lam_params_bytes(&b->model->params) + planned_training(b) + s.activations + s.state +
+           s.scratch;
 }
 
 lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *dev,

@@ -19,26 +19,19 @@ static const char STATE[] = "training_state.json", MOMENTS[] = "optimizer.safete
 /* The flat vectors of optimizer.safetensors, in order; those that do not exist are left out. */
 typedef struct vectors {
     int n;
-    const char *prefix[3];
-    void *flat[3];
+    lam_flat list[3];
 } vectors;
 
 static vectors vectors_of(const lam_checkpoint *c)
 {
     vectors v = {0};
     const lam_params *p = &c->model->params;
-    if (c->optimizer->m) {
-        v.prefix[v.n] = "m.";
-        v.flat[v.n++] = c->optimizer->m;
-    }
-    if (c->optimizer->v) {
-        v.prefix[v.n] = "v.";
-        v.flat[v.n++] = c->optimizer->v;
-    }
-    if (p->dev->wide == LAM_F64) {
-        v.prefix[v.n] = "weight.";
-        v.flat[v.n++] = p->master;
-    }
+    if (c->optimizer->m)
+        v.list[v.n++] = (lam_flat){"m.", c->optimizer->m, 0};
+    if (c->optimizer->v)
+        v.list[v.n++] = (lam_flat){"v.", c->optimizer->v, c->optimizer->muon != NULL};
+    if (p->dev->wide == LAM_F64)
+        v.list[v.n++] = (lam_flat){"weight.", p->master, 0};
     return v;
 }
 
@@ -50,17 +43,27 @@ static lam_status write_moments(const char *path, const lam_checkpoint *c)
     LAM_TRY(lam_st_writer_create(&w, path));
     lam_status status = LAM_OK;
     for (int i = 0; i < v.n && status == LAM_OK; i++)
-        status = lam_params_add_to(w, p, v.prefix[i], p->dev->wide);
+        status = lam_params_add_to(w, p, &v.list[i], p->dev->wide);
     if (status == LAM_OK)
         status = lam_st_writer_begin(w);
     for (int i = 0; i < v.n && status == LAM_OK; i++)
-        status = lam_params_write(w, p, v.flat[i], p->dev->wide);
+        status = lam_params_write(w, p, &v.list[i], p->dev->wide);
     if (status == LAM_OK)
         return lam_st_writer_finish(w);
     lam_st_writer_abort(w);
     return status;
 }
 
+/* A run of another device has its weights in model.safetensors alone. */
+static int has_weights(const lam_safetensors *st)
+{
+    for (int i = 0; i < lam_st_count(st); i++)
+        if (strncmp(lam_st_at(st, i)->name, "weight.", 7) == 0)
+            return 1;
+    return 0;
+}
+
+/* Tensors that have no place here are passed over: older checkpoints have a v of Muon's matrices too. */
 static lam_status read_moments(const char *path, const lam_checkpoint *c)
 {
     lam_params *p = &c->model->params;
@@ -69,12 +72,11 @@ static lam_status read_moments(const char *path, const lam_checkpoint *c)
     LAM_TRY(lam_st_open(&st, path));
     lam_status status = LAM_OK;
     for (int i = 0; i < v.n && status == LAM_OK; i++) {
-        /* A run of another device has its weights in model.safetensors alone. */
-        if (v.flat[i] == p->master && lam_st_count(st) < v.n * p->n)
+        if (v.list[i].at == p->master && !has_weights(st))
             continue;
-        status = lam_params_check(st, p, v.prefix[i]);
+        status = lam_params_check(st, p, &v.list[i]);
         if (status == LAM_OK)
-            status = lam_params_read(st, p, v.flat[i], v.prefix[i]);
+            status = lam_params_read(st, p, &v.list[i]);
     }
     lam_st_close(st);
     return status;

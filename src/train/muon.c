@@ -68,7 +68,7 @@ static int compare(const void *x, const void *y)
 static int list_param(map *to, const lam_params *p, int i)
 {
     const lam_param *q = &p->list[i];
-    if (q->role != LAM_ROLE_MATRIX || q->apart)
+    if (!lam_param_is_hidden(q))
         return 0;
     const int true_rows = q->dim[0].groups * q->dim[0].size / q->maps;
     const int true_cols = q->dim[1].groups * q->dim[1].size;

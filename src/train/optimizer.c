@@ -17,19 +17,16 @@ lam_optimizer_options lam_optimizer_defaults(void)
                                    .muon_momentum = 0.95};
 }
 
-static size_t moment_bytes(const lam_model *model)
+/* Bytes of the moments; Muon's momentum is the mean. */
+static size_t mean_bytes(const lam_model *model, const lam_optimizer_options *o)
 {
-    return model->params.total * lam_class_size(model->dev, LAM_WIDE);
+    return o->kind != LAM_ADAGRAD ? model->params.total * lam_class_size(model->dev, LAM_WIDE) : 0;
 }
 
-static int has_mean(const lam_optimizer_options *o)
+static size_t square_bytes(const lam_model *model, const lam_optimizer_options *o)
 {
-    return o->kind != LAM_ADAGRAD;
-}
-
-static int has_square(const lam_optimizer_options *o)
-{
-    return o->kind != LAM_SGD;
+    const size_t n = o->muon ? model->params.rest : model->params.total;
+    return o->kind != LAM_SGD ? n * lam_class_size(model->dev, LAM_WIDE) : 0;
 }
 
 lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
@@ -38,7 +35,7 @@ lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
     *bytes = 0;
     if (options->muon)
         LAM_TRY(lam_muon_measure(bytes, model));
-    *bytes += (size_t)(has_mean(options) + has_square(options)) * moment_bytes(model);
+    *bytes += mean_bytes(model, options) + square_bytes(model, options);
     return LAM_OK;
 }
 
@@ -46,7 +43,7 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
                                 const lam_optimizer_options *options)
 {
     lam_dev *dev = model->dev;
-    const size_t bytes = moment_bytes(model);
+    const size_t mean = mean_bytes(model, options), square = square_bytes(model, options);
     *out = NULL;
     lam_optimizer *o = calloc(1, sizeof *o);
     if (!o)
@@ -59,10 +56,10 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
         status = lam_params_place_grad(&model->params);
     if (status == LAM_OK)
         status = dev->ops->alloc(dev, &o->norm, 2 * lam_class_size(dev, LAM_WIDE));
-    if (status == LAM_OK && has_mean(options))
-        status = dev->ops->alloc(dev, &o->m, bytes);
-    if (status == LAM_OK && has_square(options))
-        status = dev->ops->alloc(dev, &o->v, bytes);
+    if (status == LAM_OK && mean > 0)
+        status = dev->ops->alloc(dev, &o->m, mean);
+    if (status == LAM_OK && square > 0)
+        status = dev->ops->alloc(dev, &o->v, square);
     if (status == LAM_OK && options->muon)
         status = lam_muon_create(&o->muon, model);
     if (status != LAM_OK) {
@@ -97,7 +94,7 @@ void lam_optimizer_zero(lam_optimizer *o)
 /* Does Muon update it? */
 static int is_muons(const lam_optimizer *o, const lam_param *q)
 {
-    return o->muon && q->role == LAM_ROLE_MATRIX && !q->apart;
+    return o->muon && lam_param_is_hidden(q);
 }
 
 static lam_part part_of(const lam_optimizer *o, const lam_param *q, double lr)
@@ -154,7 +151,7 @@ static void update_parts(lam_optimizer *o, int n, const void *norm)
 static void update_group(lam_optimizer *o, double lr, int apart)
 {
     lam_params *p = &o->model->params;
-    int rest;
+    int rest = 0;
     const int n = gather_parts(o, lr, apart, &rest);
     void *norm = lam_at(p->dev, LAM_WIDE, o->norm, (size_t)apart);
     if (n == 0) {

@@ -29,7 +29,9 @@ lam_optimizer_options lam_optimizer_defaults(void);
 typedef struct lam_optimizer {
     lam_optimizer_options opt;
     lam_model *model; /* kept */
-    void *m, *v;      /* WIDE moments, flat like the parameters; NULL where the rule has none */
+    /* WIDE moments, flat like the parameters; NULL where the rule has none.  With Muon v ends before the
+     * hidden matrices, which have none. */
+    void *m, *v;
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
     lam_part *parts; /* [n params] */

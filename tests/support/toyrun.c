@@ -78,10 +78,10 @@ void toyrun_steps(toyrun *r, int n, double *losses)
     }
 }
 
-/* A flat device vector of every parameter, compared in the device's own precision. */
-static int same_flat(const toyrun *a, const toyrun *b, const void *x, const void *y)
+/* Flat device vectors of n numbers, compared in the device's own precision. */
+static int same_flat(const toyrun *a, const toyrun *b, const void *x, const void *y, size_t n)
 {
-    const size_t bytes = a->model->params.total * lam_class_size(a->dev, LAM_WIDE);
+    const size_t bytes = n * lam_class_size(a->dev, LAM_WIDE);
     if (!x || !y)
         return x == y;
     char *p = malloc(2 * bytes);
@@ -96,12 +96,14 @@ static int same_flat(const toyrun *a, const toyrun *b, const void *x, const void
 int toyrun_equal(const toyrun *a, const toyrun *b)
 {
     const lam_optimizer *x = a->trainer->optimizer, *y = b->trainer->optimizer;
-    ck_assert_uint_eq(a->model->params.total, b->model->params.total);
-    for (int i = 0; i < a->model->params.n; i++)
-        if (a->model->params.list[i].steps != b->model->params.list[i].steps)
+    const lam_params *p = &a->model->params, *q = &b->model->params;
+    ck_assert_uint_eq(p->total, q->total);
+    for (int i = 0; i < p->n; i++)
+        if (p->list[i].steps != q->list[i].steps)
             return 0;
-    return same_flat(a, b, a->model->params.master, b->model->params.master) &&
-           same_flat(a, b, x->m, y->m) && same_flat(a, b, x->v, y->v);
+    return same_flat(a, b, p->master, q->master, p->total) &&
+           same_flat(a, b, x->m, y->m, p->total) &&
+           same_flat(a, b, x->v, y->v, x->muon ? p->rest : p->total);
 }
 
 double *toyrun_params(const toyrun *r, size_t *n)
