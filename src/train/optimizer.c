@@ -51,7 +51,9 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
     o->opt = *options;
     o->model = model;
     o->parts = calloc((size_t)model->params.n + 1, sizeof *o->parts);
-    lam_status status = o->parts ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "optimiser: no memory");
+    o->counted = calloc((size_t)model->params.n + 1, sizeof *o->counted);
+    lam_status status =
+        o->parts && o->counted ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "optimiser: no memory");
     if (status == LAM_OK)
         status = lam_params_place_grad(&model->params);
     if (status == LAM_OK)
@@ -80,6 +82,7 @@ void lam_optimizer_free(lam_optimizer *o)
     dev->ops->release(dev, o->norm);
     lam_muon_free(o->muon);
     free(o->parts);
+    free(o->counted);
     free(o);
 }
 
@@ -89,6 +92,12 @@ void lam_optimizer_zero(lam_optimizer *o)
     p->dev->ops->zero(p->dev, p->grad, p->total * lam_class_size(p->dev, LAM_WIDE));
     for (int i = 0; i < p->n; i++)
         p->list[i].used = 0;
+}
+
+/* Is it clipped, and skipped, by the second norm? */
+static int is_apart(const lam_optimizer *o, const lam_param *q)
+{
+    return q->apart && !o->opt.clip_together;
 }
 
 /* Does Muon update it? */
@@ -119,9 +128,10 @@ static int gather_parts(lam_optimizer *o, double lr, int apart, int *rest)
     for (int muons = 0; muons < 2; muons++) {
         for (int i = 0; i < p->n; i++) {
             lam_param *q = &p->list[i];
-            if (!q->used || apart != (q->apart && !o->opt.clip_together) || muons != is_muons(o, q))
+            if (!q->used || apart != is_apart(o, q) || muons != is_muons(o, q))
                 continue;
             q->steps++;
+            o->counted[i]++;
             o->parts[n++] = part_of(o, q, lr);
         }
         if (!muons)
@@ -179,7 +189,25 @@ void lam_optimizer_step(lam_optimizer *o, double lr)
 void lam_optimizer_tally(const lam_optimizer *o, void *totals)
 {
     lam_dev *dev = o->model->dev;
-    dev->ops->tally(dev, &(lam_tally){.n_norms = 2, .norms = o->norm, .totals = totals});
+    const lam_params *p = &o->model->params;
+    int groups = 1;
+    for (int i = 0; i < p->n; i++)
+        groups |= is_apart(o, &p->list[i]) << 1;
+    for (size_t g = 0; g < 2; g++)
+        if (groups >> g & 1)
+            dev->ops->tally(dev, &(lam_tally){.n_norms = 1,
+                                              .norms = lam_at(dev, LAM_WIDE, o->norm, g),
+                                              .totals = lam_at(dev, LAM_WIDE, totals, 4 * g)});
+}
+
+void lam_optimizer_settle(lam_optimizer *o, const int64_t skipped[2])
+{
+    const lam_params *p = &o->model->params;
+    for (int i = 0; i < p->n; i++) {
+        const long most = o->counted[i], n = (long)skipped[is_apart(o, &p->list[i])];
+        p->list[i].steps -= n < most ? n : most;
+        o->counted[i] = 0;
+    }
 }
 
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm)

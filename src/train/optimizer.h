@@ -35,6 +35,7 @@ typedef struct lam_optimizer {
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
     lam_part *parts; /* [n params] */
+    long *counted;   /* [n params]: steps that were counted since lam_optimizer_settle */
     lam_muon *muon;  /* NULL without */
 } lam_optimizer;
 
@@ -49,8 +50,12 @@ void lam_optimizer_free(lam_optimizer *o); /* NULL is fine */
 void lam_optimizer_zero(lam_optimizer *o);
 /* Updates every parameter that received a gradient since zero(), at learning rate lr. */
 void lam_optimizer_step(lam_optimizer *o, double lr);
-/* Counts the last step in totals[3] if it was skipped (lam_tally). */
+/* Counts the last step in totals[3] if it was skipped (lam_tally), in totals[7] if that of the parameters set
+ * apart was. */
 void lam_optimizer_tally(const lam_optimizer *o, void *totals);
+/* So many steps since the last call were skipped, of the two groups: Adam's own counts did not move in them.
+ * Whether a step was skipped only the device knows, so steps that nobody looked at are counted until then. */
+void lam_optimizer_settle(lam_optimizer *o, const int64_t skipped[2]);
 /* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
  * Waits. */
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);

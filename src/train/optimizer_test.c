@@ -6,6 +6,7 @@
 #include "support/toy.h"
 #include "support/toyrun.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,80 @@ static double *values(const lam_params *p, int i)
     return x;
 }
 
+enum { NOBODY = -1 };
+
+/* A gradient for every parameter whose apartness is not `without`. */
+static void set_gradients(toyrun *r, int seed, int without)
+{
+    lam_params *p = &r->model->params;
+    lam_rng rng = {.key = (uint64_t)seed};
+    lam_optimizer_zero(r->trainer->optimizer);
+    for (int i = 0; i < p->n; i++)
+        for (size_t k = 0; k < p->list[i].stored; k++) {
+            const double g = lam_rng_normal(&rng);
+            if (p->list[i].apart != without)
+                ((double *)lam_grad(p, i))[k] = g; /* ref's memory is the host's */
+        }
+}
+
+/* One of several steps; in the second the gradient of a parameter of the group is bad. */
+static void step_with_accident(toyrun *r, int step, int apart, double totals[8])
+{
+    lam_params *p = &r->model->params;
+    int bad = 0;
+    while (p->list[bad].apart != apart)
+        bad++;
+    set_gradients(r, step, NOBODY);
+    if (step == 2)
+        *(double *)lam_grad(p, bad) = NAN;
+    lam_optimizer_step(r->trainer->optimizer, 1e-3);
+    lam_optimizer_tally(r->trainer->optimizer, totals);
+}
+
+static void settle(toyrun *r, double totals[8])
+{
+    const int64_t skipped[] = {(int64_t)totals[3], (int64_t)totals[7]};
+    lam_optimizer_settle(r->trainer->optimizer, skipped);
+    memset(totals, 0, 8 * sizeof *totals);
+}
+
+/* As if those parameters had received no gradient: moments, counts and all that follows. */
+START_TEST(a_skipped_step_never_was)
+{
+    const lam_config cfg = toyrun_config("compressive");
+    const lam_settings s = toyrun_settings();
+    toyrun a = toyrun_open("ref", &cfg, &s), b = toyrun_open("ref", &cfg, &s);
+    double totals[8] = {0};
+    for (int step = 1; step <= 3; step++) {
+        step_with_accident(&a, step, _i, totals);
+        ck_assert(totals[_i ? 7 : 3] == (step == 2) && totals[_i ? 3 : 7] == 0);
+        settle(&a, totals);
+        set_gradients(&b, step, step == 2 ? _i : NOBODY);
+        lam_optimizer_step(b.trainer->optimizer, 1e-3);
+    }
+    ck_assert(toyrun_equal(&a, &b));
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(counts_are_right_however_late_a_step_is_looked_at)
+{
+    const lam_config cfg = toyrun_config("compressive");
+    const lam_settings s = toyrun_settings();
+    toyrun r = toyrun_open("ref", &cfg, &s);
+    const lam_params *p = &r.model->params;
+    double totals[8] = {0};
+    for (int step = 1; step <= 3; step++)
+        step_with_accident(&r, step, _i, totals);
+    settle(&r, totals);
+    settle(&r, totals); /* nothing more */
+    for (int i = 0; i < p->n; i++)
+        ck_assert_int_eq(p->list[i].steps, p->list[i].apart == _i ? 2 : 3);
+    toyrun_close(&r);
+}
+END_TEST
+
 /* What received a gradient is marked as such by whoever computes it; what is not marked never learns. */
 START_TEST(every_parameter_learns)
 {
@@ -102,6 +177,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, measuring_equals_taking, 0, (int)(sizeof rules / sizeof *rules));
+    tcase_add_loop_test(tests, a_skipped_step_never_was, 0, 2);
+    tcase_add_loop_test(tests, counts_are_right_however_late_a_step_is_looked_at, 0, 2);
     tcase_add_loop_test(tests, every_parameter_learns, 0, 10);
     return test_run("train/optimizer", tests);
 }

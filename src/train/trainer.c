@@ -210,7 +210,9 @@ static lam_status report_norm(lam_trainer *t, lam_step_report *report)
     double totals[LAM_TOTALS];
     LAM_TRY(lam_optimizer_norm(t->optimizer, &report->grad_norm));
     LAM_TRY(read_totals(t, totals));
-    report->skipped = (int64_t)totals[3];
+    const int64_t skipped[] = {(int64_t)totals[3], (int64_t)totals[7]};
+    lam_optimizer_settle(t->optimizer, skipped);
+    report->skipped = skipped[0] > skipped[1] ? skipped[0] : skipped[1];
     if (report->skipped > 0) /* what spoilt them may stand in the memory, and would stay there */
         lam_memories_reset(t->memories);
     dev->ops->zero(dev, t->totals, LAM_TOTALS * lam_class_size(dev, LAM_WIDE));

@@ -90,6 +90,7 @@ START_TEST(a_skipped_step_is_counted_and_its_loss_left_out)
     must(lam_trainer_step(r.trainer, &report));
     ck_assert_int_eq(report.skipped, bad);
     ck_assert_int_eq(report.tokens, (3 - bad) * r.trainer->tokens);
+    ck_assert_int_eq(p->list[at].steps, 3 - bad); /* Adam's own count */
     ck_assert(isfinite(report.nll));
     must(lam_trainer_step(r.trainer, &report));
     ck_assert(report.skipped == 0 && report.tokens == r.trainer->tokens);
