@@ -42,6 +42,24 @@ START_TEST(training_by_recordings_is_training)
 }
 END_TEST
 
+/* Every group has recordings of its own: a tape that all share would forget each before it comes back. */
+START_TEST(any_number_of_groups_plays_its_recordings)
+{
+    enum { STEPS = 20, GROUPS = 12 };
+    const lam_config cfg = toyrun_config("lamemo");
+    lam_settings s = toyrun_settings();
+    s.batch_size = s.batch_chunk = GROUPS;
+    toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("taped", &cfg, &s);
+    const long before = taped_played();
+    toyrun_steps(&a, STEPS, NULL);
+    toyrun_steps(&b, STEPS, NULL);
+    ck_assert(toyrun_equal(&a, &b));
+    ck_assert_int_gt(taped_played() - before, GROUPS * STEPS / 3);
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
 /* Other weights in all that is derived from them. */
 static void disturb(toy *t, double by)
 {
@@ -143,6 +161,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, training_by_recordings_is_training, 0, 4 * MEMORIES);
+    tcase_add_test(tests, any_number_of_groups_plays_its_recordings);
     tcase_add_loop_test(tests, a_pass_is_known_by_all_it_depends_on, 0, 2 * MEMORIES);
     tcase_add_loop_test(tests, decoding_by_recordings_is_decoding, 0, MEMORIES);
     return test_run("repeat", tests);

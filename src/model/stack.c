@@ -377,6 +377,11 @@ lam_mem *lam_stack_mem(lam_stack *st)
     return &st->mem;
 }
 
+lam_tape **lam_stack_tape(lam_stack *st)
+{
+    return &st->tape;
+}
+
 const lam_segment *lam_stack_segment(const lam_stack *st)
 {
     return &st->seg;

@@ -84,5 +84,7 @@ lam_status lam_stack_scores(lam_stack *st, double *scores);
 /* State: for verification, snapshots and checkpoints. */
 lam_mem *lam_stack_mem(lam_stack *st);
 const lam_segment *lam_stack_segment(const lam_stack *st);
+/* Its recordings of passes (ops.h, repeat); whoever exchanges the memory exchanges them with it. */
+lam_tape **lam_stack_tape(lam_stack *st);
 
 #endif

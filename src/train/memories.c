@@ -13,7 +13,8 @@
 
 typedef struct group {
     lam_mem mem;
-    void *base; /* NULL for group 0, whose rows are the stack's */
+    void *base;     /* NULL for group 0, whose rows are the stack's */
+    lam_tape *tape; /* work on these rows; the stack has it while the group is selected */
 } group;
 
 struct lam_memories {
@@ -70,6 +71,7 @@ void lam_memories_free(lam_memories *m)
         return;
     lam_memories_select(m, 0);
     for (int i = 1; i < m->n; i++) {
+        m->dev->ops->forget(m->dev, m->groups[i].tape);
         m->dev->ops->release(m->dev, m->groups[i].base);
         free(m->groups[i].mem.slots);
     }
@@ -79,8 +81,13 @@ void lam_memories_free(lam_memories *m)
 
 void lam_memories_select(lam_memories *m, int i)
 {
-    m->groups[m->now].mem = *lam_stack_mem(m->stack);
-    *lam_stack_mem(m->stack) = m->groups[i].mem;
+    lam_mem *mem = lam_stack_mem(m->stack);
+    lam_tape **tape = lam_stack_tape(m->stack);
+    group *old = &m->groups[m->now], *next = &m->groups[i];
+    old->mem = *mem;
+    old->tape = *tape;
+    *mem = next->mem;
+    *tape = next->tape;
     m->now = i;
 }
 

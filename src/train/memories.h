@@ -2,7 +2,7 @@
  *
  * A batch of B columns may be computed in several groups, one after the other, so that activations
  * of a group alone must fit.  Every group has its own past: the stack's memory is exchanged between
- * groups by exchanging pointers, nothing is copied. */
+ * groups by exchanging pointers, nothing is copied.  Recordings of the work on a memory go with it. */
 #ifndef LAM_TRAIN_MEMORIES_H
 #define LAM_TRAIN_MEMORIES_H
 
