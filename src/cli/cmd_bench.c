@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/print_json.h"
+#include "cli/shape_options.h"
 #include "cli/term.h"
 #include "report/bench.h"
 
@@ -10,8 +11,8 @@
 #include <string.h>
 
 typedef struct bench_options {
-    const char *preset, *memory;
-    int batch, tgt_len, mem_len, optim;
+    lam_shape_options shape; /* first */
+    int batch, optim;
     double seconds;
     lam_device_options device;
     lam_storage_options storage;
@@ -21,16 +22,11 @@ typedef struct bench_options {
 static const char *const optims[] = {"adam", "muon", NULL};
 
 static const lam_option options[] = {
-    {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(bench_options, preset), "small",
-     .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
-    {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(bench_options, memory), "lamemo",
-     .help = "none, xl, compressive, infinite or lamemo."},
+    LAM_PRESET_OPTION("small"),
+    LAM_MEMORY_OPTION(0),
+    LAM_N_TOKEN_OPTION,
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(bench_options, batch), "0", .max = 1 << 20,
      .aliases = "batch", .shown = "8; 1 for generate", .help = "Streams side by side."},
-    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(bench_options, tgt_len), "0", .max = LAM_MAX_LEN,
-     .shown = "the preset's", .help = "Segment length."},
-    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(bench_options, mem_len), "0", .max = LAM_MAX_LEN,
-     .shown = "the preset's", .help = "Memory length."},
     {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(bench_options, optim), "adam", .choices = optims,
      .help = "Optimiser of train."},
     {"seconds", 's', "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
@@ -39,6 +35,8 @@ static const lam_option options[] = {
     LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(bench_options, json),
      .help = "Print one JSON object."},
+    {.type = LAM_OPT_REST, .help = "see lamemo train"},
+#include "cli/shape_rows.inc"
     {0},
 };
 
@@ -104,10 +102,7 @@ static lam_status run(const lam_args *args)
     lam_config cfg;
     lam_dev *dev = NULL;
     LAM_TRY(kind_of(args, &b.kind));
-    LAM_TRY(lam_config_preset(&cfg, o->preset, o->memory));
-    cfg.tgt_len = o->tgt_len > 0 ? o->tgt_len : cfg.tgt_len;
-    cfg.mem_len = o->mem_len > 0 ? o->mem_len : cfg.mem_len;
-    LAM_TRY(lam_config_finish(&cfg));
+    LAM_TRY(lam_shape_fresh(&cfg, args, 0));
     b.batch = o->batch > 0 ? o->batch : b.kind == LAM_BENCH_GENERATE ? 1 : 8;
     LAM_TRY(lam_device_open(&dev, &o->device));
     const lam_status status = lam_bench_run(&result, &cfg, dev, &b);
@@ -130,7 +125,8 @@ const lam_command lam_command_bench = {
         "GFLOP/s, "
         "their share of the best matrix product of the same shapes measured in the same run, and "
         "memory. For generate also the floor: the time it takes to read once what a token needs "
-        "(weights, cached keys, values and positions), measured in turns with the tokens.",
+        "(weights, cached keys, values and positions), measured in turns with the tokens. Every "
+        "option of lamemo train that says what a model is (--n-layer, --mem-len, ...) is accepted.",
     .options = options,
     .options_size = sizeof(bench_options),
     .examples = "lamemo bench train --preset small\n"

@@ -37,11 +37,12 @@ static const lam_option options[] = {
     {"jobs", 'j', "N", LAM_OPT_INT, OWN(jobs), "1", .min = 1, .max = LAM_JOBS_MAX,
      .help = "Trainings at a time; on a CPU they share its cores."},
     {"json", 0, NULL, LAM_OPT_FLAG, OWN(json), .help = "Print compare.json instead of the table."},
-    {"preset", 'p', "NAME", LAM_OPT_STRING, OPT(preset), "tiny",
-     .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
+    LAM_PRESET_OPTION("tiny"),
     LAM_DEVICE_OPTIONS(compare_options, train.device, "auto"),
     {.type = LAM_OPT_REST, .help = "see lamemo train"},
 #include "cli/train_rows.inc"
+
+#include "cli/shape_rows.inc"
     {0},
 };
 /* clang-format on */
@@ -101,6 +102,7 @@ static lam_status keep_models(session *s)
         LAM_TRY(lam_comparison_add_seed(s->c, o->seeds.v[i]));
     if (s->c->n_seeds == 0)
         LAM_TRY(lam_comparison_add_seed(s->c, 1111));
+    LAM_TRY(lam_variants_use(s->c));
     for (int m = 0; m < s->c->n_models; m++)
         LAM_TRY(lam_variant_settle(&s->c->models[m], s->c, s->corpus->info.vocab_size));
     return LAM_OK;
@@ -243,7 +245,8 @@ const lam_command lam_command_compare = {
         "compressive, infinite, lamemo, an ablation (no-interpolation, no-look-ahead, "
         "xl-encoding), all of these (all), or LABEL=MODEL:OPTION=VALUE:... with options of train; "
         "without any, the five memories. Every other option of lamemo train is accepted and "
-        "holds for all. Each training is a run folder of its own; the same command, or just "
+        "holds for all models that can use it. Each training is a run folder of its own; the same "
+        "command, or just "
         "--out, goes on with a comparison that was stopped, and further models and seeds may be "
         "added to one. Ctrl-C or SIGTERM finishes the step, saves and leaves. A model whose loss "
         "is no "

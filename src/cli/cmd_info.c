@@ -1,7 +1,9 @@
 /* cmd_info.c -- `lamemo info`: what a model is and what it will take, before anything is allocated. */
 #include "cli/commands.h"
 #include "cli/device.h"
+#include "cli/info_table.h"
 #include "cli/print_json.h"
+#include "cli/shape_options.h"
 #include "cli/term.h"
 #include "core/file.h"
 #include "model/boxed.h"
@@ -17,8 +19,9 @@
 #include <string.h>
 
 typedef struct info_options {
-    const char *model, *preset, *memory;
-    int batch, tgt_len, mem_len, optim;
+    lam_shape_options shape; /* first */
+    const char *model;
+    int batch, optim;
     lam_device_options device;
     bool table, json;
 } info_options;
@@ -26,23 +29,21 @@ typedef struct info_options {
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(info_options, model),
      .help = "A model or run folder, or " LAM_BOXED "; instead of a preset."},
-    {"preset", 'p', "NAME", LAM_OPT_STRING, offsetof(info_options, preset), "enwik8-base",
-     .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."},
-    {"memory", 0, "NAME", LAM_OPT_STRING, offsetof(info_options, memory), "lamemo",
-     .help = "Memory of the preset: none, xl, compressive, infinite or lamemo."},
-    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), "8", .min = 1,
-     .max = 1 << 20, .aliases = "batch", .help = "Streams in a batch, for the memory needed."},
-    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(info_options, tgt_len), "0", .max = LAM_MAX_LEN,
-     .shown = "the model's", .help = "Segment length."},
-    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(info_options, mem_len), "0", .max = LAM_MAX_LEN,
-     .shown = "the model's", .help = "Memory length."},
+    LAM_PRESET_OPTION("enwik8-base"),
+    LAM_MEMORY_OPTION(0),
+    LAM_N_TOKEN_OPTION,
+    {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), .min = 1, .max = 1 << 20,
+     .aliases = "batch", .shown = "the run's or the preset's, else 8",
+     .help = "Streams in a batch, for the memory needed."},
     {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(info_options, optim), "adam",
      .choices = lam_optim_names, .shown = "the run's, else adam",
-     .help = "Optimiser, for the memory needed: adam, sgd, adagrad or muon."},
+     .help = "Optimiser, for the memory needed."},
     LAM_DEVICE_OPTIONS(info_options, device, "cpu"),
     {"table", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, table),
      .help = "Multiply-accumulates of all five memories beside the paper's Table 1."},
-    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, json), .help = "Print one JSON object."},
+    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, json), .help = "Print as JSON."},
+    {.type = LAM_OPT_REST, .help = "see lamemo train"},
+#include "cli/shape_rows.inc"
     {0},
 };
 
@@ -88,6 +89,7 @@ typedef struct bytes {
 } bytes;
 
 enum {
+    BARE_BATCH = 8,  /* where nothing says how a model is trained */
     EVAL_BATCH = 16, /* of `lamemo train` */
     PROGRAM =
         24
@@ -107,8 +109,10 @@ static lam_status measure(bytes *out, subject *s)
                  act = lam_class_size(model->dev, LAM_ACT);
     const int copies = model->dev->act != model->dev->wide;
     const lam_optimizer_options optimizer = lam_settings_optimizer(&s->trained);
-    lam_stack_options opt = {
-        .B = s->o->batch, .N = cfg->tgt_len + cfg->ext_len, .M = cfg->mem_len, .E = cfg->ext_len};
+    lam_stack_options opt = {.B = s->trained.batch_size,
+                             .N = cfg->tgt_len + cfg->ext_len,
+                             .M = cfg->mem_len,
+                             .E = cfg->ext_len};
     bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
                .gradients = model->params.total * wide,
                .program = strcmp(model->dev->ops->name, "cuda") == 0 ? 0 : PROGRAM};
@@ -116,7 +120,7 @@ static lam_status measure(bytes *out, subject *s)
     b.eval = lam_stack_measure(model, &opt);
     opt.B = EVAL_BATCH;
     const lam_stack_sizes aside = lam_stack_measure(model, &opt);
-    opt.B = s->o->batch;
+    opt.B = s->trained.batch_size;
     opt.train = 1;
     b.train = lam_stack_measure(model, &opt);
     b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
@@ -140,13 +144,16 @@ static void print_config(const lam_config *cfg)
            cfg->same_length ? ", same length" : "");
 }
 
-/* How the run in a folder (or the checkpoint it is) was trained; else the paper's settings and step -1. */
+/* How the run in a folder (or the checkpoint it is) was trained; else as the preset is, and step -1. */
 static void find_training(subject *s, const lam_args *args)
 {
     static const char *const places[] = {"last/training_state.json", "training_state.json"};
     char path[PATH_MAX];
     lam_train_state state;
     lam_settings_defaults(&s->trained);
+    s->trained.batch_size = BARE_BATCH;
+    if (!s->o->model)
+        lam_settings_preset(&s->trained, s->o->shape.preset);
     s->step = -1;
     for (int i = 0; s->o->model && s->step < 0 && i < 2; i++)
         if (lam_path_join(path, sizeof path, s->o->model, places[i]) == LAM_OK &&
@@ -157,6 +164,8 @@ static void find_training(subject *s, const lam_args *args)
         }
     if (s->step < 0 || lam_option_given(args, "optim"))
         s->trained.optim = s->o->optim;
+    if (lam_option_given(args, "batch-size"))
+        s->trained.batch_size = s->o->batch;
 }
 
 static void print_training(const lam_settings *s, int64_t step)
@@ -205,9 +214,10 @@ static void print_text(const subject *s, const group *groups, const bytes *b)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].n > 0.0)
             printf("  %-26s %20.3f M\n", parts[i].name, parts[i].n / 1e6);
-    printf("  %-26s %20.3f G\n", "one training step", lam_macs_step(&model->cfg, o->batch) / 1e9);
+    printf("  %-26s %20.3f G\n", "one training step",
+           lam_macs_step(&model->cfg, s->trained.batch_size) / 1e9);
 
-    printf("\nbytes on %s, batch %d\n", o->device.device, o->batch);
+    printf("\nbytes on %s, batch %d\n", o->device.device, s->trained.batch_size);
     print_size("weights", b->weights);
     print_size("gradients", b->gradients);
     snprintf(optimiser, sizeof optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
@@ -239,11 +249,11 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
         "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
         "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "external",
         m.external, "softmax", m.softmax, "total", m.total, "macs_per_step",
-        lam_macs_step(&model->cfg, s->o->batch), "bytes", "weights", (json_int_t)b->weights,
-        "gradients", (json_int_t)b->gradients, "optimizer", (json_int_t)b->optimizer, "activations",
-        (json_int_t)b->train.activations, "state", (json_int_t)b->train.state, "scratch",
-        (json_int_t)b->train.scratch, "program", (json_int_t)b->program, "train",
-        (json_int_t)b->all_train, "eval",
+        lam_macs_step(&model->cfg, s->trained.batch_size), "bytes", "weights",
+        (json_int_t)b->weights, "gradients", (json_int_t)b->gradients, "optimizer",
+        (json_int_t)b->optimizer, "activations", (json_int_t)b->train.activations, "state",
+        (json_int_t)b->train.state, "scratch", (json_int_t)b->train.scratch, "program",
+        (json_int_t)b->program, "train", (json_int_t)b->all_train, "eval",
         (json_int_t)(b->weights + stack_total(&b->eval) + b->program));
     free(config);
     if (s->step >= 0) {
@@ -251,27 +261,6 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
         json_object_set_new(root, "settings", lam_settings_print(&s->trained));
     }
     return lam_print_json(root, JSON_INDENT(2));
-}
-
-/* The "#FLOPS" column of Table 1, for the shape at hand and as printed for wt103-base. */
-static void print_table(const lam_config *cfg, const char *preset)
-{
-    static const struct {
-        const char *memory, *name;
-        int paper;
-    } rows[] = {{"none", "Transformer+RPE", 148},
-                {"xl", "Transformer-XL", 157},
-                {"compressive", "Compressive Transformer", 169},
-                {"infinite", "infinity-former", 235},
-                {"lamemo", "LaMemo", 191}};
-    const bool published = strcmp(preset, "wt103-base") == 0;
-    printf("%-26s %12s%s\n", "MACs per token", "millions", published ? "        paper" : "");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        printf("%-26s %12.2f", rows[i].name, lam_macs_token(cfg, rows[i].memory).total / 1e6);
-        if (published)
-            printf(" %12d", rows[i].paper);
-        putchar('\n');
-    }
 }
 
 static lam_status show(const lam_config *cfg, const lam_args *args)
@@ -297,23 +286,26 @@ static lam_status show(const lam_config *cfg, const lam_args *args)
     return status;
 }
 
+/* The folder's configuration, or the preset's, with what the user wrote. */
+static lam_status settle(lam_config *cfg, const lam_args *args)
+{
+    const info_options *o = args->options;
+    if (!o->model)
+        return lam_shape_fresh(cfg, args, 0);
+    if (lam_option_given(args, "preset") || lam_option_given(args, "memory"))
+        return lam_fail(LAM_ERR_ARG, "--model has its own shape and memory: without --preset and "
+                                     "--memory");
+    LAM_TRY(lam_folder_config(cfg, o->model));
+    return lam_shape_change(cfg, args);
+}
+
 static lam_status run(const lam_args *args)
 {
     const info_options *o = args->options;
     lam_config cfg;
-    if (o->model)
-        LAM_TRY(lam_folder_config(&cfg, o->model));
-    else
-        LAM_TRY(lam_config_preset(&cfg, o->preset, o->memory));
-    if (o->tgt_len > 0)
-        cfg.tgt_len = o->tgt_len;
-    if (o->mem_len > 0)
-        cfg.mem_len = o->mem_len;
-    LAM_TRY(lam_config_finish(&cfg));
-    if (o->table) {
-        print_table(&cfg, o->model ? "" : o->preset);
-        return LAM_OK;
-    }
+    LAM_TRY(settle(&cfg, args));
+    if (o->table)
+        return lam_info_table(&cfg, o->model ? "" : o->shape.preset, o->json);
     return show(&cfg, args);
 }
 
@@ -323,10 +315,15 @@ const lam_command lam_command_info = {
     .description =
         "Prints the configuration of a model or preset, its parameters by group, the "
         "multiply-accumulates of one predicted token by part, and the bytes that training and "
-        "evaluation will take, without allocating them.",
+        "evaluation will take, without allocating them. Every option of lamemo train that says "
+        "what "
+        "a model is (--n-layer, --d-model, --tgt-len, --mem-len, --cutoffs, ...) is accepted.",
     .options = options,
     .options_size = sizeof(info_options),
     .examples = "lamemo info --preset small --memory lamemo\n"
+                "# a shape that is not there yet\n"
+                "lamemo info --preset small --n-layer 8 --d-model 320 --n-head 5 --mem-len 512 "
+                "--n-token 10000\n"
                 "# the cost column of the paper's Table 1\n"
                 "lamemo info --preset wt103-base --table",
     .run = run,

@@ -160,6 +160,22 @@ static void close_session(session *s)
 
 /* ---- speaking ---- */
 
+/* The clusters of an adaptive softmax, and that they are not those of the preset. */
+static lam_status tell_softmax(session *s)
+{
+    const lam_config *cfg = &s->cfg;
+    const char *why = !s->resumed && lam_shape_cut(cfg, s->args)
+                          ? " (the preset's cutoffs are for a larger vocabulary)"
+                          : "";
+    char list[16 * LAM_MAX_CUTOFFS] = "";
+    size_t n = 0;
+    for (int i = 0; i < cfg->n_cutoffs; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%d", i > 0 ? "/" : "", cfg->cutoffs[i]);
+    if (n > 0)
+        return lam_runlog_line(s->log, "softmax: adaptive, cutoffs %s%s", list, why);
+    return *why ? lam_runlog_line(s->log, "softmax: full%s", why) : LAM_OK;
+}
+
 static lam_status introduce(session *s)
 {
     char count[32], tokens[32];
@@ -171,6 +187,7 @@ static lam_status introduce(session *s)
                             "segments of %d, memory of %d: %s parameters",
                             cfg->memory, cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
                             cfg->d_inner, cfg->tgt_len, cfg->mem_len, count));
+    LAM_TRY(tell_softmax(s));
     LAM_TRY(lam_runlog_line(s->log, "corpus: %s, %s training tokens, vocabulary of %d",
                             s->corpus->info.name, tokens, s->corpus->info.vocab_size));
     LAM_TRY(lam_runlog_line(s->log, "run: %lld steps of %d x %d tokens on %s (%s), seed %lld",

@@ -171,6 +171,25 @@ bool lam_option_given(const lam_args *args, const char *name)
     return false;
 }
 
+size_t lam_option_size(const lam_option *option)
+{
+    return option->type == LAM_OPT_DOUBLE  ? sizeof(double)
+           : option->type == LAM_OPT_INT64 ? sizeof(int64_t)
+                                           : sizeof(int);
+}
+
+void lam_options_copy(void *to, const lam_args *args, size_t part, size_t size, lam_which which)
+{
+    const char *from = (const char *)args->options + part;
+    const lam_option *table = args->command->options;
+    for (int i = 0; table[i].help; i++) {
+        const bool counts = args->given[i] || (which == LAM_WRITTEN_OR_DEFAULT && table[i].value);
+        const size_t at = table[i].offset - part;
+        if (counts && table[i].offset >= part && at < size)
+            memcpy((char *)to + at, from + at, lam_option_size(&table[i]));
+    }
+}
+
 /* ---- names ---- */
 
 /* Optimal string alignment distance of two short words: insert, delete, change, swap. */

@@ -52,6 +52,7 @@ typedef struct lam_option {
     const char *const *choices; /* for LAM_OPT_CHOICE, ends with NULL */
     const char *aliases;        /* more long names, separated by spaces */
     const char *shown;          /* text for the default when `value` cannot say it */
+    const char *only;           /* the memories it is of use with, separated by spaces; NULL: all */
     bool hidden;                /* parsed, but in no documentation */
 } lam_option;
 
@@ -90,6 +91,14 @@ void lam_args_parse(lam_args *args, void *options, const lam_command *command, i
 
 /* Did the user write the option called `name`?  (Presets give way only to what was written.) */
 bool lam_option_given(const lam_args *args, const char *name);
+
+/* Bytes of the field of an option that is one number, word or choice. */
+size_t lam_option_size(const lam_option *option);
+
+/* Copies the fields at [part, part + size) of the command's struct that count into `to`, a struct of that size: those
+ * the user wrote, or also those with a default. */
+typedef enum lam_which { LAM_WRITTEN, LAM_WRITTEN_OR_DEFAULT } lam_which;
+void lam_options_copy(void *to, const lam_args *args, size_t part, size_t size, lam_which which);
 
 /* Stores `text` as the value of `option` in `options`: whole string, in range, or LAM_ERR_ARG with
  * "--name: 'text' is not ...". */

@@ -144,6 +144,59 @@ START_TEST(adaptive_cuts_by_the_size_of_the_vocabulary)
 }
 END_TEST
 
+START_TEST(cutoffs_of_a_preset_fit_any_vocabulary)
+{
+    static const struct {
+        int V, n, first, last;
+    } rows[] = {
+        {267735, 3, 20000, 200000}, {33278, 3, 2495, 24957}, {1000, 3, 75, 750}, {256, 0, 0, 0}};
+    static parsed p;
+    lam_config cfg, again;
+    lam_settings s;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        parse(&p, "--preset wt103-adaptive");
+        must(lam_train_fresh(&cfg, &s, &p.args, rows[i].V));
+        ck_assert_int_eq(cfg.n_cutoffs, rows[i].n);
+        ck_assert_int_eq(cfg.cutoffs[0], rows[i].first);
+        ck_assert_int_eq(cfg.cutoffs[2], rows[i].last);
+        ck_assert_int_eq(lam_shape_cut(&cfg, &p.args), rows[i].V != 267735);
+        again = cfg;
+        parse(&p, "--resume --preset wt103-adaptive");
+        must(lam_train_resumed(&again, &s, &p.args));
+    }
+    /* What the user writes is an order. */
+    parse(&p, "--preset wt103-adaptive --cutoffs 300");
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+    parse(&p, "--preset wt103-adaptive --adaptive");
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+}
+END_TEST
+
+START_TEST(an_option_of_another_memory_is_refused)
+{
+    static const struct {
+        const char *line, *option;
+    } rows[] = {{"--memory xl --ltm_basis 8", "--ltm-basis"},
+                {"--memory lamemo --rate 2", "--rate"},
+                {"--attn_type 0 --alpha zero", "--alpha"},
+                {"--memory xl --clip_together", "--clip-together"}};
+    static const char *const fine[] = {
+        "--memory infinite --ltm_basis 8", "--memory xl --ext_len 4",
+        "--memory lamemo --ext_len 0",     "--memory none --mem_len 8",
+        "--memory none --recipe fast",     "--attn_type 31 --alpha zero"};
+    static parsed p;
+    lam_config cfg;
+    lam_settings s;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        parse(&p, rows[i].line);
+        ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+        ck_assert_msg(strstr(lam_error(), rows[i].option) == lam_error(), "%s", lam_error());
+    }
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        fresh(fine[i], &cfg, &s);
+}
+END_TEST
+
 START_TEST(a_resumed_run_keeps_what_the_user_did_not_write)
 {
     static parsed p;
@@ -160,8 +213,16 @@ START_TEST(a_resumed_run_keeps_what_the_user_did_not_write)
     must(lam_train_resumed(&cfg, &s, &p.args));
     ck_assert(s.lr == 0.25);
     parse(&p, "--resume --n_layer 4");
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--n-layer 4: the run was begun with 3");
+    parse(&p, "--resume --dropout 0.2");
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--dropout 0.2: the run was begun with 0.1");
+    parse(&p, "--resume --d_embed -1"); /* written so, it follows d_model: no contradiction */
+    must(lam_train_resumed(&cfg, &s, &p.args));
+    parse(&p, "--resume --pre_lnorm");
     ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(lam_error(), "it has \"n_layer\": 3, not \"n_layer\": 4"));
+    ck_assert_ptr_nonnull(strstr(lam_error(), "\"pre_lnorm\": false, not \"pre_lnorm\": true"));
     parse(&p, "--resume --memory lamemo");
     ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--memory lamemo: the run was begun with xl");
@@ -176,6 +237,8 @@ int main(void)
     tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
     tcase_add_test(tests, attn_type_and_memory_settle_each_other);
     tcase_add_test(tests, adaptive_cuts_by_the_size_of_the_vocabulary);
+    tcase_add_test(tests, cutoffs_of_a_preset_fit_any_vocabulary);
+    tcase_add_test(tests, an_option_of_another_memory_is_refused);
     tcase_add_test(tests, a_resumed_run_keeps_what_the_user_did_not_write);
     return test_run("cli/train_options", tests);
 }

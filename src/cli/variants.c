@@ -111,6 +111,17 @@ static lam_status add_definition(lam_words *w, const char *definition)
     }
 }
 
+/* The options hold for all models that can use them. */
+static bool is_for(const lam_compared_model *m, const char *name)
+{
+    char memory[LAM_DEFINITION_MAX];
+    const lam_option *row = lam_train_table;
+    while (row->help && (!row->name || strcmp(row->name, name) != 0))
+        row++;
+    snprintf(memory, sizeof memory, "%.*s", (int)strcspn(m->definition, ":"), m->definition);
+    return lam_option_serves(row, memory);
+}
+
 lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_compared_model *m)
 {
     const char *name;
@@ -119,6 +130,8 @@ lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_co
     LAM_TRY(lam_words_add(w, "train"));
     json_object_foreach(c->options, name, value)
     {
+        if (!is_for(m, name))
+            continue;
         if (json_is_string(value))
             LAM_TRY(lam_words_add(w, "--%s=%s", name, json_string_value(value)));
         else
@@ -161,6 +174,21 @@ static lam_status check_definition(const lam_compared_model *m)
                               m->definition, shared[i]);
     lam_words_free(&w);
     return status;
+}
+
+lam_status lam_variants_use(const lam_comparison *c)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(c->options, name, value)
+    {
+        int m = 0;
+        while (m < c->n_models && !is_for(&c->models[m], name))
+            m++;
+        if (m == c->n_models)
+            return lam_fail(LAM_ERR_ARG, "--%s is of no use with any of the models", name);
+    }
+    return LAM_OK;
 }
 
 static lam_status count_parameters(lam_compared_model *m)

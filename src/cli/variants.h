@@ -24,7 +24,11 @@ lam_status lam_variant_add(lam_comparison *c, const char *operand);
 /* The memories of the paper's Table 1. */
 lam_status lam_variant_add_memories(lam_comparison *c);
 
-/* "lamemo train" with the comparison's options and what makes model `m`; without --out and --seed. */
+/* LAM_ERR_ARG names an option of the comparison that no model of it can use. */
+lam_status lam_variants_use(const lam_comparison *c);
+
+/* "lamemo train" with the comparison's options, as far as model `m` can use them, and what makes it; without --out and
+ * --seed. */
 lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_compared_model *m);
 
 /* The configuration that these words lead to, on a vocabulary of n_token types.  Wrong words end the program, as on a

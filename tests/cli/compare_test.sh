@@ -127,6 +127,16 @@ head -c 300 "$work/whole/compare.json" > "$work/broken/compare.json"
 run 1 compare --out "$work/broken"
 says "$err" "compare.json: not JSON"
 
+# An option of one memory is for the models that have it; one for none of them is a mistake.
+# shellcheck disable=SC2086
+run 0 compare --data "$work/corpus" $small --out "$work/parts" --rate 2 --max_step 1 none compressive lamemo
+grep -q '"rate": 2' "$work/parts/compressive-s1111/last/config.json" || fail "--rate is lost"
+# shellcheck disable=SC2086
+run 2 compare --data "$work/corpus" $small --out "$work/none" --rate 2 none lamemo
+says "$err" "--rate is of no use with any of the models"
+run 2 compare --data "$work/corpus" --out "$work/none" a=xl:alpha=zero
+says "$err" "--alpha is of no use with memory xl, only with: lamemo"
+
 # A model and a seed more; one run cannot be made, one diverges, the others are.
 : > "$work/whole/xl-s3"
 run 1 compare --out "$work/whole" --seeds 3 wild=xl:optim=sgd:lr=1e6:clip=0

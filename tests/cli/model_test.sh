@@ -85,13 +85,27 @@ run 0 info --model "$work/lamemo" --json
 says "$out" '"parameters"'
 run 0 info --preset wt103-base --table
 says "$out" "192.32"
+run 0 info --preset wt103-base --table --json
+says "$out" '"paper": 191000000.0'
+run 2 info --memory none --table
+says "$err" "mem_len is 0"
+run 0 info --preset tiny --n-layer 8 --d_model 320 --n-head 5 --mem-len 0 --memory xl --n-token 10000
+says "$out" "memory xl (attn_type 0), 8 layers, d_model 320, 5 heads of 32"
+says "$out" "vocabulary 10000; tgt_len 64, mem_len 0"
+says "$out" "batch 16" # the preset's
+run 0 info --model "$work/lamemo" --n_layer 7
+says "$out" "7 layers"
+run 2 info --model "$work/lamemo" --memory xl
+says "$err" "--model has its own shape and memory"
+run 2 info --preset tiny --memory xl --rate 3
+says "$err" "--rate is of no use with memory xl, only with: compressive"
 run 0 verify tests/golden/lamemo.safetensors tests/golden/xl_train.safetensors
 says "$out" "ok"
 run 0 verify --device cpu --json tests/golden/lamemo_longmem.safetensors
 says "$out" '"ok":true'
 run 1 verify --tolerance 1e-18 tests/golden/lamemo.safetensors
 says "$err" "1 of 1 traces differ"
-run 0 bench eval --preset tiny -b 2 -s 0.1 --json
+run 0 bench eval --preset tiny --n-layer 1 --d-model 32 -b 2 -s 0.1 --json
 says "$out" '"tokens_per_second"'
 
 # What is wrong is named.

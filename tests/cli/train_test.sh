@@ -115,8 +115,10 @@ train 2 --out "$work/whole"
 says "$err" "there is a run already"
 run 2 train --out "$work/whole" --resume --batch_size 8
 says "$err" "batch_size 8: the run was begun with 4"
-run 1 train --out "$work/whole" --resume --n_layer 3
-says "$err" 'it has "n_layer": 2, not "n_layer": 3'
+run 2 train --out "$work/whole" --resume --n_layer 3
+says "$err" '--n-layer 3: the run was begun with 2'
+run 1 train --out "$work/whole" --resume --pre_lnorm
+says "$err" 'it has "pre_lnorm": false, not "pre_lnorm": true'
 run 2 train --out "$work/new"
 says "$err" "--data is missing"
 run 2 train --data "$work/corpus"

@@ -1,0 +1,168 @@
+/* shape_options.c -- see shape_options.h. */
+#include "cli/shape_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const lam_alpha_names[] = {"learned", "zero", "one", NULL};
+const char *const lam_window_names[] = {"previous", "current", NULL};
+const char *const lam_pooling_names[] = {"conv", "mean", "max", NULL};
+const char *const lam_remainder_names[] = {"drop", "pad", "carry", NULL};
+const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
+const char *const lam_init_names[] = {"normal", "uniform", NULL};
+const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
+
+/* ---- cutoffs ---- */
+
+enum { LEAST_ADAPTIVE = 1000 }; /* smaller vocabularies have no rare types */
+
+/* wt103's and lm1b's cutoffs as published; others in the proportion of the former. */
+static void cut_by_size(lam_config *cfg)
+{
+    static const int wt103[] = {20000, 40000, 200000}, lm1b[] = {60000, 100000, 640000};
+    const int V = cfg->n_token;
+    memset(cfg->cutoffs, 0, sizeof cfg->cutoffs);
+    cfg->n_cutoffs = 3;
+    if (V > 200000)
+        memcpy(cfg->cutoffs, V > 700000 ? lm1b : wt103, sizeof wt103);
+    else {
+        cfg->cutoffs[0] = V * 3 / 40;
+        cfg->cutoffs[1] = V * 3 / 20;
+        cfg->cutoffs[2] = V / 4 * 3;
+    }
+}
+
+/* A preset's cutoffs are for the corpus it is named after. */
+static void fit_cutoffs(lam_config *cfg)
+{
+    if (cfg->n_cutoffs == 0 || cfg->cutoffs[cfg->n_cutoffs - 1] < cfg->n_token)
+        return;
+    cfg->n_cutoffs = 0;
+    memset(cfg->cutoffs, 0, sizeof cfg->cutoffs);
+    if (cfg->n_token >= LEAST_ADAPTIVE)
+        cut_by_size(cfg);
+}
+
+static lam_status apply_cutoffs(lam_config *cfg, const lam_shape_options *o)
+{
+    if (o->cutoffs.n > LAM_MAX_CUTOFFS)
+        return lam_fail(LAM_ERR_ARG, "--cutoffs: %d numbers, at most %d", o->cutoffs.n,
+                        LAM_MAX_CUTOFFS);
+    if (o->cutoffs.n > 0) {
+        cfg->n_cutoffs = o->cutoffs.n;
+        memset(cfg->cutoffs, 0, sizeof cfg->cutoffs);
+        memcpy(cfg->cutoffs, o->cutoffs.v, (size_t)o->cutoffs.n * sizeof *o->cutoffs.v);
+    } else if (o->adaptive && cfg->n_cutoffs == 0) {
+        if (cfg->n_token < LEAST_ADAPTIVE)
+            return lam_fail(LAM_ERR_ARG, "--adaptive: a vocabulary of %d has no rare types",
+                            cfg->n_token);
+        cut_by_size(cfg);
+    }
+    return LAM_OK;
+}
+
+/* ---- the whole configuration ---- */
+
+static lam_status apply(lam_config *cfg, const lam_args *args, lam_which w)
+{
+    const lam_shape_options *o = args->options;
+    const int width = cfg->d_model, rows = cfg->mem_len, length = cfg->tgt_len;
+    lam_options_copy(cfg, args, LAM_SHAPE(cfg), sizeof *cfg, w);
+    if (cfg->d_model != width && !lam_option_given(args, "d-embed"))
+        cfg->d_embed = 0; /* it follows */
+    if (cfg->mem_len != rows && !lam_option_given(args, "cmem-len"))
+        cfg->cmem_len = 0; /* it follows too */
+    if (cfg->mem_len != rows && !lam_option_given(args, "ltm-basis"))
+        cfg->ltm_basis = 0;
+    if (cfg->tgt_len != length && !lam_option_given(args, "ltm-block"))
+        cfg->ltm_block = 0;
+    cfg->ltm_share_proj |= o->ltm_share_proj;
+    cfg->same_length |= o->same_length;
+    cfg->pre_lnorm |= o->pre_lnorm;
+    cfg->tie_weight &= !o->not_tied;
+    if (w == LAM_WRITTEN_OR_DEFAULT)
+        fit_cutoffs(cfg);
+    LAM_TRY(apply_cutoffs(cfg, o));
+    /* attn_type says which memory it belongs to, unless the user says both. */
+    if (lam_option_given(args, "attn-type") && !lam_option_given(args, "memory"))
+        cfg->memory[0] = '\0';
+    LAM_TRY(lam_config_finish(cfg));
+    return lam_shape_usable(args, cfg->memory);
+}
+
+lam_status lam_shape_fresh(lam_config *cfg, const lam_args *args, int n_token)
+{
+    const lam_shape_options *o = args->options;
+    LAM_TRY(lam_config_preset(cfg, o->preset, o->memory));
+    if (n_token > 0)
+        cfg->n_token = n_token;
+    return apply(cfg, args, LAM_WRITTEN_OR_DEFAULT);
+}
+
+bool lam_shape_cut(const lam_config *cfg, const lam_args *args)
+{
+    const lam_shape_options *o = args->options;
+    lam_config preset;
+    return o->cutoffs.n == 0 && lam_config_preset(&preset, o->preset, o->memory) == LAM_OK &&
+           preset.n_cutoffs > 0 && memcmp(preset.cutoffs, cfg->cutoffs, sizeof cfg->cutoffs) != 0;
+}
+
+lam_status lam_shape_change(lam_config *cfg, const lam_args *args)
+{
+    return apply(cfg, args, LAM_WRITTEN);
+}
+
+/* ---- what does not fit ---- */
+
+static const char *print_field(char *text, size_t size, const lam_option *row, const void *field)
+{
+    if (row->type == LAM_OPT_CHOICE)
+        return row->choices[*(const int *)field];
+    if (row->type == LAM_OPT_DOUBLE)
+        snprintf(text, size, "%g", *(const double *)field);
+    else
+        snprintf(text, size, "%d", *(const int *)field);
+    return text;
+}
+
+lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args)
+{
+    const lam_option *table = args->command->options;
+    char text[32];
+    for (int i = 0; table[i].help; i++) {
+        const size_t at = table[i].offset - LAM_SHAPE(cfg);
+        if (!args->given[i] || table[i].offset < LAM_SHAPE(cfg) || at >= sizeof *was)
+            continue;
+        const char *then = (const char *)was + at, *now = (const char *)wanted + at;
+        if (memcmp(then, now, lam_option_size(&table[i])) != 0)
+            return lam_fail(LAM_ERR_ARG, "--%s %s: the run was begun with %s", table[i].name,
+                            args->text[i], print_field(text, sizeof text, &table[i], then));
+    }
+    return LAM_OK;
+}
+
+bool lam_option_serves(const lam_option *option, const char *memory)
+{
+    const size_t n = strlen(memory);
+    if (!option->only)
+        return true;
+    for (const char *at = option->only; *at; at += strspn(at, " ")) {
+        const size_t len = strcspn(at, " ");
+        if (len == n && strncmp(at, memory, n) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+lam_status lam_shape_usable(const lam_args *args, const char *memory)
+{
+    const lam_option *table = args->command->options;
+    for (int i = 0; table[i].help; i++) {
+        const bool off = args->text[i] && strcmp(args->text[i], "0") == 0;
+        if (args->given[i] && !off && !lam_option_serves(&table[i], memory))
+            return lam_fail(LAM_ERR_ARG, "--%s is of no use with memory %s, only with: %s",
+                            table[i].name, memory, table[i].only);
+    }
+    return LAM_OK;
+}

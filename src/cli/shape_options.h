@@ -1,0 +1,73 @@
+/* shape_options.h -- the options that say what a model is, for every command that makes one.
+ *
+ * Each of them stands for one field of a lam_config; cli/shape_rows.inc has their rows.  A command that
+ * takes them begins its struct with a lam_shape_options.  Where a configuration comes from decides what
+ * counts: a new one takes the preset's values and the table's defaults, one that exists only what the
+ * user wrote. */
+#ifndef LAM_CLI_SHAPE_OPTIONS_H
+#define LAM_CLI_SHAPE_OPTIONS_H
+
+#include "cli/options.h"
+#include "nn/config.h"
+
+typedef struct lam_shape_options {
+    const char *preset, *memory;
+    bool same_length, pre_lnorm, not_tied, adaptive, ltm_share_proj;
+    lam_int_list cutoffs;
+    lam_config cfg; /* only the fields that are options */
+} lam_shape_options;
+
+#define LAM_SHAPE(field) offsetof(lam_shape_options, field)
+
+/* The two rows in front of the others, where a command wants them. */
+#define LAM_PRESET_OPTION(standard)                                                                \
+    {                                                                                              \
+        "preset", 'p', "NAME", LAM_OPT_STRING, LAM_SHAPE(preset), standard,                        \
+            .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."          \
+    }
+#define LAM_MEMORY_OPTION(short_name)                                                              \
+    {                                                                                              \
+        "memory", short_name, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), "lamemo",                 \
+            .help = "none, xl, compressive, infinite or lamemo."                                   \
+    }
+
+/* For commands without a corpus: how many types the model knows. */
+#define LAM_N_TOKEN_OPTION                                                                         \
+    {                                                                                              \
+        "n-token", 0, "V", LAM_OPT_INT, LAM_SHAPE(cfg.n_token),                                    \
+            .min = 1, .max = 1 << 24, .shown = LAM_PRESETS, .aliases = "vocab-size",               \
+            .help = "Size of the vocabulary."                                                      \
+    }
+
+/* Words of the rows. */
+extern const char *const lam_alpha_names[];
+extern const char *const lam_window_names[];
+extern const char *const lam_pooling_names[];
+extern const char *const lam_remainder_names[];
+extern const char *const lam_sticky_names[];
+extern const char *const lam_init_names[];
+extern const char *const lam_init_out_names[];
+#define LAM_PRESETS "the preset's"
+
+/* The configuration the options describe, on a vocabulary of n_token types (0: the preset's, or --n-token).
+ * Cutoffs of the preset that do not fit the vocabulary give way to others in their proportion; written
+ * ones must fit. */
+lam_status lam_shape_fresh(lam_config *cfg, const lam_args *args, int n_token);
+
+/* Did the preset's cutoffs give way in *cfg, made by lam_shape_fresh()? */
+bool lam_shape_cut(const lam_config *cfg, const lam_args *args);
+
+/* *cfg with what the user wrote. */
+lam_status lam_shape_change(lam_config *cfg, const lam_args *args);
+
+/* LAM_ERR_ARG "--n-layer 4: the run was begun with 3" for the first option the user wrote in which *wanted is not *was. */
+lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args);
+
+/* LAM_ERR_ARG for the first option the user wrote, of any of the command's, that `memory` cannot use.  0 asks for
+ * nothing, so it is never refused. */
+lam_status lam_shape_usable(const lam_args *args, const char *memory);
+
+/* Can `memory` use the option? */
+bool lam_option_serves(const lam_option *option, const char *memory);
+
+#endif
