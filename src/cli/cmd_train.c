@@ -58,6 +58,10 @@ static lam_status look_at_folder(session *s)
                         "%s: there is a run already; --resume goes on with it, "
                         "--overwrite throws it away",
                         o->out);
+    if (o->resume && !checkpoint && has(o->out, "best"))
+        return lam_fail(LAM_ERR_ARG,
+                        "%s: there is best, but no last to go on from; --overwrite begins anew",
+                        o->out);
     if (!o->resume || !checkpoint)
         return LAM_OK;
     LAM_TRY(lam_checkpoint_peek(s->last, &s->then));

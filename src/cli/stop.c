@@ -36,6 +36,8 @@ void lam_stop_install(void)
     /* `lamemo train 2>&1 | tee log`, and tee is gone: the next line must not cost the checkpoint. */
     action.sa_flags = (int)SA_ONSTACK;
     sigaction(SIGPIPE, &action, NULL);
+    /* A file that grew to its limit (ulimit -f): the write fails and says so, as on a full disk. */
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 int lam_stop_signal(void)

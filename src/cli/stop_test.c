@@ -19,6 +19,14 @@ START_TEST(a_signal_asks_and_the_next_one_insists)
 }
 END_TEST
 
+START_TEST(a_limit_on_files_does_not_kill)
+{
+    lam_stop_install();
+    raise(SIGXFSZ);
+    ck_assert_int_eq(lam_stop_signal(), 0);
+}
+END_TEST
+
 /* nohup's wish is respected. */
 START_TEST(an_ignored_hangup_stays_ignored)
 {
@@ -48,6 +56,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, a_signal_asks_and_the_next_one_insists, 0, 3);
     tcase_add_loop_test(tests, the_handler_does_not_use_the_stack_it_finds, 0, 2);
+    tcase_add_test(tests, a_limit_on_files_does_not_kill);
     tcase_add_test(tests, an_ignored_hangup_stays_ignored);
     return test_run("cli/stop", tests);
 }

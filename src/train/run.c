@@ -220,7 +220,8 @@ static lam_status leave(lam_running *r)
                     (long long)r->t->state.step, r->last);
 }
 
-/* What is due at this step, in this order: evaluation, best/, last/.  *end: nothing follows. */
+/* What is due at this step, in this order: evaluation, best/, last/; there is never a best/ without last/.
+ * *end: nothing follows. */
 static lam_status between_steps(lam_running *r, int *end)
 {
     *end = finished(r);
@@ -231,6 +232,8 @@ static lam_status between_steps(lam_running *r, int *end)
         return LAM_OK;
     }
     if (evaluation_due(r, *end)) {
+        if (r->saved < 0) /* an evaluation takes memory and time: it must not cost all there is */
+            LAM_TRY(save_last(r));
         const lam_status status = lam_run_evaluate(r);
         if (status == LAM_ERR_INTERRUPTED)
             return leave(r); /* without the evaluation: resuming begins with it */

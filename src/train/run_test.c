@@ -207,6 +207,40 @@ START_TEST(a_full_disk_ends_the_run_with_a_whole_checkpoint)
 }
 END_TEST
 
+static void look_for_checkpoint(void *user, const lam_run_progress *p)
+{
+    int *evaluations = user;
+    if (p->evaluated < 0.0)
+        return;
+    ++*evaluations;
+    ck_assert(lam_path_exists(test_temp_path("early/last/training_state.json")));
+}
+
+/* Where it may end for want of memory, or be killed for its length. */
+START_TEST(the_first_evaluation_finds_a_checkpoint)
+{
+    lam_settings s = run_settings();
+    const lam_config cfg = toyrun_config("lamemo");
+    const char *dir = test_temp_path("early");
+    unsigned char *ids;
+    const lam_tokens valid = toyrun_text(&ids, 100, cfg.n_token, 5);
+    lam_runlog *log;
+    lam_run_result result;
+    int evaluations = 0;
+    s.max_step = 5;
+    s.save_interval = 0;
+    toyrun r = toyrun_open("cpu", &cfg, &s);
+    must(lam_dir_make(dir));
+    must(lam_runlog_open(&log, dir, NULL));
+    must(lam_run(&result, r.trainer, log, &(lam_run_options){.dir = dir, .valid = &valid},
+                 &(lam_run_watch){&evaluations, NULL, look_for_checkpoint}));
+    ck_assert_int_gt(evaluations, 1);
+    lam_runlog_close(log);
+    toyrun_close(&r);
+    free(ids);
+}
+END_TEST
+
 /* The first number of the first feed-forward bias becomes infinite. */
 static void spoil(toyrun *r)
 {
@@ -317,6 +351,7 @@ int main(void)
     tcase_add_test(tests, a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run);
     tcase_add_test(tests, a_run_killed_at_random_times_ends_as_the_undisturbed_run);
     tcase_add_test(tests, a_full_disk_ends_the_run_with_a_whole_checkpoint);
+    tcase_add_test(tests, the_first_evaluation_finds_a_checkpoint);
     tcase_add_test(tests, a_bad_number_leaves_the_last_good_checkpoint_and_names_it);
     tcase_add_test(tests, a_schedule_may_follow_the_clock);
     tcase_add_test(tests, the_clock_ends_a_run_with_everything_saved);

@@ -110,6 +110,40 @@ done
 train 0 --resume --out "$work/killed"
 same "$work/killed"
 
+# A second signal ends it at once; what was saved is whole.
+# shellcheck disable=SC2086
+"$LAMEMO" train --resume --out "$work/twice" $small > "$out" 2> "$err" &
+pid=$!
+tries=0
+while [ ! -d "$work/twice/last" ] && [ $tries -lt 300 ]; do
+    sleep 0.02
+    tries=$((tries + 1))
+done
+kill -INT $pid 2> "$work/.kill" && kill -INT $pid 2> "$work/.kill" || true
+wait $pid || true
+train 0 --resume --out "$work/twice"
+same "$work/twice"
+
+# A limit on the size of files is an error like a full disk, not a death.
+code=0
+# shellcheck disable=SC2086
+(ulimit -f 40 && exec "$LAMEMO" train --out "$work/limited" $small) > "$out" 2> "$err" || code=$?
+[ $code -eq 1 ] || fail "a limit on the size of files gave exit $code"
+says "$err" "File too large"
+train 0 --resume --out "$work/limited"
+same "$work/limited"
+
+# A best model is not lost to a run that would begin anew because its checkpoint is gone.
+mv "$work/limited/last" "$work/limited/mine"
+train 2 --resume --out "$work/limited"
+says "$err" "there is best, but no last to go on from"
+
+# A finished run goes on when it is given more steps.
+run 0 train --out "$work/twice" --resume --max_step 130
+says "$err" "resumed at step 120"
+[ "$(grep -c '"loss"' "$work/twice/metrics.jsonl")" -eq 13 ] || fail "not 13 logged steps"
+[ "$(grep -c '"test_loss"' "$work/twice/metrics.jsonl")" -eq 1 ] || fail "not 1 test"
+
 # What is there is not overwritten, and what does not fit is named.
 train 2 --out "$work/whole"
 says "$err" "there is a run already"
