@@ -24,6 +24,17 @@ typedef struct kind {
  * of an epoch. */
 enum { BEFORE = 17, AFTER = 8 };
 
+/* All that the recipe `fast` sets (cli/recipes.h), in groups and with attention's dropout besides. */
+static void be_fast(lam_settings *s)
+{
+    s->recipe = 1;
+    s->scheduler = LAM_SCHEDULE_LINEAR;
+    s->warmup_step = BEFORE + 3;
+    s->weight_decay = 0.1;
+    s->clip = 1.0;
+    s->batch_chunk = 2;
+}
+
 /* Every part of the state must matter in one of these: several groups, turned columns, drawn lengths,
  * rules with one moment, a schedule, a memory that grows or is emptied, two devices. */
 static kind kind_of(int i)
@@ -36,24 +47,30 @@ static kind kind_of(int i)
     k.settings.roll = variant == 1;
     k.settings.varlen = variant == 2;
     k.settings.half_loss = variant == 2;
-    static const int rules[] = {LAM_ADAM,    LAM_ADAM,       LAM_SGD,
-                                LAM_ADAGRAD, LAM_OPTIM_MUON, LAM_OPTIM_MUON};
+    static const int rules[] = {LAM_ADAM,       LAM_ADAM,       LAM_SGD,       LAM_ADAGRAD,
+                                LAM_OPTIM_MUON, LAM_OPTIM_MUON, LAM_OPTIM_MUON};
     k.settings.optim = rules[variant];
     k.settings.mom = 0.5;
     k.settings.warmup_step = variant == 3 ? 10 : 0;
-    k.settings.short_mem = variant >= 4 ? 2 : 0; /* grows before or after the interruption */
-    k.settings.short_mem_part = variant == 4 ? 0.1 : 0.2;
-    static const int resets[] = {0, BEFORE, 0, BEFORE - 1, 0, 5}; /* just after it, just before */
+    k.settings.short_mem =
+        variant >= 4 ? 2 : 0; /* grows before, after or just at the interruption */
+    static const double parts[] = {0, 0, 0, 0, 0.1, 0.2, BEFORE / 100.0};
+    k.settings.short_mem_part = parts[variant];
+    static const int resets[] = {0, BEFORE, 0, BEFORE - 1,
+                                 0, 5,      7}; /* just after it, just before */
     k.settings.mem_reset = resets[variant];
+    if (variant == 6)
+        be_fast(&k.settings);
     return k;
 }
-enum { KINDS = 60 };
+enum { KINDS = 70 };
 
 static toyrun open_kind(const kind *k)
 {
     lam_config cfg = toyrun_config(k->memory);
     const int rows_alone = strcmp(cfg.memory, "none") == 0 || strcmp(cfg.memory, "xl") == 0;
     cfg.ext_len = rows_alone && k->settings.optim == LAM_ADAGRAD ? 3 : 0;
+    cfg.dropatt = k->settings.recipe ? 0.1 : 0.0;
     return toyrun_open(k->device, &cfg, &k->settings);
 }
 
