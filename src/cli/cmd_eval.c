@@ -37,13 +37,13 @@ typedef struct eval_options {
 static const lam_option options[] = {
     LAM_MODEL_OPTION(eval_options, model),
     {"data", 0, "PATH", LAM_OPT_PATH, offsetof(eval_options, data),
-     .help = "Corpus folder, or a text file (- for standard input)."},
+     .help = "Corpus folder, or a text, packed or not (- for standard input)."},
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(eval_options, split), "test",
      .choices = split_names, .help = "Part of the corpus: train, valid or test."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(eval_options, batch), "16", .min = 1,
      .max = 1 << 20, .aliases = "batch", .shown = "16; fewer where a text file is short",
      .help = "Columns the text is cut into; the published results have 16."},
-    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, tgt_len), "0", .max = LAM_MAX_LEN,
+    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, tgt_len), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length."},
     {"mem-len", 0, "M,...", LAM_OPT_INTS, offsetof(eval_options, mem_len), .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Memory length; several make a table."},
@@ -111,9 +111,15 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
     return LAM_OK;
 }
 
-static lam_status open_text(text *t, const lam_engine *e, const eval_options *o)
+static lam_status open_text(text *t, const lam_engine *e, const lam_args *args)
 {
-    return lam_path_is_folder(o->data) ? open_corpus(t, e, o) : open_file(t, e, o);
+    const eval_options *o = args->options;
+    if (lam_path_is_folder(o->data))
+        return open_corpus(t, e, o);
+    if (lam_option_given(args, "split"))
+        return lam_fail(LAM_ERR_ARG, "--split %s: %s is a text, not a corpus folder with splits",
+                        split_names[o->split], o->data);
+    return open_file(t, e, o);
 }
 
 static int on_segment(void *user, const lam_eval_result *r, int64_t total)
@@ -152,13 +158,16 @@ static void print_row(const text *t, const lam_eval_options *e, const lam_eval_r
 {
     const double value = lam_metric_of(t->metric, lam_eval_mean(r));
     const double spread = lam_metric_error(t->metric, r);
-    char tokens[32];
+    char tokens[32], rate[32], error[32] = "-"; /* one segment has no error */
+    if (isfinite(spread))
+        snprintf(error, sizeof error, "%.4f", spread);
     if (first)
         printf("%-24s %6s %7s %7s %10s %9s %14s %11s\n", "text", "batch", "tgt_len", "mem_len",
                lam_metric_name(t->metric), "+-", "tokens", "tokens/s");
-    printf("%-24s %6d %7d %7d %10.4f %9.4f %14s %11.0f\n", t->name, e->batch, e->tgt_len,
-           e->mem_len, value, spread, lam_format_count(tokens, sizeof tokens, r->tokens),
-           (double)r->tokens / fmax(r->seconds, 1e-9));
+    printf(
+        "%-24s %6d %7d %7d %10.4f %9s %14s %11s\n", t->name, e->batch, e->tgt_len, e->mem_len,
+        value, error, lam_format_count(tokens, sizeof tokens, r->tokens),
+        lam_format_count(rate, sizeof rate, llround((double)r->tokens / fmax(r->seconds, 1e-9))));
     fflush(stdout);
 }
 
@@ -210,7 +219,7 @@ static lam_status measure_all(const lam_engine *engine, const lam_args *args)
         cfg->clamp_len = o->clamp_len;
     if (o->same_length)
         cfg->same_length = 1;
-    lam_status status = open_text(&t, engine, o);
+    lam_status status = open_text(&t, engine, args);
     if (status == LAM_OK && o->mem_len.n == 0)
         status = measure(engine, &t, args, cfg->mem_len, true);
     for (int i = 0; i < o->mem_len.n && status == LAM_OK; i++)

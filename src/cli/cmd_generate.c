@@ -5,9 +5,11 @@
 #include "cli/print_json.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
+#include "cli/symbol.h"
 #include "cli/term.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "data/json_name.h"
 #include "infer/generate.h"
 #include "report/text.h"
 
@@ -30,7 +32,8 @@ typedef struct generate_options {
 static const lam_option options[] = {
     LAM_MODEL_OPTION(generate_options, model),
     {"prompt", 'p', "TEXT", LAM_OPT_STRING, offsetof(generate_options, prompt), "",
-     .shown = "a new line", .help = "Text to continue; @FILE reads a file, - standard input."},
+     .shown = "a new line",
+     .help = "The same as PROMPT: a text to continue; @FILE reads a file, - standard input."},
     {"tokens", 'n', "N", LAM_OPT_INT, offsetof(generate_options, tokens), "256", .max = 1 << 30,
      .aliases = "predict", .help = "Tokens to generate."},
     {"samples", 0, "S", LAM_OPT_INT, offsetof(generate_options, samples), "1", .min = 1,
@@ -53,19 +56,19 @@ static const lam_option options[] = {
     {"seed", 's', "S", LAM_OPT_INT64, offsetof(generate_options, seed), "42",
      .help = "Seed of the draws; the same seed gives the same text."},
     {.type = LAM_OPT_GROUP, .help = "Memory"},
-    {"refresh", 0, "N", LAM_OPT_INT, offsetof(generate_options, refresh), "0", .max = LAM_MAX_LEN,
-     .shown = "the model's tgt_len",
+    {"refresh", 0, "N", LAM_OPT_INT, offsetof(generate_options, refresh), .min = 1,
+     .max = LAM_MAX_LEN, .shown = "the model's tgt_len",
      .help = "Refresh the memory every N new tokens; 1 does it after each, as the authors do."},
-    {"prompt-len", 0, "N", LAM_OPT_INT, offsetof(generate_options, prompt_segment), "0",
+    {"prompt-len", 0, "N", LAM_OPT_INT, offsetof(generate_options, prompt_segment), .min = 1,
      .max = LAM_MAX_LEN, .shown = "the model's tgt_len", .aliases = "tgt-len",
      .help = "Segment length for the prompt."},
-    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(generate_options, mem_len), "0", .max = LAM_MAX_LEN,
-     .shown = "the model's", .help = "Memory length."},
+    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(generate_options, mem_len), .min = 1,
+     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Memory length."},
     {.type = LAM_OPT_GROUP, .help = "Output"},
     {"echo", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, echo),
-     .help = "Print the prompt too."},
+     .help = "Print the prompt too; with --json as \"prompt\"."},
     {"logprobs", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, logprobs),
-     .help = "With --json: token ids and their log-probabilities."},
+     .help = "With --json: the tokens' ids, symbols and log-probabilities."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, json),
      .help = "Print one JSON object per sample when all are done."},
     {.type = LAM_OPT_GROUP, .help = "Machine"},
@@ -77,12 +80,13 @@ static const lam_option options[] = {
 /* What has been generated of one sample; only the first is streamed. */
 typedef struct story {
     lam_text text;
-    json_t *tokens, *logprobs;
+    json_t *tokens, *symbols, *logprobs;
     lam_finish finish;
 } story;
 
 typedef struct output {
     const generate_options *o;
+    const lam_vocab *vocab;
     story *stories;
     int64_t tokens;
     lam_status status;
@@ -99,6 +103,7 @@ static int on_token(void *user, const lam_generated *g)
         out->tokens++;
         if (s->tokens) {
             json_array_append_new(s->tokens, json_integer(g->token));
+            json_array_append_new(s->symbols, lam_symbol_json(out->vocab, g->token));
             json_array_append_new(s->logprobs, json_real(g->logprob));
         }
     }
@@ -132,8 +137,11 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
     json_t *root =
         json_pack("{s:i, s:s%, s:s}", "index", i, "text", s->text.data ? s->text.data : "",
                   s->text.size, "finish_reason", reasons[s->finish]);
+    if (root && o->echo)
+        json_object_set_new(root, "prompt", lam_json_bytes(prompt, size));
     if (root && s->tokens) {
         json_object_set(root, "tokens", s->tokens);
+        json_object_set(root, "symbols", s->symbols);
         json_object_set(root, "token_logprobs", s->logprobs);
     }
     return lam_print_json(root, JSON_COMPACT);
@@ -167,6 +175,7 @@ static lam_status open_stories(output *out)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d samples", out->o->samples);
     for (int i = 0; i < out->o->samples && out->o->logprobs; i++) {
         out->stories[i].tokens = json_array();
+        out->stories[i].symbols = json_array();
         out->stories[i].logprobs = json_array();
     }
     return LAM_OK;
@@ -177,6 +186,7 @@ static void close_stories(output *out)
     for (int i = 0; out->stories && i < out->o->samples; i++) {
         lam_text_free(&out->stories[i].text);
         json_decref(out->stories[i].tokens);
+        json_decref(out->stories[i].symbols);
         json_decref(out->stories[i].logprobs);
     }
     free(out->stories);
@@ -210,7 +220,7 @@ static lam_status tell(const lam_engine *engine, output *out, const char *text, 
 static lam_status continue_prompt(const lam_engine *engine, const generate_options *o,
                                   const char *text, size_t size)
 {
-    output out = {.o = o};
+    output out = {.o = o, .vocab = engine->vocab};
     lam_status status = open_stories(&out);
     if (status == LAM_OK)
         status = tell(engine, &out, text, size);
@@ -218,16 +228,31 @@ static lam_status continue_prompt(const lam_engine *engine, const generate_optio
     return status;
 }
 
+/* The prompt is an operand or an option. */
+static lam_status find_prompt(const char **argument, const lam_args *args)
+{
+    const generate_options *o = args->options;
+    if (args->n_operands > 0 && lam_option_given(args, "prompt"))
+        return lam_fail(LAM_ERR_ARG, "two prompts: --prompt %s and '%s'", o->prompt,
+                        args->operands[0]);
+    *argument = args->n_operands > 0 ? args->operands[0] : o->prompt;
+    return LAM_OK;
+}
+
 static lam_status run(const lam_args *args)
 {
     const generate_options *o = args->options;
+    const char *argument = NULL;
     const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
     char *text = NULL;
     size_t size = 0;
     LAM_TRY(lam_model_required(o->model));
-    LAM_TRY(lam_prompt_read(&text, &size, o->prompt));
+    if (o->logprobs && !o->json)
+        return lam_fail(LAM_ERR_ARG, "--logprobs are printed with --json only");
+    LAM_TRY(find_prompt(&argument, args));
+    LAM_TRY(lam_prompt_read(&text, &size, argument));
     lam_status status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK)
         status = lam_engine_open(&engine, o->model, dev, &storage);
@@ -243,6 +268,8 @@ static lam_status run(const lam_args *args)
 const lam_command lam_command_generate = {
     .name = "generate",
     .summary = "continue a prompt",
+    .operands = "[PROMPT]",
+    .operands_max = 1,
     .description =
         "Continues a prompt with a trained model and prints the text as it is drawn. The prompt "
         "may "
@@ -253,7 +280,9 @@ const lam_command lam_command_generate = {
     .options = options,
     .options_size = sizeof(generate_options),
     .examples = "lamemo generate --model wiki11m --prompt \"The history of Rome\"\n"
-                "lamemo generate --model runs/tiny --prompt \"In the beginning\" -n 200\n"
+                "lamemo generate --model runs/tiny \"In the beginning\" -n 200\n"
+                "# from another program, with the prompt's last newline\n"
+                "head -n 3 story.txt | lamemo generate -m runs/tiny -\n"
                 "# four samples, cooler, from a file\n"
                 "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",
     .run = run,

@@ -165,19 +165,24 @@ static lam_status run(const lam_args *args)
 const lam_command lam_command_prepare = {
     .name = "prepare",
     .summary = "turn text into a corpus folder",
-    .operands = "FILE...",
+    .operands = "FILE|DIR...",
     .operands_min = 1,
     .operands_max = -1,
     .description =
         "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into tokens "
-        "and writes a corpus folder for train and eval. Several files are one text. A folder with "
-        "wiki.{train,valid,test}.tokens, ptb.{train,valid,test}.txt or {train,valid,test}.txt "
-        "keeps its splits. The published corpora are prepared exactly as in the papers and "
+        "and writes a corpus folder for train and eval. Several files are one text, as are all "
+        ".txt "
+        "of a folder, in the order of their names; a folder with wiki.{train,valid,test}.tokens, "
+        "ptb.{train,valid,test}.txt or {train,valid,test}.txt keeps its splits. Any file is bytes; "
+        "characters and words are UTF-8. The published corpora are prepared exactly as in the "
+        "papers and "
         "checked: a file that is not the published one is refused.",
     .options = options,
     .options_size = sizeof(opts),
     .examples = "# any text, byte by byte\n"
                 "lamemo prepare --out data/book book.txt\n"
+                "# every .txt of a folder, as characters\n"
+                "lamemo prepare --corpus chars --out data/books books/\n"
                 "# words, the rare ones as <unk>\n"
                 "zcat *.gz | lamemo prepare --corpus words --min-count 5 --out data/news -\n"
                 "# the published corpora\n"

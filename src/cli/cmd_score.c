@@ -5,6 +5,7 @@
 #include "cli/print_json.h"
 #include "cli/prompt.h"
 #include "cli/stop.h"
+#include "cli/symbol.h"
 #include "infer/engine.h"
 #include "infer/session.h"
 
@@ -23,9 +24,9 @@ typedef struct score_options {
 
 static const lam_option options[] = {
     LAM_MODEL_OPTION(score_options, model),
-    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(score_options, segment), "0", .max = LAM_MAX_LEN,
+    {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(score_options, segment), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length."},
-    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(score_options, mem_len), "0", .max = LAM_MAX_LEN,
+    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(score_options, mem_len), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Memory length."},
     {"tokens", 0, NULL, LAM_OPT_FLAG, offsetof(score_options, tokens),
      .help = "Print every token with its log-probability."},
@@ -85,33 +86,19 @@ static lam_status encode(const lam_engine *e, scored *s, const char *text, size_
     return LAM_OK;
 }
 
-/* A symbol with everything unprintable escaped, so that a line stays a line. */
-static void print_symbol(const lam_engine *e, int32_t id)
-{
-    size_t size = 0;
-    const char *symbol = lam_vocab_symbol(e->vocab, id, &size);
-    for (size_t i = 0; i < size; i++) {
-        const unsigned char c = (unsigned char)symbol[i];
-        if (c < 0x20 || c == 0x7f || (c >= 0x80 && size == 1))
-            printf("\\x%02x", c);
-        else
-            putchar(c);
-    }
-}
-
 static void print_text(const lam_engine *e, const score_options *o, const scored *s)
 {
     const double nats = -s->total / (double)s->n;
     for (size_t i = 0; i < s->n && o->tokens; i++) {
         printf("%10.5f  ", s->logprobs[i]);
-        print_symbol(e, s->ids[i + 1]);
+        lam_symbol_print(e->vocab, s->ids[i + 1]);
         putchar('\n');
     }
     printf("tokens %zu, log-probability %.4f, per token %.5f nats = %.5f bits, perplexity %.4f\n",
            s->n, s->total, nats, nats / log(2.0), exp(nats));
 }
 
-static lam_status print_json(const score_options *o, const scored *s)
+static lam_status print_json(const lam_engine *e, const score_options *o, const scored *s)
 {
     const double nats = -s->total / (double)s->n;
     json_t *root = json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)s->n, "logprob",
@@ -120,12 +107,14 @@ static lam_status print_json(const score_options *o, const scored *s)
     if (!root)
         return lam_fail(LAM_ERR_NUMERIC, "the result is not finite");
     if (o->tokens) {
-        json_t *ids = json_array(), *logprobs = json_array();
+        json_t *ids = json_array(), *symbols = json_array(), *logprobs = json_array();
         for (size_t i = 0; i < s->n; i++) {
             json_array_append_new(ids, json_integer(s->ids[i + 1]));
+            json_array_append_new(symbols, lam_symbol_json(e->vocab, s->ids[i + 1]));
             json_array_append_new(logprobs, json_real(s->logprobs[i]));
         }
         json_object_set_new(root, "tokens", ids);
+        json_object_set_new(root, "symbols", symbols);
         json_object_set_new(root, "token_logprobs", logprobs);
     }
     return lam_print_json(root, JSON_COMPACT);
@@ -150,7 +139,7 @@ static lam_status run(const lam_args *args)
     if (status == LAM_OK)
         status = score_all(engine, o, &s);
     if (status == LAM_OK && o->json)
-        status = print_json(o, &s);
+        status = print_json(engine, o, &s);
     else if (status == LAM_OK)
         print_text(engine, o, &s);
     lam_engine_close(engine);

@@ -5,6 +5,7 @@
 
 #include "cli/term.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { HELP_INDENT = 28, HELP_WIDTH_MAX = 100 };
@@ -43,14 +44,33 @@ static void signature(char *text, size_t size, const lam_option *o)
              o->arg != NULL ? o->arg : "");
 }
 
+static bool has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
+            return true;
+    return false;
+}
+
+/* Does the sentence leave out a word that may be chosen? */
+static bool lacks_choices(const lam_option *o)
+{
+    for (int i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
+        if (!has_word(o->help, o->choices[i]))
+            return true;
+    return false;
+}
+
 /* The help sentence with choices, default and other names. */
 static void explanation(char *text, size_t size, const lam_option *o)
 {
+    const bool list = lacks_choices(o);
     size_t n = (size_t)snprintf(text, size, "%s", o->help);
-    for (int i = 0; o->choices != NULL && o->choices[i] != NULL && n < size; i++)
+    for (int i = 0; list && o->choices[i] != NULL && n < size; i++)
         n += (size_t)snprintf(text + n, size - n, "%s%s", i == 0 ? " One of: " : ", ",
                               o->choices[i]);
-    if (o->choices != NULL && n < size)
+    if (list && n < size)
         n += (size_t)snprintf(text + n, size - n, ".");
     const char *value = o->shown != NULL ? o->shown : o->value;
     if (value != NULL && n < size)

@@ -1,4 +1,4 @@
-/* prompt.h -- a text given on the command line: itself, @FILE, or - for standard input. */
+/* prompt.h -- a text given on the command line: itself, @FILE (packed or not), or - for standard input. */
 #ifndef LAM_CLI_PROMPT_H
 #define LAM_CLI_PROMPT_H
 

@@ -179,3 +179,46 @@ uint64_t lam_instream_size(const lam_instream *in)
 {
     return in->size;
 }
+
+/* Makes room for a block more, at most `limit` bytes and the NUL. */
+static lam_status grow(char **data, size_t *room, size_t used, const char *path, size_t limit)
+{
+    enum { BLOCK = 1 << 16 };
+    if (used > limit)
+        return lam_fail(LAM_ERR_FORMAT, "%s: more than %zu bytes of text", path, limit);
+    if (*room - used > BLOCK)
+        return LAM_OK;
+    const size_t more = 2 * *room + 2 * BLOCK;
+    char *moved = realloc(*data, more);
+    if (moved == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes", path, more);
+    *data = moved;
+    *room = more;
+    return LAM_OK;
+}
+
+lam_status lam_instream_load(char **out, size_t *size, const char *path, size_t limit)
+{
+    lam_instream *in;
+    char *data = NULL;
+    size_t room = 0, used = 0, got = 1;
+    *out = NULL;
+    *size = 0;
+    LAM_TRY(lam_instream_open(&in, path, NULL));
+    lam_status status = LAM_OK;
+    while (status == LAM_OK && got > 0) {
+        status = grow(&data, &room, used, path, limit);
+        if (status == LAM_OK)
+            status = lam_instream_read(in, data + used, room - used - 1, &got);
+        used += status == LAM_OK ? got : 0;
+    }
+    lam_instream_close(in);
+    if (status != LAM_OK) {
+        free(data);
+        return status;
+    }
+    data[used] = '\0';
+    *out = data;
+    *size = used;
+    return LAM_OK;
+}

@@ -22,6 +22,10 @@ void lam_instream_close(lam_instream *in); /* NULL is fine */
 /* Reads up to `size` unpacked bytes; *got is 0 only at the end. */
 lam_status lam_instream_read(lam_instream *in, void *buffer, size_t size, size_t *got);
 
+/* All of `path`, unpacked, with a NUL after it; *out is owned by the caller (free).  LAM_ERR_FORMAT: more than `limit`
+ * bytes. */
+lam_status lam_instream_load(char **out, size_t *size, const char *path, size_t limit);
+
 const char *lam_instream_format(const lam_instream *in); /* "plain", "gzip", "zip", "xz", "zstd" */
 /* How far we are in the packed file, for progress; the size is 0 when it is unknown (a pipe). */
 uint64_t lam_instream_offset(const lam_instream *in);

@@ -8,15 +8,19 @@
 
 json_t *lam_json_name(const char *name)
 {
-    const size_t size = strlen(name);
+    return lam_json_bytes(name, strlen(name));
+}
+
+json_t *lam_json_bytes(const char *bytes, size_t size)
+{
     char *const clean = malloc(3 * size + 1), *to = clean;
     if (!clean)
         return NULL;
     for (size_t at = 0; at < size;) {
         int32_t code;
-        const int n = lam_utf8_decode((const unsigned char *)name + at, size - at, &code);
+        const int n = lam_utf8_decode((const unsigned char *)bytes + at, size - at, &code);
         const size_t whole = n > 0 ? (size_t)n : 1;
-        memcpy(to, n > 0 ? name + at : "\xEF\xBF\xBD", n > 0 ? whole : 3);
+        memcpy(to, n > 0 ? bytes + at : "\xEF\xBF\xBD", n > 0 ? whole : 3);
         to += n > 0 ? whole : 3;
         at += whole;
     }

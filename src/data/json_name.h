@@ -6,5 +6,6 @@
 
 /* A JSON string; every byte that is part of no character becomes U+FFFD.  NULL: no memory. */
 json_t *lam_json_name(const char *name);
+json_t *lam_json_bytes(const char *bytes, size_t size); /* zero among them stays */
 
 #endif

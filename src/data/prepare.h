@@ -28,7 +28,8 @@ typedef struct lam_prepare_options {
     bool replace;     /* an existing corpus in `out` may be replaced */
     const char *name; /* NULL: the name of the first input */
     const char *out;  /* the folder to make */
-    int n_inputs; /* texts, one after the other; or one folder, or (published) one zip archive */
+    int n_inputs; /* texts, one after the other; or one folder (of splits, or of texts to be read by
+                   * name), or (published) one zip archive */
     const char *const *inputs; /* or three texts that hold the splits.  "-" is standard input. */
 
     /* Called now and then; a non-zero return stops with LAM_ERR_INTERRUPTED.  May be NULL. */

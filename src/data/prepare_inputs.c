@@ -1,10 +1,12 @@
-/* prepare_inputs.c -- which files hold the text: the ones named, or the three splits of a folder or
- * archive under the names people give them. */
+/* prepare_inputs.c -- which files hold the text: the ones named, the three splits of a folder or
+ * archive under the names people give them, or all texts of a folder. */
 #include "data/prepare_int.h"
 
 #include "core/file.h"
 #include "data/instream.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,15 +44,71 @@ static bool match_folder(lam_inputs *out, const char *dir, int pattern)
     return true;
 }
 
-static lam_status find_in_folder(lam_inputs *out, const char *dir)
+/* NAME.txt, packed or not; not what is hidden. */
+static int is_text(const struct dirent *e)
 {
+    const size_t n = strlen(e->d_name);
+    for (int i = 0; i < SUFFIXES; i++) {
+        char end[16];
+        const size_t k = (size_t)snprintf(end, sizeof end, ".txt%s", suffixes[i]);
+        if (e->d_name[0] != '.' && n > k && strcmp(e->d_name + n - k, end) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* In the order of bytes, which is that of the shell in the locale C: the same everywhere. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static lam_status take_texts(lam_inputs *out, const char *dir, struct dirent **found, int n)
+{
+    lam_input *list = realloc(out->list, ((size_t)n + LAM_SPLITS) * sizeof *list);
+    if (list == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", n);
+    out->list = list;
+    out->n = n;
+    for (int i = 0; i < n; i++) {
+        list[i] = (lam_input){0};
+        LAM_TRY(lam_path_join(list[i].path, PATH_MAX, dir, found[i]->d_name));
+    }
+    return LAM_OK;
+}
+
+static lam_status list_texts(lam_inputs *out, const char *dir)
+{
+    struct dirent **found = NULL;
+    const int n = scandir(dir, &found, is_text, by_name);
+    if (n < 0)
+        return lam_fail(LAM_ERR_IO, "%s: cannot be read: %s", dir, strerror(errno));
+    const lam_status status =
+        n > 0 ? take_texts(out, dir, found, n)
+              : lam_fail(LAM_ERR_FORMAT,
+                         "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor any "
+                         "other .txt",
+                         dir);
+    for (int i = 0; i < n; i++)
+        free(found[i]);
+    free(found);
+    return status;
+}
+
+static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_published *published)
+{
+    out->is_split = true;
+    out->n = LAM_SPLITS;
     for (int i = 0; i < PATTERNS; i++)
         if (match_folder(out, dir, i))
             return LAM_OK;
-    return lam_fail(LAM_ERR_FORMAT,
-                    "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor "
-                    "{train,valid,test}.txt",
-                    dir);
+    if (published != NULL)
+        return lam_fail(LAM_ERR_FORMAT,
+                        "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor "
+                        "{train,valid,test}.txt",
+                        dir);
+    out->is_split = false;
+    return list_texts(out, dir);
 }
 
 static lam_status find_in_archive(lam_inputs *out, const char *path)
@@ -85,7 +143,7 @@ lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o)
     if (n == 1 && (wants_splits || lam_path_is_folder(o->inputs[0]))) {
         out->is_split = true;
         out->n = LAM_SPLITS;
-        return lam_path_is_folder(o->inputs[0]) ? find_in_folder(out, o->inputs[0])
+        return lam_path_is_folder(o->inputs[0]) ? find_in_folder(out, o->inputs[0], o->published)
                                                 : find_in_archive(out, o->inputs[0]);
     }
     if (wants_splits && n != LAM_SPLITS)

@@ -28,6 +28,8 @@ ln -s "$source/tests" tests
 seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > book.txt
 head -c 300 book.txt > story.txt
 gzip -c book.txt > book.gz
+mkdir books
+cp story.txt book.txt books
 small="--n_layer 1 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 --mem_len 8
     --batch_size 4 --max_step 12 --log_interval 4 --max_eval_steps 2 --threads 1"
 run 0 prepare --out data/bible book.txt

@@ -49,11 +49,21 @@ run 0 eval --model "$work/lamemo" --data "$work/piece" --json --batch-size 16
 says "$out" '"batch":16,'
 "$LAMEMO" eval --model "$work/lamemo" --data - --batch-size 1 --json < "$work/piece" > "$out" 2> "$err"
 near "$(number nats)" "$eval_nats" 0
+xz -k "$work/piece"
+run 0 eval --model "$work/lamemo" --data "$work/piece.xz" --batch-size 1 --json # packed: the same text
+near "$(number nats)" "$eval_nats" 0
+run 2 eval --model "$work/lamemo" --data "$work/piece" --split valid
+says "$err" "is a text, not a corpus folder with splits"
+printf 'line' > "$work/one"
+run 0 eval --model "$work/lamemo" --data "$work/one"
+grep -q ' - ' "$out" || fail "one segment has an error"
 head -c 3000 "$work/text" > "$work/rest"
 run 0 score --model "$work/lamemo" --json "@$work/rest"
 near "$(number nats_per_token)" "$eval_nats" 1e-6
 run 0 score --model "$work/lamemo" --tokens "line 1"
 [ "$(wc -l < "$out")" -eq 7 ] || fail "not a line per token"
+run 0 score --model "$work/lamemo" --tokens --json "$(printf 'a\n\377')"
+says "$out" '"symbols":["a","\n","�"]'
 
 # generate: the same seed, the same text; more samples; stops; JSON.
 run 0 generate --model "$work/lamemo" --prompt "line 7" -n 80 --seed 3
@@ -74,6 +84,20 @@ run 0 generate --model "$work/xl" --samples 3 -n 20 --top-k 5 --top-p 1 --min-p 
     --repeat-penalty 1.2 --json --logprobs
 [ "$(grep -c '"finish_reason":"length"' "$out")" -eq 3 ] || fail "not three samples"
 says "$out" '"token_logprobs"'
+says "$out" '"symbols"'
+run 2 generate --model "$work/lamemo" --logprobs
+says "$err" "--logprobs are printed with --json only"
+run 2 generate --model "$work/lamemo" -p one two
+says "$err" "two prompts: --prompt one and 'two'"
+run 0 generate --model "$work/lamemo" "line 7" -n 80 --seed 3
+cmp "$out" "$work/first" || fail "a prompt without --prompt differs"
+run 0 generate --model "$work/lamemo" "line 7" -n 3 --json --echo
+says "$out" '"prompt":"line 7"'
+for command in "generate --refresh" "generate --mem-len" "score a --mem-len" "analyze --tgt-len"; do
+    # shellcheck disable=SC2086
+    run 2 $command 0 --model "$work/lamemo" # it never meant "none"
+    says "$err" "'0' is not an integer between 1 and"
+done
 run 0 generate --model "$work/lamemo" --prompt "line 1" -n 500 --stop " of" --json
 says "$out" '"finish_reason":"stop"'
 ! grep -q ' of' "$out" || fail "the stop string came out"

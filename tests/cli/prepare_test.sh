@@ -51,6 +51,22 @@ says "$err" "neither a folder nor a zip archive"
 run 1 prepare --corpus wt2 --out never .
 says "$err" "wiki.{train,valid,test}.tokens"
 
+# A folder of texts is one text, in the order of the names; other files are none of them.
+mkdir -p books/deeper
+printf 'second. ' > books/b2.txt
+printf 'first. ' > books/a10.txt
+printf 'third.\n%200s\n' x | gzip > books/c.txt.gz
+echo notes > books/notes.md
+echo hidden > books/.d.txt
+run 0 prepare --out books.corpus --json books/
+says "$out" '"name": "books"'
+grep '"file"' "$out" | tr -d ' ",' | tr '\n' ' ' > names
+[ "$(cat names)" = "file:a10.txt file:b2.txt file:c.txt.gz " ] || fail "other files or order: $(cat names)"
+run 1 prepare --out never books/deeper
+says "$err" "nor any other .txt"
+run 1 prepare --corpus enwik8 --out never books
+says "$err" "books: holds neither"
+
 # Wrong usage: exit 2, one line and where to look.
 for wrong in "--corpus latin text.txt" "--split 1/2 text.txt" "--min-count 0 text.txt" \
     "--min-count 2 text.txt" "--corpus enwik8 --split 90/5/5 text.txt" "--force text.txt" \
