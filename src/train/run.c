@@ -269,6 +269,7 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
                      .step_tokens = (double)s->settings.batch_size * t->model->cfg.tgt_len};
     LAM_TRY(lam_path_join(r.last, sizeof r.last, options->dir, "last"));
     LAM_TRY(lam_path_join(r.best, sizeof r.best, options->dir, "best"));
+    LAM_TRY(lam_dir_recover(r.best)); /* what a crash left of an exchange of names */
     lam_eval_result test = {0};
     lam_status status = loop(&r);
     if (status == LAM_OK && options->test) {

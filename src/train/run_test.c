@@ -157,6 +157,8 @@ START_TEST(a_run_killed_at_random_times_ends_as_the_undisturbed_run)
 {
     const lam_settings s = run_settings();
     const char *whole = test_temp_path("undisturbed"), *parts = test_temp_path("killed");
+    test_fault_no_exchange(_i); /* two renames instead, with a moment between them */
+    must(lam_dir_remove(whole));
     const double started = lam_clock();
     ck_assert_int_eq(wait_for(call_in_child(whole, &s)), 0);
     const double length = lam_clock() - started;
@@ -238,6 +240,23 @@ START_TEST(the_first_evaluation_finds_a_checkpoint)
     lam_runlog_close(log);
     toyrun_close(&r);
     free(ids);
+}
+END_TEST
+
+/* Where names cannot be exchanged (NFS) a crash may leave the best model under another name. */
+START_TEST(a_best_model_that_lost_its_name_gets_it_back)
+{
+    lam_settings s = run_settings();
+    char best[PATH_MAX], old[PATH_MAX];
+    const char *dir = test_temp_path("nameless");
+    must(call(dir, &s, -1, NULL));
+    must(lam_path_join(best, sizeof best, dir, "best"));
+    must(lam_path_join(old, sizeof old, dir, "best.old"));
+    ck_assert_int_eq(rename(best, old), 0);
+    s.max_step = 16;
+    s.lr = 0.0; /* nothing better comes */
+    must(call(dir, &s, -1, NULL));
+    ck_assert(lam_path_exists(best) && !lam_path_exists(old));
 }
 END_TEST
 
@@ -349,9 +368,10 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_checked_fixture(tests, be_quiet, NULL);
     tcase_add_test(tests, a_run_stopped_anywhere_and_resumed_is_the_undisturbed_run);
-    tcase_add_test(tests, a_run_killed_at_random_times_ends_as_the_undisturbed_run);
+    tcase_add_loop_test(tests, a_run_killed_at_random_times_ends_as_the_undisturbed_run, 0, 2);
     tcase_add_test(tests, a_full_disk_ends_the_run_with_a_whole_checkpoint);
     tcase_add_test(tests, the_first_evaluation_finds_a_checkpoint);
+    tcase_add_test(tests, a_best_model_that_lost_its_name_gets_it_back);
     tcase_add_test(tests, a_bad_number_leaves_the_last_good_checkpoint_and_names_it);
     tcase_add_test(tests, a_schedule_may_follow_the_clock);
     tcase_add_test(tests, the_clock_ends_a_run_with_everything_saved);
