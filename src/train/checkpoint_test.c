@@ -9,6 +9,7 @@
 #include "support/toyrun.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,49 @@ START_TEST(every_field_of_the_state_comes_back)
 }
 END_TEST
 
+/* What the file says instead of a number, and what is said to that. */
+static const struct {
+    const char *object, *key; /* object NULL: the root */
+    double value;
+    const char *message;
+} impossible[] = {
+    {NULL, "step", -1, "step is -1, must be 0 to 1e+15"},
+    {NULL, "eval_step", 4, "eval_step is 4, must be 0 to 3"},
+    {NULL, "elapsed", -0.5, "elapsed is -0.5, must be 0 to 1e+15"},
+    {"best", "step", -3, "best.step is -3, must be 0 to 3"},
+    {"plateau", "factor", -1, "plateau.factor is -1, must be 0 to 1"},
+    {"plateau", "bad", -1, "plateau.bad is -1, must be 0 to 1e+15"},
+    {"logged", "tokens", -1, "logged.tokens is -1, must be 0 to 1e+15"},
+    {"files", "metrics", -7, "files.metrics is -7, must be 0 to 1e+15"},
+    {"position", "row", 1e6, "the saved row 1000000 is not in a column of 75 tokens"},
+};
+
+START_TEST(a_state_that_cannot_be_is_refused_by_name)
+{
+    const kind k = kind_of(4);
+    const char *dir = test_temp_path("impossible"), *key = impossible[_i].key;
+    char path[PATH_MAX];
+    toyrun a = open_kind(&k), b = open_kind(&k);
+    toyrun_steps(&a, 3, NULL);
+    must(lam_trainer_save(a.trainer, dir, NULL));
+    must(lam_path_join(path, sizeof path, dir, "training_state.json"));
+    json_t *root = json_load_file(path, 0, NULL);
+    json_t *object = impossible[_i].object ? json_object_get(root, impossible[_i].object) : root;
+    ck_assert_ptr_nonnull(json_object_get(object, key));
+    const double value = impossible[_i].value;
+    json_object_set_new(object, key,
+                        json_is_real(json_object_get(object, key))
+                            ? json_real(value)
+                            : json_integer((json_int_t)value));
+    ck_assert_int_eq(json_dump_file(root, path, 0), 0);
+    json_decref(root);
+    ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), impossible[_i].message) != NULL, "%s", lam_error());
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
 START_TEST(another_run_is_refused_by_name)
 {
     const char *dir = test_temp_path("another");
@@ -326,6 +370,8 @@ int main(void)
     tcase_add_loop_test(
         tests, muons_matrices_have_no_square_and_one_in_an_older_file_does_not_matter, 0, 2);
     tcase_add_test(tests, every_field_of_the_state_comes_back);
+    tcase_add_loop_test(tests, a_state_that_cannot_be_is_refused_by_name, 0,
+                        (int)(sizeof impossible / sizeof *impossible));
     tcase_add_test(tests, another_run_is_refused_by_name);
     tcase_add_loop_test(tests, a_failing_write_sync_or_rename_leaves_a_whole_checkpoint, 0, 2);
     tcase_add_loop_test(tests, a_crash_at_any_system_call_leaves_a_whole_checkpoint, 0, 2);

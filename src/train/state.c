@@ -135,6 +135,31 @@ static lam_status copy_text(char *out, size_t size, const char *text, const char
     return LAM_OK;
 }
 
+/* A number that no run can have comes from no run of ours. */
+static lam_status check_fields(const lam_train_state *s, const char *path)
+{
+    static const double many = 1e15;
+    const struct {
+        const char *name;
+        double value, most;
+    } fields[] = {{"step", (double)s->step, many},
+                  {"best.step", (double)s->best_step, (double)s->step},
+                  {"plateau.factor", s->plateau.factor, 1.0},
+                  {"plateau.bad", s->plateau.bad, many},
+                  {"eval_step", (double)s->eval_step, (double)s->step},
+                  {"elapsed", s->elapsed, many},
+                  {"logged.nll", s->log_nll, many},
+                  {"logged.tokens", (double)s->log_tokens, many},
+                  {"files.metrics", (double)s->marks.metrics, many},
+                  {"files.log", (double)s->marks.log, many},
+                  {"files.events", (double)s->marks.events, many}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!(fields[i].value >= 0.0 && fields[i].value <= fields[i].most))
+            return lam_fail(LAM_ERR_FORMAT, "%s: %s is %.10g, must be 0 to %.10g", path,
+                            fields[i].name, fields[i].value, fields[i].most);
+    return LAM_OK;
+}
+
 static lam_status read_fields(lam_train_state *s, json_t *root, const char *path)
 {
     json_int_t step, best_step, eval_step, tokens, metrics, log, events, corpus, crc;
@@ -151,8 +176,6 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
                        "metrics", &metrics, "log", &log, "events", &events, "events_name", &name,
                        "corpus", "path", &data, "tokens", &corpus, "crc32", &crc) != 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: %s", path, error.text);
-    if (step < 0)
-        return lam_fail(LAM_ERR_FORMAT, "%s: step is below 0", path);
     s->step = step;
     s->grown = !json_is_false(json_object_get(root, "grown")); /* older runs always were */
     s->best_loss = number_or_infinity(best);
@@ -165,6 +188,7 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
     s->marks.events = events;
     s->corpus.tokens = corpus;
     s->corpus.crc = (uint32_t)crc;
+    LAM_TRY(check_fields(s, path));
     LAM_TRY(copy_text(s->device, sizeof s->device, device, path));
     LAM_TRY(copy_text(s->marks.events_name, sizeof s->marks.events_name, name, path));
     return copy_text(s->corpus.path, sizeof s->corpus.path, data, path);
