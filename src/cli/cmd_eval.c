@@ -56,7 +56,7 @@ static const lam_option options[] = {
      .help = "Largest distance that is told apart; -1 is off."},
     {"same-length", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, same_length),
      .help = "Every token sees exactly M others."},
-    {"max-steps", 0, "K", LAM_OPT_INT64, offsetof(eval_options, max_steps), "0",
+    {"max-steps", 0, "K", LAM_OPT_INT64, offsetof(eval_options, max_steps), "0", .max = 1e15,
      .aliases = "max-size", .shown = "all", .help = "Stop after K segments."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, json),
      .help = "Print one JSON object per memory length."},
@@ -197,6 +197,9 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
     lam_evaluator *evaluator = NULL;
     lam_eval_result result = {0};
     lam_progress line;
+    if (mem_len > 0 && model->mem->forgets)
+        return lam_fail(LAM_ERR_ARG, "--mem-len %d: memory %s has none to be longer", mem_len,
+                        model->cfg.memory);
     LAM_TRY(lam_batcher_check(t->tokens, e.batch)); /* before memory is taken for so many */
     LAM_TRY(lam_evaluator_create(&evaluator, model, &e));
     lam_progress_open(&line, args->quiet);

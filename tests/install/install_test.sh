@@ -68,7 +68,9 @@ fi
 "$build/tests/make_model" "$prefix/share/lamemo/models/boxed"
 (cd "$work" && "$prefix/bin/lamemo" generate --model boxed --prompt "Once upon a time" -n 40) > "$work/got" ||
     fail "the box is not found"
-LAMEMO_MODELS=$(pkg-config --variable=models lamemo) "$work/shared" boxed "Once upon a time" > "$work/got" ||
+(cd "$work" && "$work/shared" boxed "Once upon a time") > "$work/got" || fail "the library does not find its box"
+cmp -s "$work/got" "$work/want" || fail "the box of the library prints another text"
+LAMEMO_MODELS=$(pkg-config --variable=models lamemo) "$work/archive" boxed "Once upon a time" > "$work/got" ||
     fail "pkg-config does not know the box"
 cmp -s "$work/got" "$work/want" || fail "the boxed model prints another text"
 
