@@ -66,9 +66,13 @@ static lam_status open_folder(job *j, const char *dir)
     for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++)
         if (find_beside(path, sizeof path, dir, pickles[i]))
             return open_torch(j, path);
+    if (find_beside(path, sizeof path, dir, "best") || find_beside(path, sizeof path, dir, "last"))
+        return lam_fail(LAM_ERR_FORMAT,
+                        "%s: a run of lamemo's own, a model as it is; export makes another of it",
+                        dir);
     return lam_fail(LAM_ERR_FORMAT,
-                    "%s: holds neither model.safetensors nor pytorch_model.bin, model.pt or "
-                    "checkpoint.pt",
+                    "%s: holds neither model.safetensors nor pytorch_model.bin, model.pt, "
+                    "checkpoint_best.pt or checkpoint.pt",
                     dir);
 }
 
@@ -76,26 +80,29 @@ static lam_status open_file(job *j, const char *path)
 {
     lam_map map;
     LAM_TRY(lam_map_open(&map, path));
-    /* A safetensors file begins with the length of its header, and that with a brace. */
+    /* A safetensors file begins with the length of its header, and that with a brace; what torch.save writes is a
+     * zip archive, and was a row of pickles before PyTorch 1.6. */
     const int safe = map.size > 8 && map.data[8] == '{';
+    const int zip = map.size > 1 && memcmp(map.data, "PK", 2) == 0;
+    const int pickle = map.size > 1 && map.data[0] == 0x80 && map.data[1] < 0x10;
     lam_map_close(&map);
-    if (!safe)
+    if (zip)
         return open_torch(j, path);
+    if (!safe)
+        return lam_fail(LAM_ERR_FORMAT,
+                        pickle
+                            ? "%s: saved by PyTorch before 1.6: load and save it with a newer one"
+                            : "%s: neither a PyTorch file nor safetensors",
+                        path);
     LAM_TRY(lam_st_open(&j->st, path));
     return lam_tensors_from_safetensors(&j->tensors, j->st);
-}
-
-static int is_folder(const char *path)
-{
-    char inside[PATH_MAX];
-    return lam_path_join(inside, sizeof inside, path, ".") == LAM_OK && lam_path_exists(inside);
 }
 
 /* The folder of a file, or the folder itself. */
 static void folder_of(char out[PATH_MAX], const char *path)
 {
     const char *slash = strrchr(path, '/');
-    if (is_folder(path))
+    if (lam_path_is_folder(path))
         snprintf(out, PATH_MAX, "%s", path);
     else if (slash)
         snprintf(out, PATH_MAX, "%.*s", (int)(slash - path + 1), path);
@@ -107,7 +114,8 @@ static lam_status open_source(job *j)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     j->tensors.label = j->o->source;
-    LAM_TRY(is_folder(j->o->source) ? open_folder(j, j->o->source) : open_file(j, j->o->source));
+    LAM_TRY(lam_path_is_folder(j->o->source) ? open_folder(j, j->o->source)
+                                             : open_file(j, j->o->source));
     folder_of(dir, j->o->source);
     /* Weights alone: their configuration and vocabulary may lie beside them. */
     if (!j->known && find_beside(path, sizeof path, dir, "config.json"))
@@ -156,8 +164,11 @@ static lam_status settle(job *j)
 
 static void report(const job *j, lam_import_result *r)
 {
+    int scales = 0; /* of int8 matrices: used, though no parameters */
+    for (int i = 0; i < j->model.params.n; i++)
+        scales += lam_tensors_scales(&j->tensors, j->model.params.list[i].name) != NULL;
     *r = (lam_import_result){.tensors = j->model.params.n,
-                             .left_out = j->tensors.n - j->model.params.n,
+                             .left_out = j->tensors.n - j->model.params.n - scales,
                              .elements = lam_model_count(&j->model),
                              .symbols = j->vocab ? lam_vocab_size(j->vocab) : 0,
                              .attn_type = j->cfg.attn_type};

@@ -367,6 +367,28 @@ START_TEST(what_cannot_be_read_is_named)
 }
 END_TEST
 
+START_TEST(a_whole_text_loads_up_to_its_limit)
+{
+    make_text();
+    const char *path = save(packed, packings[_i].pack(packed, text, TEXT_SIZE));
+    char *whole;
+    size_t size;
+    must(lam_instream_load(&whole, &size, path, TEXT_SIZE));
+    ck_assert_uint_eq(size, TEXT_SIZE);
+    ck_assert_mem_eq(whole, text, TEXT_SIZE);
+    ck_assert_int_eq(whole[size], '\0');
+    free(whole);
+    ck_assert_int_eq(lam_instream_load(&whole, &size, path, TEXT_SIZE - 1), LAM_ERR_FORMAT);
+    ck_assert(whole == NULL && size == 0);
+    for (long n = 1; test_alloc_fail(n); n++) {
+        const lam_status status = lam_instream_load(&whole, &size, path, TEXT_SIZE);
+        const int failed = test_alloc_stop();
+        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        free(whole);
+    }
+}
+END_TEST
+
 START_TEST(without_memory_it_fails_cleanly)
 {
     make_text();
@@ -392,6 +414,7 @@ int main(void)
     tcase_add_test(tests, random_bytes_after_a_magic_do_not_hurt);
     tcase_add_test(tests, archives_are_searched_by_name);
     tcase_add_test(tests, what_cannot_be_read_is_named);
+    tcase_add_loop_test(tests, a_whole_text_loads_up_to_its_limit, 0, PACKINGS);
     tcase_add_loop_test(tests, without_memory_it_fails_cleanly, 0, PACKINGS);
     return test_run("data/instream", tests);
 }

@@ -158,7 +158,7 @@ static lam_status read_header(lam_safetensors *st, const unsigned char *data, si
         length = length << 8 | data[i];
     if (length > MAX_HEADER || length > size - PREFIX)
         return lam_fail(LAM_ERR_FORMAT,
-                        "%s: header of %llu bytes in a file of %zu (at most %d are allowed)",
+                        "%s: not safetensors: header of %llu bytes in a file of %zu, at most %d",
                         st->path, (unsigned long long)length, size, MAX_HEADER);
 
     const char *const text = (const char *)data + PREFIX;

@@ -172,10 +172,11 @@ static lam_status log_step(lam_running *r)
             r->log,
             "step %7lld  %lld steps since the last line were skipped: their gradient is not finite",
             (long long)s->step, (long long)r->skipped));
-    LAM_TRY(lam_runlog_line(r->log,
-                            "step %7lld  epoch %lld  %s %.4f  lr %.3e  norm %.3g  %.0f tokens/s  "
-                            "%.1f GFLOP/s",
-                            (long long)s->step, epoch, name, value, r->lr, r->norm, rate, gflops));
+    LAM_TRY(
+        lam_runlog_line(r->log,
+                        "step %7lld  epoch %2lld  %s %.4f  lr %.3e  norm %-5.3g  %6.0f tokens/s  "
+                        "%5.1f GFLOP/s",
+                        (long long)s->step, epoch, name, value, r->lr, r->norm, rate, gflops));
     s->log_nll = s->log_aux = 0.0;
     s->log_tokens = 0;
     r->spent = 0.0;
