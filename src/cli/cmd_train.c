@@ -76,7 +76,11 @@ static lam_status open_corpus(session *s)
     const char *dir = s->o->data ? s->o->data : s->resumed ? s->then.corpus.path : "";
     if (*dir == '\0')
         return lam_fail(LAM_ERR_ARG, "--data is missing: which corpus? (lamemo prepare makes one)");
-    LAM_TRY(lam_corpus_open(&s->corpus, dir, LAM_CORPUS_VERIFY));
+    const lam_status status = lam_corpus_open(&s->corpus, dir, LAM_CORPUS_VERIFY);
+    if (status != LAM_OK && !s->o->data)
+        return lam_fail(status, "%s; if the run's corpus is elsewhere now, --data says where",
+                        lam_error());
+    LAM_TRY(status);
     if (!realpath(dir, s->data)) /* a resumed run may stand in another folder */
         snprintf(s->data, sizeof s->data, "%s", dir);
     LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));

@@ -197,6 +197,13 @@ says "$err" "not UTF-8"
 run 2 train --out "$work/odd" --resume
 says "$err" "--data is missing"
 run 0 train --out "$work/odd" --resume --data "$odd" --no_test
+# Nor does a corpus that was moved end a run.
+mv "$odd" "$work/moved"
+cp -r "$work/twice" "$work/mover"
+sed -i "s|\"path\": *\"[^\"]*\"|\"path\": \"$work/gone\"|" "$work/mover/last/training_state.json"
+run 1 train --out "$work/mover" --resume --no_test
+says "$err" "there is no such folder; if the run's corpus is elsewhere now, --data says where"
+run 0 train --out "$work/mover" --resume --no_test --data "$work/moved"
 seq 1 2000 > "$work/numbers"
 run 0 prepare --corpus chars --out "$work/other" "$work/numbers"
 run 2 train --out "$work/whole" --resume --data "$work/other"
