@@ -37,7 +37,7 @@ static __device__ __forceinline__ void add_keys(float (&dq)[K / 8][4],
         uint32_t a[4];
 #pragma unroll
         for (int x = 0; x < 4; x++)
-            a[x] = attn_pack(ds[2 * kk + x / 2][x % 2 * 2], ds[2 * kk + x / 2][x % 2 * 2 + 1]);
+            a[x] = lam_pack(ds[2 * kk + x / 2][x % 2 * 2], ds[2 * kk + x / 2][x % 2 * 2 + 1]);
         attn_add_rows<K>(dq, a, keys + (uint32_t)(16 * kk * plan<K>::PITCH), lanes);
     }
 }
@@ -59,12 +59,12 @@ add_band(float (&dq)[K / 8][4], const float (&ds)[plan<K>::KEYS / 8][4], uint32_
         odd[0] = odd[1];
         even[1] = odd[1] = 0;
         if (n < TILES) {
-            even[1] = __shfl_sync(ATTN_FULL_WARP, attn_pack(ds[n][0], ds[n][2]), back.even);
-            odd[1] = __shfl_sync(ATTN_FULL_WARP, attn_pack(ds[n][1], ds[n][3]), back.odd);
+            even[1] = __shfl_sync(ATTN_FULL_WARP, lam_pack(ds[n][0], ds[n][2]), back.even);
+            odd[1] = __shfl_sync(ATTN_FULL_WARP, lam_pack(ds[n][1], ds[n][3]), back.odd);
         }
         const uint32_t x = back.even_same ? even[1] : even[0], y = back.odd_same ? odd[1] : odd[0];
-        a[n % 2 * 2] = attn_bytes(x_last, y_last, back.upper);
-        a[n % 2 * 2 + 1] = attn_bytes(x, y, back.lower);
+        a[n % 2 * 2] = lam_bytes(x_last, y_last, back.upper);
+        a[n % 2 * 2 + 1] = lam_bytes(x, y, back.lower);
         x_last = x;
         y_last = y;
         if (n % 2 == 1) {
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void grade(float (&s)[1][plan<K>::KEYS / 8][4]
     for (int n = 0; n < plan<K>::KEYS / 8; n++)
 #pragma unroll
         for (int x = 0; x < 4; x++)
-            s[0][n][x] = attn_exp2(fmaf(s[0][n][x], scale2, -lse2[x / 2])) * dp[0][n][x];
+            s[0][n][x] = lam_exp2(fmaf(s[0][n][x], scale2, -lse2[x / 2])) * dp[0][n][x];
 }
 
 template <int K>
@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
     const attn_lanes lanes = attn_lanes_of<K>(lane);
     const attn_skew skew = attn_skew_of(lane);
     const attn_unskew back = attn_unskew_of(lane);
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     const size_t col = (size_t)h * K;
     const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col);
     const lam_bf16 *value = attn_row<const lam_bf16>(a.value, a.ldk, b, 0, col);
@@ -134,8 +134,8 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
         attn_load_rows<K, P::KEYS, P::THREADS>(room + P::KEY, k, a.ldk, key_lo, 1, a.keys);
         attn_load_rows<K, P::KEYS, P::THREADS>(room + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
     }
-    attn_copy_close();
-    attn_copy_wait<0>();
+    lam_copy_close();
+    lam_copy_wait<0>();
     __syncthreads();
 
     const int row0 = warp * 16;
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
         const int j0 = key_lo + t * P::KEYS;
         const uint32_t stage = (uint32_t)(t % 2 * P::KEYS * P::PITCH);
         if (t > 0) {
-            attn_copy_wait<0>();
+            lam_copy_wait<0>();
             __syncthreads(); /* all have this tile, and none reads the one before it any more */
         }
         if (t + 1 < tiles) {
@@ -172,7 +172,7 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
             attn_load_rows<K, P::KEYS, P::THREADS>(room + P::VALUE + next, value, a.ldk,
                                                    j0 + P::KEYS, 1, a.keys);
         }
-        attn_copy_close();
+        lam_copy_close();
 
         const int at = a.shift + i0 + row0; /* where the warp's first query stands */
         const int first = t * P::KEYS + P::QUERIES - 16 - row0;
@@ -196,7 +196,7 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
         if (a.r)
             add_band<K>(dq, s[0], room + P::BAND, first, lanes, back);
     }
-    unsigned char *out = attn_room() + P::Q + row0 * P::PITCH;
+    unsigned char *out = lam_room() + P::Q + row0 * P::PITCH;
     attn_store_tile<K>(out, dq, (float)a.scale, (float)a.scale, lanes);
     __syncwarp();
     attn_write_rows<K>(attn_row<lam_bf16>(a.dq, a.ldq, b, i0 + row0, col), a.ldq, out,
@@ -208,7 +208,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
 {
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
-    attn_launch(dev, "attn_bwd", tile_bwd_q<K>, grid, plan<K>::THREADS, plan<K>::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", tile_bwd_q<K>, grid, plan<K>::THREADS, plan<K>::BYTES, *c);
 }
 
 void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c)

@@ -27,7 +27,7 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     w.steps = max(0, w.tile_hi - w.tile_lo + 1) * streams;
 
     const size_t col = (size_t)w.h * K;
-    attn_load_band<K, P::OWN, P::THREADS>(attn_address(attn_room()) + P::MINE, c, w.h, w.first);
+    attn_load_band<K, P::OWN, P::THREADS>(lam_address(lam_room()) + P::MINE, c, w.h, w.first);
     attn_owned<K, DISTANCES> m = {};
     int row[2];
 #pragma unroll
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     }
     attn_own_walk<K, DISTANCES>(c, w, m, lanes);
 
-    attn_own_share((float *)(attn_room() + P::SUMS), m.sum, warp, lanes);
+    attn_own_share((float *)(lam_room() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.v)
         attn_own_weigh<K, DISTANCES>(
@@ -63,7 +63,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
-    attn_launch(dev, "attn_bwd", tile_bwd_r<K>, grid, P::THREADS, P::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", tile_bwd_r<K>, grid, P::THREADS, P::BYTES, *c);
     lam_cuda_attn_sum_groups(dev, c);
     if (a->v && a->dv)
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);

@@ -69,13 +69,13 @@ static __device__ __forceinline__ void soften(state<K> &st, float (&s)[plan<K>::
             top = fmaxf(top, __shfl_xor_sync(ATTN_FULL_WARP, top, 2));
             /* A row that has seen nothing yet: 2^(-infinity - 0) = 0, not 2^(inf - inf). */
             const float base = top == -CUDART_INF_F ? 0.0f : top * scale2;
-            const float shrink = attn_exp2(st.top[m][half] * scale2 - base);
+            const float shrink = lam_exp2(st.top[m][half] * scale2 - base);
             float sum = 0.0f;
 #pragma unroll
             for (int n = 0; n < KEYS / 8; n++)
 #pragma unroll
                 for (int x = 2 * half; x < 2 * half + 2; x++) {
-                    s[m][n][x] = attn_exp2(fmaf(s[m][n][x], scale2, -base));
+                    s[m][n][x] = lam_exp2(fmaf(s[m][n][x], scale2, -base));
                     sum += s[m][n][x];
                 }
             st.total[m][half] = st.total[m][half] * shrink + sum;
@@ -102,16 +102,16 @@ static __device__ __forceinline__ void weigh(state<K> &st,
 #pragma unroll
             for (int x = 0; x < 4; x++)
                 p[m][x] =
-                    attn_pack(s[m][2 * kk + x / 2][x % 2 * 2], s[m][2 * kk + x / 2][x % 2 * 2 + 1]);
+                    lam_pack(s[m][2 * kk + x / 2][x % 2 * 2], s[m][2 * kk + x / 2][x % 2 * 2 + 1]);
 #pragma unroll
         for (int pair = 0; pair < K / 16; pair++) {
             uint32_t v[4];
-            attn_load4_t(v, values + (uint32_t)(16 * kk * attn_tile<K>::PITCH) +
-                                (lanes.a ^ (uint32_t)(pair << 5)));
+            lam_load4_t(v, values + (uint32_t)(16 * kk * attn_tile<K>::PITCH) +
+                               (lanes.a ^ (uint32_t)(pair << 5)));
 #pragma unroll
             for (int m = 0; m < MT; m++) {
-                attn_mma(st.o[m][2 * pair], p[m], v[0], v[1]);
-                attn_mma(st.o[m][2 * pair + 1], p[m], v[2], v[3]);
+                lam_mma(st.o[m][2 * pair], p[m], v[0], v[1]);
+                lam_mma(st.o[m][2 * pair + 1], p[m], v[2], v[3]);
             }
         }
     }
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
     const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
     const attn_lanes lanes = attn_lanes_of<K>(lane);
     const attn_skew skew = attn_skew_of(lane);
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, (size_t)h * K);
     const lam_bf16 *value = attn_row<const lam_bf16>(a.value, a.ldk, b, 0, (size_t)h * K);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
@@ -177,8 +177,8 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
         attn_load_rows<K, KEYS, THREADS>(room + P::KEY, k, a.ldk, key_lo, 1, a.keys);
         attn_load_rows<K, KEYS, THREADS>(room + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
     }
-    attn_copy_close();
-    attn_copy_wait<0>();
+    lam_copy_close();
+    lam_copy_wait<0>();
     __syncthreads();
 
     uint32_t qu[P::MT][K / 16][4], qv[P::MT][K / 16][4];
@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
         const int j0 = key_lo + t * KEYS;
         const uint32_t stage = (uint32_t)(t % 2 * KEYS * P::PITCH);
         if (t > 0) {
-            attn_copy_wait<0>();
+            lam_copy_wait<0>();
             __syncthreads(); /* all have this tile, and none reads the one before it any more */
         }
         if (t + 1 < tiles) {
@@ -211,7 +211,7 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
             attn_load_rows<K, KEYS, THREADS>(room + P::VALUE + next, value, a.ldk, j0 + KEYS, 1,
                                              a.keys);
         }
-        attn_copy_close();
+        lam_copy_close();
 
         const int at = a.shift + i0 + row0; /* where the warp's first query stands */
         if (j0 + KEYS - 1 - at < c.e_lo || j0 - (at + P::ROWS - 1) > c.e_hi)
@@ -227,7 +227,7 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
         soften<K>(st, s, scale2);
         weigh<K>(st, s, room + P::VALUE + stage, lanes);
     }
-    finish<K>(c, st, b, h, i0 + row0, attn_room() + P::Q + row0 * P::PITCH, lanes);
+    finish<K>(c, st, b, h, i0 + row0, lam_room() + P::Q + row0 * P::PITCH, lanes);
 }
 
 template <int K>
@@ -235,7 +235,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
 {
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
-    attn_launch(dev, "attn_fwd", tile_fwd<K>, grid, THREADS, plan<K>::BYTES, *c);
+    lam_cuda_launch(dev, "attn_fwd", tile_fwd<K>, grid, THREADS, plan<K>::BYTES, *c);
 }
 
 void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c)

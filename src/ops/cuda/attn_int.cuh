@@ -59,25 +59,6 @@ static inline int attn_groups(int B, int H, int K, int r_rows)
     return want < B ? want : B;
 }
 
-template <typename... P, typename... A>
-static void attn_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P...), dim3 grid,
-                        int threads, size_t shared, A... args)
-{
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3((unsigned)threads);
-    config.dynamicSmemBytes = shared;
-    config.stream = dev->stream;
-    cudaError_t error = cudaSuccess;
-    if (shared > 48 * 1024)
-        error = cudaFuncSetAttribute((const void *)kernel,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-    if (error == cudaSuccess)
-        error = cudaLaunchKernelEx(&config, kernel, args...);
-    if (error != cudaSuccess)
-        lam_cuda_note(dev, op, error);
-}
-
 /* Row `row` of stream b of a view of T, at head h. */
 template <typename T>
 static __device__ __forceinline__ T *attn_row(lam_view view, size_t ld, int b, int row, size_t col)

@@ -122,14 +122,14 @@ struct left {
         if (IN_REGS)
 #pragma unroll
             for (int kk = 0; kk < K / 16; kk++)
-                attn_load4(a[kk], at + (lanes.a ^ (uint32_t)(kk << 5)));
+                lam_load4(a[kk], at + (lanes.a ^ (uint32_t)(kk << 5)));
     }
 
     __device__ __forceinline__ const uint32_t (&at(int kk, const attn_lanes &lanes))[4]
     {
         if (IN_REGS)
             return a[IN_REGS ? kk : 0];
-        attn_load4(a[0], rows + (lanes.a ^ (uint32_t)(kk << 5)));
+        lam_load4(a[0], rows + (lanes.a ^ (uint32_t)(kk << 5)));
         return a[0];
     }
 };
@@ -178,12 +178,12 @@ score16(float (&s)[2][4], float (&dp)[2][4], attn_owned<K, OWNER> &m,
 #pragma unroll
     for (int kk = 0; kk < K / 16; kk++) {
         uint32_t q[4];
-        attn_load4(q, at.q + (lanes.b ^ (uint32_t)(kk << 5)));
+        lam_load4(q, at.q + (lanes.b ^ (uint32_t)(kk << 5)));
 #pragma unroll
         for (int n = 0; n < 2; n++) {
-            attn_mma(s[n], m.own.at(kk, lanes), q[2 * n], q[2 * n + 1]);
-            attn_mma(w[0][n], w0.at(kk, lanes), q[2 * n], q[2 * n + 1]);
-            attn_mma(w[1][n], w1.at(kk, lanes), q[2 * n], q[2 * n + 1]);
+            lam_mma(s[n], m.own.at(kk, lanes), q[2 * n], q[2 * n + 1]);
+            lam_mma(w[0][n], w0.at(kk, lanes), q[2 * n], q[2 * n + 1]);
+            lam_mma(w[1][n], w1.at(kk, lanes), q[2 * n], q[2 * n + 1]);
         }
     }
     add_skewed<OWNER>(s, w, sl);
@@ -191,14 +191,14 @@ score16(float (&s)[2][4], float (&dp)[2][4], attn_owned<K, OWNER> &m,
 #pragma unroll
     for (int kk = 0; kk < K / 16; kk++) {
         uint32_t d_o[4];
-        attn_load4(d_o, at.d_o + (lanes.b ^ (uint32_t)(kk << 5)));
+        lam_load4(d_o, at.d_o + (lanes.b ^ (uint32_t)(kk << 5)));
 #pragma unroll
         for (int n = 0; n < 2; n++)
             if (OWNER == KEYS) {
-                attn_mma(dp[n], m.own2.at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
+                lam_mma(dp[n], m.own2.at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
             } else {
-                attn_mma(w2[0][n], m.window2[even].at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
-                attn_mma(w2[1][n], m.window2[1 - even].at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
+                lam_mma(w2[0][n], m.window2[even].at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
+                lam_mma(w2[1][n], m.window2[1 - even].at(kk, lanes), d_o[2 * n], d_o[2 * n + 1]);
             }
     }
     if (OWNER == DISTANCES)
@@ -218,7 +218,7 @@ static __device__ __forceinline__ void step16(attn_owned<K, OWNER> &m, int even,
 #pragma unroll
         for (int x = 0; x < 4; x++) {
             const int row = lanes.g + x / 2 * 8, column = 8 * n + 2 * lanes.t + x % 2;
-            p[n][x] = attn_exp2(fmaf(p[n][x], scale2, -at.lse2[column]));
+            p[n][x] = lam_exp2(fmaf(p[n][x], scale2, -at.lse2[column]));
             if (at.hidden) {
                 const int place = OWNER == KEYS ? row - column : row + column;
                 if (place < at.lo || place > at.hi || row < at.row_lo || row > at.row_hi)
@@ -229,13 +229,13 @@ static __device__ __forceinline__ void step16(attn_owned<K, OWNER> &m, int even,
     uint32_t left_p[4], left_ds[4];
 #pragma unroll
     for (int x = 0; x < 4; x++) {
-        left_p[x] = attn_pack(p[x / 2][x % 2 * 2], p[x / 2][x % 2 * 2 + 1]);
-        left_ds[x] = attn_pack(ds[x / 2][x % 2 * 2], ds[x / 2][x % 2 * 2 + 1]);
+        left_p[x] = lam_pack(p[x / 2][x % 2 * 2], p[x / 2][x % 2 * 2 + 1]);
+        left_ds[x] = lam_pack(ds[x / 2][x % 2 * 2], ds[x / 2][x % 2 * 2 + 1]);
     }
     if constexpr (OWNER == KEYS)
         attn_add_rows<K>(m.d2, left_p, at.d_o, lanes);
     attn_add_rows<K>(m.d, left_ds, at.q, lanes);
-    attn_mma(m.sum, left_ds, 0x3f803f80u, 0x3f803f80u); /* times ones */
+    lam_mma(m.sum, left_ds, 0x3f803f80u, 0x3f803f80u); /* times ones */
 }
 
 /* A tile of queries. */
@@ -265,9 +265,9 @@ static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_
         at.row_lo = c.e_lo - row0;
         at.row_hi = c.e_hi - row0;
     }
-    const uint32_t room = attn_address(attn_room());
-    const float *floats = (const float *)(attn_room() + P::LSE2);
-    const float *biases = (const float *)(attn_room() + P::BIAS);
+    const uint32_t room = lam_address(lam_room());
+    const float *floats = (const float *)(lam_room() + P::LSE2);
+    const float *biases = (const float *)(lam_room() + P::BIAS);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
     const int base = s.chunk % P::SLOTS;
 #pragma unroll
@@ -304,8 +304,8 @@ template <int K, attn_owner OWNER>
 static __device__ __forceinline__ void attn_own_weigh(float *part, float scale)
 {
     typedef attn_own_plan<K, OWNER> P;
-    const unsigned char *rows = attn_room() + P::MINE;
-    const float *sums = (const float *)(attn_room() + P::SUMS);
+    const unsigned char *rows = lam_room() + P::MINE;
+    const float *sums = (const float *)(lam_room() + P::SUMS);
     const int x = (int)threadIdx.x;
     if (x >= K)
         return;
@@ -345,14 +345,14 @@ static __device__ __forceinline__ void attn_own_walk(const attn_call &c, const a
                                                      const attn_lanes &lanes)
 {
     typedef attn_own_plan<K, OWNER> P;
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     const uint32_t rows = room + (uint32_t)((int)threadIdx.x / LAM_WARP * 16 * P::PITCH);
     const slide sl = slide_of<OWNER>(lanes);
     if (w.steps > 0)
         fetch<K, OWNER>(c, w, 0, room);
-    attn_copy_close();
+    lam_copy_close();
     for (int n = 0; n < w.steps; n++) {
-        attn_copy_wait<0>();
+        lam_copy_wait<0>();
         __syncthreads(); /* all have this step's tiles, and none reads the ones before any more */
         if (n == 0) {
             m.own.set(rows + P::MINE, lanes);
@@ -361,10 +361,10 @@ static __device__ __forceinline__ void attn_own_walk(const attn_call &c, const a
         }
         if (n + 1 < w.steps)
             fetch<K, OWNER>(c, w, n + 1, room);
-        attn_copy_close();
+        lam_copy_close();
         visit<K, OWNER>(c, w, n, m, sl, lanes);
     }
-    attn_copy_wait<0>();
+    lam_copy_wait<0>();
 }
 
 #endif

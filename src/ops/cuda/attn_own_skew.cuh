@@ -8,7 +8,7 @@
 #ifndef LAM_OPS_CUDA_ATTN_OWN_SKEW_CUH
 #define LAM_OPS_CUDA_ATTN_OWN_SKEW_CUH
 
-#include "ops/cuda/attn_ptx.cuh"
+#include "ops/cuda/ptx.cuh"
 #include "ops/cuda/attn_tile.cuh"
 
 enum attn_owner { KEYS, DISTANCES };

@@ -12,7 +12,7 @@
  *
  * Bandwidth-bound: LANES lanes share a row of one head, neighbours in memory are neighbours here. */
 #include "ops/cuda/attn_int.cuh"
-#include "ops/cuda/attn_ptx.cuh"
+#include "ops/cuda/ptx.cuh"
 
 #include <math_constants.h>
 
@@ -169,9 +169,9 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
     }
     const dim3 grid((unsigned)lam_cuda_ceil(rows * a->H, THREADS / LANES), kinds, (unsigned)a->B);
     if (dev->bf16)
-        attn_launch(dev, "attn_bwd", prepare<lam_bf16>, grid, THREADS, 0, *c);
+        lam_cuda_launch(dev, "attn_bwd", prepare<lam_bf16>, grid, THREADS, 0, *c);
     else
-        attn_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
+        lam_cuda_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
 }
 
 /* A thread for each eight columns of each row; rows in x, which may be more than 65535 as y may not. */
@@ -194,8 +194,8 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
     if (c->rp)
-        attn_launch(dev, "attention", reverse, by_rows(a->r_rows, width, threads), threads, 0,
-                    c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
+        lam_cuda_launch(dev, "attention", reverse, by_rows(a->r_rows, width, threads), threads, 0,
+                        c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
 }
 
 void lam_cuda_attn_fold(lam_cuda_dev *dev, float *out, const float *part, int parts, int width)
@@ -226,6 +226,7 @@ void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
-    attn_launch(dev, "attn_bwd", sum_groups, by_rows(a->r_rows, width, threads), threads, 0,
-                (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows, width);
+    lam_cuda_launch(dev, "attn_bwd", sum_groups, by_rows(a->r_rows, width, threads), threads, 0,
+                    (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows,
+                    width);
 }

@@ -74,7 +74,7 @@ void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c)
     const int threads = a->queries * a->H * a->B <= 4 * dev->sms ? 512 : 128;
     const size_t shared = simt_floats(a->K, threads) * sizeof(float);
     if (dev->bf16)
-        attn_launch(dev, "attn_fwd", simt_fwd<lam_bf16>, grid, threads, shared, *c);
+        lam_cuda_launch(dev, "attn_fwd", simt_fwd<lam_bf16>, grid, threads, shared, *c);
     else
-        attn_launch(dev, "attn_fwd", simt_fwd<float>, grid, threads, shared, *c);
+        lam_cuda_launch(dev, "attn_fwd", simt_fwd<float>, grid, threads, shared, *c);
 }

@@ -7,7 +7,7 @@
 #define LAM_OPS_CUDA_ATTN_SIMT_CUH
 
 #include "ops/cuda/attn_int.cuh"
-#include "ops/cuda/attn_ptx.cuh"
+#include "ops/cuda/ptx.cuh"
 
 #include <math_constants.h>
 
@@ -33,7 +33,7 @@ static __device__ __forceinline__ simt_room simt_open(const attn_call &c, int h)
     const int K = c.a.K, warps = (int)blockDim.x / LAM_WARP;
     simt_room r;
     r.wide = lam_cuda_ceil(K, 8) * 8;
-    r.u = (float *)attn_room();
+    r.u = (float *)lam_room();
     r.v = r.u + r.wide;
     r.weight = r.v + r.wide;
     r.other = r.weight + SIMT_CHUNK;

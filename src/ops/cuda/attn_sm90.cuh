@@ -7,17 +7,24 @@
 
 #include "ops/cuda/attn_sm90_skew.cuh"
 #include "ops/cuda/attn_tile.cuh"
-#include "ops/cuda/attn_tma.cuh"
-#include "ops/cuda/attn_wgmma.cuh"
+#include "ops/cuda/tma.cuh"
+#include "ops/cuda/wgmma.cuh"
+
+/* The tensors of a call, by place in the kernel's parameters. */
+struct attn_maps {
+    CUtensorMap q, k, value; /* q: forward only */
+    CUtensorMap r;           /* rows in the order of place */
+    CUtensorMap qu, qv, d_o; /* backward only */
+};
 
 #ifndef ATTN_GROUPS
 #define ATTN_GROUPS 2
 #endif
 
 enum {
-    WG_ROWS = 64,            /* of every tile */
-    WG_TILE = WG_ROWS * 128, /* its bytes */
-    WG_THREADS = 128,        /* of a warpgroup */
+    WG_ROWS = LAM_TMA_ROWS, /* of every tile */
+    WG_TILE = LAM_TMA_TILE, /* its bytes */
+    WG_THREADS = 128,       /* of a warpgroup */
     WG_STEP_ROWS = 2,
     WG_STEP_COLS = 128,      /* a step of depth 16, by rows and by columns, in units of 16 bytes */
     WG_GROUPS = ATTN_GROUPS, /* warpgroups of a block that compute */
@@ -30,11 +37,11 @@ enum {
 template <int K, int N>
 static __device__ __forceinline__ void attn_wg_rows(float (&d)[N / 8][4], uint32_t a, uint32_t b)
 {
-    const uint32_t left = attn_operand(a), right = attn_operand(b);
+    const uint32_t left = lam_wg_operand(a), right = lam_wg_operand(b);
 #pragma unroll
     for (int kk = 0; kk < K / 16; kk++)
-        attn_wg_mma<N, BY_ROWS, BY_ROWS>(d, left + WG_STEP_ROWS * kk, right + WG_STEP_ROWS * kk,
-                                         kk > 0);
+        lam_wg_mma<N, BY_ROWS, BY_ROWS>(d, left + WG_STEP_ROWS * kk, right + WG_STEP_ROWS * kk,
+                                        kk > 0);
 }
 
 /* d += a b for four left operands a in registers, 16 columns each, and the 64 rows of b. */
@@ -42,33 +49,32 @@ template <int K>
 static __device__ __forceinline__ void attn_wg_left(float (&d)[K / 8][4], const uint32_t (*a)[4],
                                                     uint32_t b)
 {
-    const uint32_t right = attn_operand(b);
+    const uint32_t right = lam_wg_operand(b);
 #pragma unroll
     for (int kk = 0; kk < 4; kk++)
-        attn_wg_mma<K, BY_COLUMNS>(d, *(const uint32_t(*)[4])a[kk], right + WG_STEP_COLS * kk,
-                                   true);
+        lam_wg_mma<K, BY_COLUMNS>(d, *(const uint32_t(*)[4])a[kk], right + WG_STEP_COLS * kk, true);
 }
 
 /* d += a b: a holds 64 columns, b K columns, both 64 rows. */
 template <int K>
 static __device__ __forceinline__ void attn_wg_sum(float (&d)[K / 8][4], uint32_t a, uint32_t b)
 {
-    const uint32_t left = attn_operand(a), right = attn_operand(b);
+    const uint32_t left = lam_wg_operand(a), right = lam_wg_operand(b);
 #pragma unroll
     for (int kk = 0; kk < 4; kk++)
-        attn_wg_mma<K, BY_ROWS, BY_COLUMNS>(d, left + WG_STEP_ROWS * kk, right + WG_STEP_COLS * kk,
-                                            true);
+        lam_wg_mma<K, BY_ROWS, BY_COLUMNS>(d, left + WG_STEP_ROWS * kk, right + WG_STEP_COLS * kk,
+                                           true);
 }
 
 /* d += a^T b: a holds 64 columns, b K columns, both 64 rows. */
 template <int K>
 static __device__ __forceinline__ void attn_wg_columns(float (&d)[K / 8][4], uint32_t a, uint32_t b)
 {
-    const uint32_t left = attn_operand(a), right = attn_operand(b);
+    const uint32_t left = lam_wg_operand(a), right = lam_wg_operand(b);
 #pragma unroll
     for (int kk = 0; kk < 4; kk++)
-        attn_wg_mma<K, BY_COLUMNS, BY_COLUMNS>(d, left + WG_STEP_COLS * kk,
-                                               right + WG_STEP_COLS * kk, true);
+        lam_wg_mma<K, BY_COLUMNS, BY_COLUMNS>(d, left + WG_STEP_COLS * kk,
+                                              right + WG_STEP_COLS * kk, true);
 }
 
 /* The 64 x 64 numbers of a warpgroup as left operands. */
@@ -78,7 +84,7 @@ static __device__ __forceinline__ void attn_pack_left(uint32_t (&a)[4][4], const
     for (int kk = 0; kk < 4; kk++)
 #pragma unroll
         for (int x = 0; x < 4; x++)
-            a[kk][x] = attn_pack(s[2 * kk + x / 2][x % 2 * 2], s[2 * kk + x / 2][x % 2 * 2 + 1]);
+            a[kk][x] = lam_pack(s[2 * kk + x / 2][x % 2 * 2], s[2 * kk + x / 2][x % 2 * 2 + 1]);
 }
 
 /* The same into this warp's sixteen rows of a tile. */
@@ -89,7 +95,7 @@ static __device__ __forceinline__ void attn_store_left(uint32_t rows, const floa
     attn_pack_left(a, s);
 #pragma unroll
     for (int kk = 0; kk < 4; kk++)
-        attn_store4(rows + (lanes.a ^ (uint32_t)(kk << 5)), a[kk]);
+        lam_store4(rows + (lanes.a ^ (uint32_t)(kk << 5)), a[kk]);
 }
 
 /* ---- the pipeline of tiles ------------------------------------------------------------------- */
@@ -123,11 +129,11 @@ static __device__ __forceinline__ void attn_open_bars(uint32_t bars)
 {
     if (threadIdx.x == 0) {
         for (int x = 0; x < STAGES; x++) {
-            attn_bar_init(bars + 8 * (uint32_t)x, 1);
-            attn_bar_init(bars + 8 * (uint32_t)(STAGES + x), WG_BLOCK / LAM_WARP);
+            lam_bar_init(bars + 8 * (uint32_t)x, 1);
+            lam_bar_init(bars + 8 * (uint32_t)(STAGES + x), WG_BLOCK / LAM_WARP);
         }
-        attn_bar_init(bars + 16 * STAGES, 1);
-        attn_bar_publish();
+        lam_bar_init(bars + 16 * STAGES, 1);
+        lam_bar_publish();
     }
     __syncthreads();
 }
@@ -150,20 +156,6 @@ static __device__ __forceinline__ uint32_t attn_once(uint32_t bars)
     return bars + 16 * STAGES;
 }
 
-/* This warp is done with a stage. */
-static __device__ __forceinline__ void attn_leave(uint32_t empty)
-{
-    __syncwarp(); /* every lane has seen it full: its phase may turn twice from here on */
-    if (threadIdx.x % LAM_WARP == 0)
-        attn_bar_arrive(empty);
-}
-
-/* The same in all lanes, and known to be by the compiler. */
-static __device__ __forceinline__ int attn_uniform(int x)
-{
-    return __shfl_sync(ATTN_FULL_WARP, x, 0);
-}
-
 /* A thread's place among those that compute. */
 struct attn_me {
     int group, warp; /* warpgroup of the block, warp of the group */
@@ -173,8 +165,8 @@ struct attn_me {
 
 static __device__ __forceinline__ attn_me attn_find_me(void)
 {
-    const int warp = attn_uniform((int)threadIdx.x / LAM_WARP % 4);
-    return {attn_uniform((int)threadIdx.x / WG_THREADS), warp, (int)threadIdx.x % LAM_WARP,
+    const int warp = lam_uniform((int)threadIdx.x / LAM_WARP % 4);
+    return {lam_uniform((int)threadIdx.x / WG_THREADS), warp, (int)threadIdx.x % LAM_WARP,
             (uint32_t)(16 * warp * 128)};
 }
 
@@ -184,11 +176,11 @@ static __device__ __forceinline__ void attn_run(uint32_t bars, COPY copy, COMPUT
 {
     attn_open_bars<STAGES>(bars);
     if (threadIdx.x >= WG_BLOCK) {
-        attn_give_registers();
+        lam_give_registers();
         if (threadIdx.x == WG_BLOCK)
             copy();
     } else {
-        attn_take_registers<WG_REGISTERS>();
+        lam_take_registers<WG_REGISTERS>();
         compute();
     }
 }

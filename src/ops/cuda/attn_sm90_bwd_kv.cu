@@ -63,19 +63,19 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
     const int i0 = (w.tile_hi - asked.tile) * WG_ROWS, line = (w.b * a.H + w.h) * c.q_pad + i0;
     const int row = w.first - a.shift - (i0 + WG_ROWS - 1) - c.e_first; /* the last query's */
     if (asked.tile >= STAGES)
-        attn_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
+        lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
     const int tiles = asked.tile == 0 ? 4 + WG_GROUPS : 4;
-    attn_bar_expect(bar, (uint32_t)tiles * WG_TILE + 2 * WG_ROWS * 4);
-    attn_tma_tile(room + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
-    attn_tma_tile(room + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
+    lam_bar_expect(bar, (uint32_t)tiles * WG_TILE + 2 * WG_ROWS * 4);
+    lam_tma_tile(room + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
+    lam_tma_tile(room + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
     for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
-        attn_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, w.h * K,
-                      row + chunk * WG_ROWS, 0, bar);
+        lam_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, w.h * K,
+                     row + chunk * WG_ROWS, 0, bar);
         asked.slot = attn_next<SLOTS>(asked.slot);
     }
-    attn_tma_tile(room + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
-    attn_tma_line(room + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
-    attn_tma_line(room + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
+    lam_tma_tile(room + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
+    lam_tma_line(room + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
+    lam_tma_line(room + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
     asked.tile++;
     attn_advance<STAGES>(asked.turn);
 }
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void weigh(float (&s)[8][4], float scale2, con
     for (int n = 0; n < 8; n++)
 #pragma unroll
         for (int x = 0; x < 4; x++)
-            s[n][x] = attn_exp2(fmaf(s[n][x], scale2, -lse2[x / 2]));
+            s[n][x] = lam_exp2(fmaf(s[n][x], scale2, -lse2[x / 2]));
 }
 
 /* Asks for all that the block needs. */
@@ -97,11 +97,11 @@ static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps 
 {
     const uint32_t once = attn_once<STAGES>(room + BARS);
     attn_asked asked = {};
-    attn_bar_expect(once, 2 * WG_GROUPS * WG_TILE);
+    lam_bar_expect(once, 2 * WG_GROUPS * WG_TILE);
     for (int x = 0; x < WG_GROUPS; x++) {
         const uint32_t to = room + (uint32_t)(x * WG_TILE);
-        attn_tma_tile(to + KEY, &maps.k, w.h * K, w.first + x * WG_ROWS, w.b, once);
-        attn_tma_tile(to + VALUE, &maps.value, w.h * K, w.first + x * WG_ROWS, w.b, once);
+        lam_tma_tile(to + KEY, &maps.k, w.h * K, w.first + x * WG_ROWS, w.b, once);
+        lam_tma_tile(to + VALUE, &maps.value, w.h * K, w.first + x * WG_ROWS, w.b, once);
     }
     while (asked.tile < w.tiles)
         ask<K>(c, maps, w, room, asked);
@@ -115,12 +115,12 @@ static __device__ __forceinline__ void finish(const attn_call &c, const walk &w,
 {
     const lam_attn &a = c.a;
     const attn_lanes lanes = attn_lanes_of<K>(me.lane);
-    unsigned char *out = attn_room() + me.group * WG_TILE + me.rows;
+    unsigned char *out = lam_room() + me.group * WG_TILE + me.rows;
     const int row = w.first + WG_ROWS * me.group + 16 * me.warp;
     const size_t col = (size_t)w.h * K;
     if (row < 0)
         return;
-    attn_wg_barrier(me.group); /* k and value are free */
+    lam_wg_barrier(me.group); /* k and value are free */
     attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, lanes);
     attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, lanes);
     __syncwarp();
@@ -137,14 +137,14 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     const attn_me me = attn_find_me();
     const attn_lanes lanes = attn_lanes_of<K>(me.lane);
     const attn_skew skew = attn_skew_by(RIGHT, me.lane);
-    const uint32_t room = attn_address(attn_room()), bars = room + BARS;
+    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
     const uint32_t mine = room + (uint32_t)(me.group * WG_TILE);
-    const float *floats = (const float *)(attn_room() + LSE2) + 16 * me.warp + lanes.g;
+    const float *floats = (const float *)(lam_room() + LSE2) + 16 * me.warp + lanes.g;
     const float scale2 = (float)a.scale * CUDART_L2E_F;
     const bool lead = threadIdx.x % WG_THREADS == 0; /* stores dS */
     const int j0 = w.first + WG_ROWS * me.group;
 
-    attn_bar_wait(attn_once<STAGES>(bars), 0);
+    lam_bar_wait(attn_once<STAGES>(bars), 0);
     float dk[K / 8][4] = {}, dv[K / 8][4] = {};
     attn_turn turn = {};
     int slot = me.group; /* the first chunk of the group's band */
@@ -158,74 +158,74 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         const uint32_t chunk0 = room + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
         const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
-        attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         if (j0 < 0 || j0 >= a.keys || !attn_sees(c, at, j0)) {
-            attn_wg_wait<0>();
+            lam_wg_wait<0>();
             if (before >= 0)
-                attn_leave(attn_empty<STAGES>(bars, before));
+                lam_bar_leave(attn_empty<STAGES>(bars, before));
             before = -1;
-            attn_leave(attn_empty<STAGES>(bars, stage));
+            lam_bar_leave(attn_empty<STAGES>(bars, stage));
             continue;
         }
         float s[8][4], band[8][4], last[4], lse2[2], delta[2];
-        attn_wg_hold(s);
-        attn_wg_hold(band);
-        attn_wg_begin();
+        lam_wg_hold(s);
+        lam_wg_hold(band);
+        lam_wg_begin();
         attn_wg_rows<K, 64>(s, qu, mine + KEY);
         attn_wg_rows<K, 64>(band, qv, chunk0);
-        attn_wg_close();
+        lam_wg_close();
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             lse2[half] = floats[stage * WG_ROWS + 8 * half];
             delta[half] = floats[(STAGES + stage) * WG_ROWS + 8 * half];
         }
-        attn_wg_wait<0>(); /* for the sums of the tile before, too */
-        attn_wg_hold(s);
-        attn_wg_hold(band);
+        lam_wg_wait<0>(); /* for the sums of the tile before, too */
+        lam_wg_hold(s);
+        lam_wg_hold(band);
         if (before >= 0)
-            attn_leave(attn_empty<STAGES>(bars, before));
+            lam_bar_leave(attn_empty<STAGES>(bars, before));
         before = stage;
         attn_add_skewed<0>(s, band, last, me.warp, skew);
-        attn_wg_hold(band);
-        attn_wg_begin();
+        lam_wg_hold(band);
+        lam_wg_begin();
         attn_wg_rows<K, 64>(band, qv, chunk1);
-        attn_wg_close();
+        lam_wg_close();
         if (lead)
-            attn_tma_stores_read();
-        attn_wg_wait<0>();
-        attn_wg_hold(band);
+            lam_tma_stores_read();
+        lam_wg_wait<0>();
+        lam_wg_hold(band);
         attn_add_skewed<8>(s, band, last, me.warp, skew);
-        attn_wg_hold(band);
-        attn_wg_begin();
+        lam_wg_hold(band);
+        lam_wg_begin();
         attn_wg_rows<K, 64>(band, d_o, mine + VALUE); /* dP */
-        attn_wg_close();
+        lam_wg_close();
         attn_hide(s, c, at, 16 * me.warp + lanes.g, j0, lanes.t);
         weigh(s, scale2, lse2);
-        attn_wg_barrier(me.group); /* P and dS of the tile before are no longer read */
+        lam_wg_barrier(me.group); /* P and dS of the tile before are no longer read */
         attn_store_left(mine + me.rows + P, s, lanes);
-        attn_wg_wait<0>();
-        attn_wg_hold(band);
+        lam_wg_wait<0>();
+        lam_wg_hold(band);
 #pragma unroll
         for (int y = 0; y < 8; y++)
 #pragma unroll
             for (int x = 0; x < 4; x++)
                 s[y][x] *= band[y][x] - delta[x / 2];
         attn_store_left(mine + me.rows + DS, s, lanes);
-        attn_wg_publish();
-        attn_wg_barrier(me.group);
+        lam_wg_publish();
+        lam_wg_barrier(me.group);
         if (lead)
-            attn_tma_store(attn_ds_tile(c, w.b, w.h, tile, j0 / WG_ROWS), mine + DS, WG_TILE);
-        attn_wg_begin();
+            lam_tma_store(attn_ds_tile(c, w.b, w.h, tile, j0 / WG_ROWS), mine + DS, WG_TILE);
+        lam_wg_begin();
         attn_wg_columns<K>(dv, mine + P, d_o);
         attn_wg_columns<K>(dk, mine + DS, qu);
-        attn_wg_close();
+        lam_wg_close();
     }
-    attn_wg_wait<0>();
-    attn_wg_hold(dk);
-    attn_wg_hold(dv);
+    lam_wg_wait<0>();
+    lam_wg_hold(dk);
+    lam_wg_hold(dv);
     if (lead)
-        attn_tma_stores_done();
+        lam_tma_stores_done();
     finish<K>(c, w, me, dk, dv);
 }
 
@@ -234,7 +234,7 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_bwd_kv(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const walk w = walk_of(c);
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     attn_run<STAGES>(
         room + BARS, [&] { copy<K>(c, maps, w, room); }, [&] { compute<K>(c, w); });
 }
@@ -243,6 +243,6 @@ void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn
 {
     const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, OWN), (unsigned)c->heads, (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        attn_launch(dev, "attn_bwd", sm90_bwd_kv<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_kv<width>, grid, WG_ALL, BYTES, *c, *maps);
     });
 }

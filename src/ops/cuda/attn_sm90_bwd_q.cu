@@ -37,12 +37,12 @@ static __device__ __forceinline__ void unskew_by(uint32_t (&a)[8][4], const uint
         even[1] = odd[1] = 0;
         if (n < 8) {
             const uint32_t upper = ds[n / 2][n % 2 * 2], lower = ds[n / 2][n % 2 * 2 + 1];
-            even[1] = __shfl_sync(ATTN_FULL_WARP, attn_bytes(upper, lower, 0x5410u), back.even);
-            odd[1] = __shfl_sync(ATTN_FULL_WARP, attn_bytes(upper, lower, 0x7632u), back.odd);
+            even[1] = __shfl_sync(ATTN_FULL_WARP, lam_bytes(upper, lower, 0x5410u), back.even);
+            odd[1] = __shfl_sync(ATTN_FULL_WARP, lam_bytes(upper, lower, 0x7632u), back.odd);
         }
         const uint32_t x = back.even_same ? even[1] : even[0], y = back.odd_same ? odd[1] : odd[0];
-        a[3 - W + n / 2][n % 2 * 2] = attn_bytes(x_last, y_last, back.upper);
-        a[3 - W + n / 2][n % 2 * 2 + 1] = attn_bytes(x, y, back.lower);
+        a[3 - W + n / 2][n % 2 * 2] = lam_bytes(x_last, y_last, back.upper);
+        a[3 - W + n / 2][n % 2 * 2 + 1] = lam_bytes(x, y, back.lower);
         x_last = x;
         y_last = y;
     }
@@ -80,14 +80,14 @@ static __device__ __forceinline__ void sum_rows(float *part, const float (&d)[K 
             if (lanes.g == 0)
                 sums[warp * K + 8 * n + 2 * lanes.t + x] = sum;
         }
-    attn_wg_all<WG_BLOCK>();
+    lam_wg_all<WG_BLOCK>();
     for (int x = (int)threadIdx.x; x < K; x += WG_BLOCK) {
         float sum = 0.0f;
         for (int w = 0; w < WG_BLOCK / LAM_WARP; w++)
             sum += sums[w * K + x];
         part[x] = sum * scale;
     }
-    attn_wg_all<WG_BLOCK>();
+    lam_wg_all<WG_BLOCK>();
 }
 
 /* Asks for one more tile of keys, the tiles of dS above it, and the chunks of r no tile before it
@@ -100,21 +100,21 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
     const uint32_t stage = (uint32_t)asked.turn.stage;
     const int j0 = w.key_lo + asked.tile * WG_ROWS, x = w.h * K;
     if (asked.tile >= STAGES)
-        attn_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
+        lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
     int tiles = asked.tile == 0 ? 2 + WG_GROUPS : 2;
     for (int group = 0; group < WG_GROUPS; group++)
         tiles += attn_uses(c, w.i0 + group * WG_ROWS, j0);
-    attn_bar_expect(bar, (uint32_t)tiles * WG_TILE);
+    lam_bar_expect(bar, (uint32_t)tiles * WG_TILE);
     for (int group = 0; group < WG_GROUPS; group++) {
         const int i0 = w.i0 + group * WG_ROWS;
         if (attn_uses(c, i0, j0))
-            attn_tma_line(room + DS + (stage * WG_GROUPS + (uint32_t)group) * WG_TILE,
-                          attn_ds_tile(c, w.b, w.h, i0 / WG_ROWS, j0 / WG_ROWS), WG_TILE, bar);
+            lam_tma_line(room + DS + (stage * WG_GROUPS + (uint32_t)group) * WG_TILE,
+                         attn_ds_tile(c, w.b, w.h, i0 / WG_ROWS, j0 / WG_ROWS), WG_TILE, bar);
     }
-    attn_tma_tile(room + KEY + stage * WG_TILE, &maps.k, x, j0, w.b, bar);
+    lam_tma_tile(room + KEY + stage * WG_TILE, &maps.k, x, j0, w.b, bar);
     for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
-        attn_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, x,
-                      w.r0 + (asked.tile + chunk) * WG_ROWS, 0, bar);
+        lam_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, x,
+                     w.r0 + (asked.tile + chunk) * WG_ROWS, 0, bar);
         asked.slot = attn_next<SLOTS>(asked.slot);
     }
     asked.tile++;
@@ -139,9 +139,9 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
     const lam_attn &a = c.a;
     const attn_lanes lanes = attn_lanes_of<K>(me.lane);
     const float scale = (float)a.scale;
-    float *sums = (float *)(attn_room() + KEY);
+    float *sums = (float *)(lam_room() + KEY);
     const size_t part = (((size_t)w.b * gridDim.x + blockIdx.x) * a.H + w.h) * K;
-    attn_wg_all<WG_BLOCK>(); /* the tiles are free */
+    lam_wg_all<WG_BLOCK>(); /* the tiles are free */
     if (a.u)
         sum_rows<K>(c.du_part + part, dq_k, sums, scale, lanes);
     if (a.v)
@@ -152,7 +152,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
         for (int x = 0; x < 4; x++)
             dq_k[n][x] += dq_r[n][x];
     const int row = w.i0 + WG_ROWS * me.group + 16 * me.warp;
-    unsigned char *out = attn_room() + DS + me.group * WG_TILE + me.rows;
+    unsigned char *out = lam_room() + DS + me.group * WG_TILE + me.rows;
     if (row < 0)
         return;
     attn_store_tile<K>(out, dq_k, scale, scale, lanes);
@@ -167,7 +167,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     const attn_me me = attn_find_me();
     const attn_lanes lanes = attn_lanes_of<WG_ROWS>(me.lane);
     const attn_unskew back = attn_unskew_of(me.lane);
-    const uint32_t room = attn_address(attn_room()), bars = room + BARS;
+    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
     const int i0 = w.i0 + WG_ROWS * me.group;
 
     float dq_k[K / 8][4] = {}, dq_r[K / 8][4] = {};
@@ -181,33 +181,33 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         const uint32_t chunk0 = room + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
         const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
-        attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         const bool mine = attn_uses(c, i0, w.key_lo + t * WG_ROWS);
         if (mine) {
-            attn_wg_begin();
+            lam_wg_begin();
             attn_wg_sum<K>(dq_k, ds, key);
-            attn_wg_close();
-            attn_wg_wait<1>(); /* for the tile before: its left operands' registers are free */
+            lam_wg_close();
+            lam_wg_wait<1>(); /* for the tile before: its left operands' registers are free */
         } else {
-            attn_wg_wait<0>();
+            lam_wg_wait<0>();
         }
         if (before >= 0)
-            attn_leave(attn_empty<STAGES>(bars, before));
+            lam_bar_leave(attn_empty<STAGES>(bars, before));
         before = stage;
         if (!mine)
             continue;
         uint32_t left[4][4], band[8][4];
         attn_load_left<WG_ROWS>(left, ds + me.rows, lanes);
         unskew(band, left, me.warp, back);
-        attn_wg_begin();
+        lam_wg_begin();
         attn_wg_left<K>(dq_r, band, chunk0);
         attn_wg_left<K>(dq_r, band + 4, chunk1);
-        attn_wg_close();
+        lam_wg_close();
     }
-    attn_wg_wait<0>();
-    attn_wg_hold(dq_k);
-    attn_wg_hold(dq_r);
+    lam_wg_wait<0>();
+    lam_wg_hold(dq_k);
+    lam_wg_hold(dq_r);
     finish<K>(c, w, me, dq_k, dq_r);
 }
 
@@ -216,7 +216,7 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_bwd_q(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const attn_walk w = attn_walk_of(c);
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     attn_run<STAGES>(
         room + BARS, [&] { copy<K>(c, maps, w, room); }, [&] { compute<K>(c, w); });
 }
@@ -231,6 +231,6 @@ void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c, const attn_
     const dim3 grid((unsigned)lam_cuda_attn_sm90_q_parts(c->a.queries), (unsigned)c->heads,
                     (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        attn_launch(dev, "attn_bwd", sm90_bwd_q<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_q<width>, grid, WG_ALL, BYTES, *c, *maps);
     });
 }

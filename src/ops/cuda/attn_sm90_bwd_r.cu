@@ -68,17 +68,17 @@ static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps 
     for (int n = 0; n < w.steps; n++) {
         const uint32_t bar = attn_full<STAGES>(bars, turn.stage);
         if (n >= STAGES)
-            attn_bar_wait(attn_empty<STAGES>(bars, turn.stage), turn.phase ^ 1);
+            lam_bar_wait(attn_empty<STAGES>(bars, turn.stage), turn.phase ^ 1);
         int tiles = 1;
         for (int x = 0; x < CHUNKS; x++)
             tiles += is_there(c, tile, w.first + tile + x);
-        attn_bar_expect(bar, (uint32_t)tiles * WG_TILE);
+        lam_bar_expect(bar, (uint32_t)tiles * WG_TILE);
         for (int x = 0; x < CHUNKS; x++)
             if (is_there(c, tile, w.first + tile + x))
-                attn_tma_line(room + DS + (uint32_t)((turn.stage * CHUNKS + x) * WG_TILE),
-                              attn_ds_tile(c, b, w.h, tile, w.first + tile + x), WG_TILE, bar);
-        attn_tma_tile(room + QV + (uint32_t)(turn.stage * WG_TILE), &maps.qv, 0,
-                      (b * c.a.H + w.h) * c.q_pad + tile * WG_ROWS, 0, bar);
+                lam_tma_line(room + DS + (uint32_t)((turn.stage * CHUNKS + x) * WG_TILE),
+                             attn_ds_tile(c, b, w.h, tile, w.first + tile + x), WG_TILE, bar);
+        lam_tma_tile(room + QV + (uint32_t)(turn.stage * WG_TILE), &maps.qv, 0,
+                     (b * c.a.H + w.h) * c.q_pad + tile * WG_ROWS, 0, bar);
         attn_advance<STAGES>(turn);
         if (++tile == w.tile_lo + w.tiles) {
             tile = w.tile_lo;
@@ -96,8 +96,8 @@ static __device__ __forceinline__ void load_rows(uint32_t (&a)[5][4], uint32_t t
     for (int n = 0; n < 5; n++) {
         const int step = me.warp + n, right = step / 4;
         if (there >> right & 1)
-            attn_load4(a[n], tiles + (uint32_t)(right * WG_TILE) + me.rows +
-                                 (lanes.a ^ (uint32_t)(step % 4 << 5)));
+            lam_load4(a[n], tiles + (uint32_t)(right * WG_TILE) + me.rows +
+                                (lanes.a ^ (uint32_t)(step % 4 << 5)));
         else
             a[n][0] = a[n][1] = a[n][2] = a[n][3] = 0;
     }
@@ -113,13 +113,13 @@ static __device__ __forceinline__ void straighten(uint32_t (&out)[4][4], const u
 #pragma unroll
     for (int n = 0; n < 9; n++) { /* tiles of 8 columns; the lower rows' number n + 1 */
         const uint32_t up = in[n / 2][n % 2 * 2], low = in[(n + 1) / 2][(n + 1) % 2 * 2 + 1];
-        const uint32_t x = __shfl_sync(ATTN_FULL_WARP, attn_bytes(up, low, 0x5410u), skew.even);
-        const uint32_t y = __shfl_sync(ATTN_FULL_WARP, attn_bytes(up, low, 0x7632u), skew.odd);
+        const uint32_t x = __shfl_sync(ATTN_FULL_WARP, lam_bytes(up, low, 0x5410u), skew.even);
+        const uint32_t y = __shfl_sync(ATTN_FULL_WARP, lam_bytes(up, low, 0x7632u), skew.odd);
         if (n > 0) {
             const int m = n - 1;
             const uint32_t first = skew.even_next ? x : even, second = skew.odd_next ? y : odd;
-            out[m / 2][m % 2 * 2] = attn_bytes(first, second, upper);
-            out[m / 2][m % 2 * 2 + 1] = attn_bytes(first, second, lower);
+            out[m / 2][m % 2 * 2] = lam_bytes(first, second, upper);
+            out[m / 2][m % 2 * 2 + 1] = lam_bytes(first, second, lower);
         }
         even = x;
         odd = y;
@@ -133,7 +133,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     const attn_me me = attn_find_me();
     const attn_lanes lanes = attn_lanes_of<WG_ROWS>(me.lane);
     const attn_skew skew = attn_skew_by(LEFT, me.lane);
-    const uint32_t room = attn_address(attn_room()), bars = room + BARS;
+    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
     const int mine = w.first + me.group;
 
     float dr[K / 8][4] = {};
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         const uint32_t ds = room + DS + (uint32_t)((stage * CHUNKS + me.group) * WG_TILE);
         const uint32_t skewed = room + SKEWED + (uint32_t)((2 * me.group + n % 2) * WG_TILE);
         tile = tile + 1 == w.tile_lo + w.tiles ? w.tile_lo : tile + 1;
-        attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         if (there) {
             uint32_t rows[5][4], left[4][4];
@@ -153,22 +153,22 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
             straighten(left, rows, skew);
 #pragma unroll
             for (int kk = 0; kk < 4; kk++)
-                attn_store4(skewed + me.rows + (lanes.a ^ (uint32_t)(kk << 5)), left[kk]);
-            attn_wg_publish();
+                lam_store4(skewed + me.rows + (lanes.a ^ (uint32_t)(kk << 5)), left[kk]);
+            lam_wg_publish();
         }
-        attn_wg_wait<0>();
+        lam_wg_wait<0>();
         if (before >= 0)
-            attn_leave(attn_empty<STAGES>(bars, before));
+            lam_bar_leave(attn_empty<STAGES>(bars, before));
         before = stage;
-        attn_wg_barrier(me.group); /* also: nobody reads the other `skewed` any more */
+        lam_wg_barrier(me.group); /* also: nobody reads the other `skewed` any more */
         if (there) {
-            attn_wg_begin();
+            lam_wg_begin();
             attn_wg_columns<K>(dr, skewed, room + QV + (uint32_t)(stage * WG_TILE));
-            attn_wg_close();
+            lam_wg_close();
         }
     }
-    attn_wg_wait<0>();
-    attn_wg_hold(dr);
+    lam_wg_wait<0>();
+    lam_wg_hold(dr);
     const int e0 = mine * WG_ROWS - a.shift + 16 * me.warp + lanes.g;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -188,7 +188,7 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_bwd_r(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const walk w = walk_of(c);
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     attn_run<STAGES>(
         room + BARS, [&] { copy(c, maps, w, room); }, [&] { compute<K>(c, w); });
 }
@@ -200,6 +200,6 @@ void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c, const attn_
     const dim3 grid((unsigned)lam_cuda_ceil(places, WG_GROUPS), (unsigned)c->heads,
                     (unsigned)c->groups);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        attn_launch(dev, "attn_bwd", sm90_bwd_r<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_r<width>, grid, WG_ALL, BYTES, *c, *maps);
     });
 }

@@ -37,7 +37,7 @@ static __device__ __forceinline__ void rebase(state<K> &st, const float (&top)[2
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const float base = top[half] > st.base[half] + slack ? top[half] : st.base[half];
-        const float shrink = base == st.base[half] ? 1.0f : attn_exp2(st.base[half] - base);
+        const float shrink = base == st.base[half] ? 1.0f : lam_exp2(st.base[half] - base);
         st.base[half] = base;
         st.total[half] *= shrink;
 #pragma unroll
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void soften(state<K> &st, float (&s)[8][4], fl
         for (int n = 0; n < 8; n++)
 #pragma unroll
             for (int x = 2 * half; x < 2 * half + 2; x++) {
-                s[n][x] = attn_exp2(fmaf(s[n][x], scale2, -base));
+                s[n][x] = lam_exp2(fmaf(s[n][x], scale2, -base));
                 st.total[half] += s[n][x];
             }
     }
@@ -107,9 +107,9 @@ static __device__ __forceinline__ void finish(const attn_call &c, const state<K>
 static __device__ __forceinline__ void ask_chunk(const attn_maps &maps, uint32_t band, int x,
                                                  int row, uint32_t bar, int &slot)
 {
-    attn_tma_tile(band + (uint32_t)(slot * WG_TILE), &maps.r, x, row, 0, bar);
+    lam_tma_tile(band + (uint32_t)(slot * WG_TILE), &maps.r, x, row, 0, bar);
     if (slot == 0)
-        attn_tma_tile(band + SLOTS * WG_TILE, &maps.r, x, row, 0, bar);
+        lam_tma_tile(band + SLOTS * WG_TILE, &maps.r, x, row, 0, bar);
     slot = attn_next<SLOTS>(slot);
 }
 
@@ -124,13 +124,13 @@ static __device__ __forceinline__ void ask(const attn_maps &maps, const attn_wal
     const uint32_t stage = (uint32_t)(asked.turn.stage * WG_TILE);
     const int x = w.h * K, key = w.key_lo + asked.tile * WG_ROWS;
     if (asked.tile >= STAGES)
-        attn_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
+        lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
     const int twice = asked.slot == 0; /* chunk 0 is the only one of the first WG_GROUPS + 1 */
-    attn_bar_expect(bar, (uint32_t)((asked.tile == 0 ? 3 + WG_GROUPS : 3) + twice) * WG_TILE);
-    attn_tma_tile(room + KEY + stage, &maps.k, x, key, w.b, bar);
+    lam_bar_expect(bar, (uint32_t)((asked.tile == 0 ? 3 + WG_GROUPS : 3) + twice) * WG_TILE);
+    lam_tma_tile(room + KEY + stage, &maps.k, x, key, w.b, bar);
     for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++)
         ask_chunk(maps, room + BAND, x, w.r0 + (asked.tile + chunk) * WG_ROWS, bar, asked.slot);
-    attn_tma_tile(room + VALUE + stage, &maps.value, x, key, w.b, bar);
+    lam_tma_tile(room + VALUE + stage, &maps.value, x, key, w.b, bar);
     asked.tile++;
     attn_advance<STAGES>(asked.turn);
 }
@@ -142,10 +142,10 @@ static __device__ __forceinline__ void copy(const attn_maps &maps, const attn_wa
 {
     const uint32_t once = attn_once<STAGES>(room + BARS);
     attn_asked asked = {};
-    attn_bar_expect(once, WG_GROUPS * WG_TILE);
+    lam_bar_expect(once, WG_GROUPS * WG_TILE);
     for (int x = 0; x < WG_GROUPS; x++)
-        attn_tma_tile(room + QU + (uint32_t)(x * WG_TILE), &maps.q, w.h * K, w.i0 + x * WG_ROWS,
-                      w.b, once);
+        lam_tma_tile(room + QU + (uint32_t)(x * WG_TILE), &maps.q, w.h * K, w.i0 + x * WG_ROWS, w.b,
+                     once);
     while (asked.tile < w.tiles)
         ask<K>(maps, w, room, asked);
 }
@@ -161,8 +161,8 @@ static __device__ __forceinline__ void add_biases(const attn_call &c, const attn
     attn_load_biased<K>(qv, rows + QU, a.v ? (const float *)a.v + w.h * K : NULL, lanes);
 #pragma unroll
     for (int kk = 0; kk < K / 16; kk++) {
-        attn_store4(rows + QU + (lanes.a ^ (uint32_t)(kk << 5)), qu[kk]);
-        attn_store4(rows + QV + (lanes.a ^ (uint32_t)(kk << 5)), qv[kk]);
+        lam_store4(rows + QU + (lanes.a ^ (uint32_t)(kk << 5)), qu[kk]);
+        lam_store4(rows + QV + (lanes.a ^ (uint32_t)(kk << 5)), qv[kk]);
     }
 }
 
@@ -173,15 +173,15 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     const attn_me me = attn_find_me();
     const attn_lanes lanes = attn_lanes_of<K>(me.lane);
     const attn_skew skew = attn_skew_by(RIGHT, me.lane);
-    const uint32_t room = attn_address(attn_room()), bars = room + BARS;
+    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
     const uint32_t mine = room + (uint32_t)(me.group * WG_TILE);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
     const int i0 = w.i0 + WG_ROWS * me.group, at = a.shift + i0;
 
-    attn_bar_wait(attn_once<STAGES>(bars), 0);
+    lam_bar_wait(attn_once<STAGES>(bars), 0);
     add_biases<K>(c, w, mine + me.rows, lanes);
-    attn_wg_publish();
-    attn_wg_barrier(me.group);
+    lam_wg_publish();
+    lam_wg_barrier(me.group);
     state<K> st = {};
     st.base[0] = st.base[1] = -CUDART_INF_F;
 
@@ -193,35 +193,35 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         const uint32_t value = room + VALUE + (uint32_t)(stage * WG_TILE);
         const uint32_t chunks = room + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
-        attn_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         if (attn_uses(c, i0, j0)) {
             float s[8][4], band[16][4], last[4];
-            attn_wg_hold(s);
-            attn_wg_hold(band);
-            attn_wg_begin();
+            lam_wg_hold(s);
+            lam_wg_hold(band);
+            lam_wg_begin();
             attn_wg_rows<K, 64>(s, mine + QU, key);
             attn_wg_rows<K, 128>(band, mine + QV, chunks);
-            attn_wg_close();
-            attn_wg_wait<0>();
-            attn_wg_hold(s);
-            attn_wg_hold(band);
+            lam_wg_close();
+            lam_wg_wait<0>();
+            lam_wg_hold(s);
+            lam_wg_hold(band);
             attn_add_skewed<0>(s, band, last, me.warp, skew);
             attn_hide(s, c, at, 16 * me.warp + lanes.g, j0, lanes.t);
             soften<K>(st, s, scale2);
             uint32_t p[4][4];
             attn_pack_left(p, s);
-            attn_wg_hold(st.o);
-            attn_wg_begin();
+            lam_wg_hold(st.o);
+            lam_wg_begin();
             attn_wg_left<K>(st.o, p, value);
-            attn_wg_close();
-            attn_wg_wait<0>();
-            attn_wg_hold(st.o);
+            lam_wg_close();
+            lam_wg_wait<0>();
+            lam_wg_hold(st.o);
         }
-        attn_leave(attn_empty<STAGES>(bars, stage));
+        lam_bar_leave(attn_empty<STAGES>(bars, stage));
     }
     if (i0 >= 0)
-        finish<K>(c, st, w, i0 + 16 * me.warp, attn_room() + QU + me.group * WG_TILE + me.rows,
+        finish<K>(c, st, w, i0 + 16 * me.warp, lam_room() + QU + me.group * WG_TILE + me.rows,
                   lanes);
 }
 
@@ -230,7 +230,7 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_fwd(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const attn_walk w = attn_walk_of(c);
-    const uint32_t room = attn_address(attn_room());
+    const uint32_t room = lam_address(lam_room());
     attn_run<STAGES>(
         room + BARS, [&] { copy<K>(maps, w, room); }, [&] { compute<K>(c, w); });
 }
@@ -243,6 +243,6 @@ void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c)
     if (!lam_cuda_attn_maps(dev, "attn_fwd", &maps, c))
         return;
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        attn_launch(dev, "attn_fwd", sm90_fwd<width>, grid, WG_ALL, BYTES, *c, maps);
+        lam_cuda_launch(dev, "attn_fwd", sm90_fwd<width>, grid, WG_ALL, BYTES, *c, maps);
     });
 }

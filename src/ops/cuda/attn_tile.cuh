@@ -16,7 +16,7 @@
 #define LAM_OPS_CUDA_ATTN_TILE_CUH
 
 #include "ops/cuda/attn_int.cuh"
-#include "ops/cuda/attn_ptx.cuh"
+#include "ops/cuda/ptx.cuh"
 
 #include <math_constants.h>
 
@@ -62,8 +62,8 @@ static __device__ __forceinline__ void attn_load_rows(uint32_t to, const lam_bf1
         const int row = x / CHUNKS, chunk = x % CHUNKS, source = first + dir * row;
         const bool valid = source >= 0 && source < limit;
         if (ALL % THREADS == 0 || x < ALL)
-            attn_copy16(to + (uint32_t)(row * attn_tile<K>::PITCH + ((chunk ^ row % 8) << 4)),
-                        from + (valid ? (size_t)source * ld : 0) + chunk * 8, valid);
+            lam_copy16(to + (uint32_t)(row * attn_tile<K>::PITCH + ((chunk ^ row % 8) << 4)),
+                       from + (valid ? (size_t)source * ld : 0) + chunk * 8, valid);
     }
 }
 
@@ -75,7 +75,7 @@ static __device__ __forceinline__ void attn_load_floats(uint32_t to, const float
     const int x = (int)threadIdx.x, source = first + dir * x;
     const bool valid = source >= 0 && source < limit;
     if (x < N)
-        attn_copy4(to + 4u * (uint32_t)x, from + (valid ? source : 0), valid);
+        lam_copy4(to + 4u * (uint32_t)x, from + (valid ? source : 0), valid);
 }
 
 /* The band of rows of r that a block needs, by place: row x of it is the place `first + x`. */
@@ -165,14 +165,14 @@ attn_band_scores(float (&s)[MT][KEYS / 8][4], const uint32_t (&q)[MT][K / 16][4]
 #pragma unroll
         for (int kk = 0; kk < K / 16; kk++) {
             uint32_t r[4];
-            attn_load4(r, at + (lanes.b ^ (uint32_t)(kk << 5)));
+            lam_load4(r, at + (lanes.b ^ (uint32_t)(kk << 5)));
 #pragma unroll
             for (int m = 0; m < MT; m++) {
                 const int mine = pair - (MT - 1 - m);
                 if (mine < 0 || mine > KEYS / 16)
                     continue;
-                attn_mma(band[m][0], q[m][kk], r[0], r[1]);
-                attn_mma(band[m][1], q[m][kk], r[2], r[3]);
+                lam_mma(band[m][0], q[m][kk], r[0], r[1]);
+                lam_mma(band[m][1], q[m][kk], r[2], r[3]);
             }
         }
 #pragma unroll
@@ -197,12 +197,12 @@ static __device__ __forceinline__ void attn_scores(float (&s)[MT][KEYS / 8][4],
 #pragma unroll
         for (int kk = 0; kk < K / 16; kk++) {
             uint32_t k[4];
-            attn_load4(k, keys + (uint32_t)(16 * pair * attn_tile<K>::PITCH) +
-                              (lanes.b ^ (uint32_t)(kk << 5)));
+            lam_load4(k, keys + (uint32_t)(16 * pair * attn_tile<K>::PITCH) +
+                             (lanes.b ^ (uint32_t)(kk << 5)));
 #pragma unroll
             for (int m = 0; m < MT; m++) {
-                attn_mma(s[m][2 * pair], q[m][kk], k[0], k[1]);
-                attn_mma(s[m][2 * pair + 1], q[m][kk], k[2], k[3]);
+                lam_mma(s[m][2 * pair], q[m][kk], k[0], k[1]);
+                lam_mma(s[m][2 * pair + 1], q[m][kk], k[2], k[3]);
             }
         }
 }
@@ -215,9 +215,9 @@ static __device__ __forceinline__ void attn_add_rows(float (&o)[K / 8][4], const
 #pragma unroll
     for (int pair = 0; pair < K / 16; pair++) {
         uint32_t v[4];
-        attn_load4_t(v, rows + (lanes.a ^ (uint32_t)(pair << 5)));
-        attn_mma(o[2 * pair], p, v[0], v[1]);
-        attn_mma(o[2 * pair + 1], p, v[2], v[3]);
+        lam_load4_t(v, rows + (lanes.a ^ (uint32_t)(pair << 5)));
+        lam_mma(o[2 * pair], p, v[0], v[1]);
+        lam_mma(o[2 * pair + 1], p, v[2], v[3]);
     }
 }
 
@@ -228,7 +228,7 @@ static __device__ __forceinline__ void attn_load_left(uint32_t (&a)[K / 16][4], 
 {
 #pragma unroll
     for (int kk = 0; kk < K / 16; kk++)
-        attn_load4(a[kk], rows + (lanes.a ^ (uint32_t)(kk << 5)));
+        lam_load4(a[kk], rows + (lanes.a ^ (uint32_t)(kk << 5)));
 }
 
 /* The same with a float vector added to every row, rounded once; NULL: nothing added. */
@@ -244,8 +244,8 @@ static __device__ __forceinline__ void attn_load_biased(uint32_t (&a)[K / 16][4]
 #pragma unroll
         for (int x = 0; x < 4; x++) {
             const float *at = bias + 16 * kk + 2 * lanes.t + x / 2 * 8;
-            a[kk][x] = attn_pack(__uint_as_float(a[kk][x] << 16) + at[0],
-                                 __uint_as_float(a[kk][x] & 0xffff0000u) + at[1]);
+            a[kk][x] = lam_pack(__uint_as_float(a[kk][x] << 16) + at[0],
+                                __uint_as_float(a[kk][x] & 0xffff0000u) + at[1]);
         }
 }
 
@@ -259,9 +259,9 @@ static __device__ __forceinline__ void attn_store_tile(unsigned char *rows,
 #pragma unroll
     for (int n = 0; n < K / 8; n++) { /* row g + 8 has the same place of chunk n */
         const int place = (n ^ lanes.g) << 4;
-        *(uint32_t *)(at + place) = attn_pack(o[n][0] * upper, o[n][1] * upper);
+        *(uint32_t *)(at + place) = lam_pack(o[n][0] * upper, o[n][1] * upper);
         *(uint32_t *)(at + 8 * attn_tile<K>::PITCH + place) =
-            attn_pack(o[n][2] * lower, o[n][3] * lower);
+            lam_pack(o[n][2] * lower, o[n][3] * lower);
     }
 }
 

@@ -85,6 +85,26 @@ static inline void lam_cuda_check_launch(lam_cuda_dev *dev, const char *op)
         lam_cuda_note(dev, op, error);
 }
 
+/* Launches a kernel that may want more than 48 KB of shared memory. */
+template <typename... P, typename... A>
+static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P...), dim3 grid,
+                            int threads, size_t shared, A... args)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = dev->stream;
+    cudaError_t error = cudaSuccess;
+    if (shared > 48 * 1024)
+        error = cudaFuncSetAttribute((const void *)kernel,
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (error == cudaSuccess)
+        error = cudaLaunchKernelEx(&config, kernel, args...);
+    if (error != cudaSuccess)
+        lam_cuda_note(dev, op, error);
+}
+
 static inline __host__ __device__ int lam_cuda_ceil(int n, int step)
 {
     return (n + step - 1) / step;

@@ -56,7 +56,7 @@ void lam_cuda_attn_profile(lam_cuda_dev *dev, const attn_call *c, const lam_prof
     const profile_call call = {*c, *x};
     assert(a->mode == LAM_CAUSAL && x->interval >= 1 && x->bins >= 1);
     if (dev->bf16)
-        attn_launch(dev, "profile", profile_rows<lam_bf16>, grid, BLOCK, shared, call);
+        lam_cuda_launch(dev, "profile", profile_rows<lam_bf16>, grid, BLOCK, shared, call);
     else
-        attn_launch(dev, "profile", profile_rows<float>, grid, BLOCK, shared, call);
+        lam_cuda_launch(dev, "profile", profile_rows<float>, grid, BLOCK, shared, call);
 }

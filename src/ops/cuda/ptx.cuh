@@ -1,30 +1,30 @@
-/* cuda/attn_ptx.cuh -- the instructions the attention kernels are made of, one function each.
+/* cuda/ptx.cuh -- the instructions our products on tensor cores are made of, one function each.
  *
  * Everything here is collective over a full warp.  Layouts (PTX ISA, m16n8k16): with g = lane / 4 and
  * t = lane % 4 an accumulator tile of 16 x 8 floats lies in four registers as
  *     d[0], d[1]: row g,     columns 2t, 2t + 1        d[2], d[3]: row g + 8, same columns
  * and packed to bf16 in pairs two neighbouring tiles are the left operand (16 x 16) of a further
  * product.  Addresses are those of the shared window, in bytes. */
-#ifndef LAM_OPS_CUDA_ATTN_PTX_CUH
-#define LAM_OPS_CUDA_ATTN_PTX_CUH
+#ifndef LAM_OPS_CUDA_PTX_CUH
+#define LAM_OPS_CUDA_PTX_CUH
 
 #include "ops/cuda/cuda_int.cuh"
 
 /* The block's dynamic shared memory and the address of a byte in it. */
-static __device__ __forceinline__ unsigned char *attn_room(void)
+static __device__ __forceinline__ unsigned char *lam_room(void)
 {
-    extern __shared__ __align__(1024) unsigned char lam_attn_room[];
-    return lam_attn_room;
+    extern __shared__ __align__(1024) unsigned char lam_shared_room[];
+    return lam_shared_room;
 }
 
-static __device__ __forceinline__ uint32_t attn_address(const void *p)
+static __device__ __forceinline__ uint32_t lam_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
 /* Four 8 x 8 matrices of bf16: lane l gives the address of row l % 8 of matrix l / 8, and receives of
  * matrix i in r[i] the two elements 2t, 2t + 1 of row g; with _t the matrices come transposed. */
-static __device__ __forceinline__ void attn_load4(uint32_t r[4], uint32_t address)
+static __device__ __forceinline__ void lam_load4(uint32_t r[4], uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -32,7 +32,7 @@ static __device__ __forceinline__ void attn_load4(uint32_t r[4], uint32_t addres
                  : "memory");
 }
 
-static __device__ __forceinline__ void attn_load4_t(uint32_t r[4], uint32_t address)
+static __device__ __forceinline__ void lam_load4_t(uint32_t r[4], uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -41,8 +41,8 @@ static __device__ __forceinline__ void attn_load4_t(uint32_t r[4], uint32_t addr
 }
 
 /* d += a b with a 16 x 16 and b 16 x 8: b0 holds rows 2t, 2t + 1 of column g, b1 rows 2t + 8, 2t + 9. */
-static __device__ __forceinline__ void attn_mma(float d[4], const uint32_t a[4], uint32_t b0,
-                                                uint32_t b1)
+static __device__ __forceinline__ void lam_mma(float d[4], const uint32_t a[4], uint32_t b0,
+                                               uint32_t b1)
 {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
@@ -51,14 +51,14 @@ static __device__ __forceinline__ void attn_mma(float d[4], const uint32_t a[4],
 }
 
 /* 16 (or 4) bytes from global to shared memory in the background; zeros when not valid. */
-static __device__ __forceinline__ void attn_copy16(uint32_t to, const void *from, bool valid)
+static __device__ __forceinline__ void lam_copy16(uint32_t to, const void *from, bool valid)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from),
                  "r"(valid ? 16 : 0)
                  : "memory");
 }
 
-static __device__ __forceinline__ void attn_copy4(uint32_t to, const void *from, bool valid)
+static __device__ __forceinline__ void lam_copy4(uint32_t to, const void *from, bool valid)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(to), "l"(from),
                  "r"(valid ? 4 : 0)
@@ -66,19 +66,19 @@ static __device__ __forceinline__ void attn_copy4(uint32_t to, const void *from,
 }
 
 /* Closes a group of copies; waits for all but the newest N groups of this thread. */
-static __device__ __forceinline__ void attn_copy_close(void)
+static __device__ __forceinline__ void lam_copy_close(void)
 {
     asm volatile("cp.async.commit_group;\n" ::: "memory");
 }
 
 template <int N>
-static __device__ __forceinline__ void attn_copy_wait(void)
+static __device__ __forceinline__ void lam_copy_wait(void)
 {
     asm volatile("cp.async.wait_group %0;\n" ::"n"(N) : "memory");
 }
 
 /* 2^x, with 2^-infinity = 0; about two units in the last place. */
-static __device__ __forceinline__ float attn_exp2(float x)
+static __device__ __forceinline__ float lam_exp2(float x)
 {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(y) : "f"(x));
@@ -86,7 +86,7 @@ static __device__ __forceinline__ float attn_exp2(float x)
 }
 
 /* Two floats rounded to bf16, `low` in the lower half. */
-static __device__ __forceinline__ uint32_t attn_pack(float low, float high)
+static __device__ __forceinline__ uint32_t lam_pack(float low, float high)
 {
     uint32_t y;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(y) : "f"(high), "f"(low));
@@ -94,9 +94,15 @@ static __device__ __forceinline__ uint32_t attn_pack(float low, float high)
 }
 
 /* Bytes of the pair (y:x) by selector, four bits each: 0-3 from x, 4-7 from y. */
-static __device__ __forceinline__ uint32_t attn_bytes(uint32_t x, uint32_t y, uint32_t selector)
+static __device__ __forceinline__ uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {
     return __byte_perm(x, y, selector);
+}
+
+/* The same in all lanes, and known to be by the compiler. */
+static __device__ __forceinline__ int lam_uniform(int x)
+{
+    return __shfl_sync(0xffffffffu, x, 0);
 }
 
 #endif
