@@ -7,6 +7,7 @@
 #include "support/suite.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 START_TEST(the_naive_loops_agree_with_ref)
@@ -48,6 +49,26 @@ static void gemm_of_another_site(lam_dev *dev, const lam_gemm *a)
     lam_gemm b = *a;
     b.drop.site++;
     lam_naive_gemm(dev, &b);
+}
+
+static void gemm_without_h(lam_dev *dev, const lam_gemm *a)
+{
+    lam_gemm b = *a;
+    b.h = NULL;
+    lam_naive_gemm(dev, &b);
+}
+
+static void gemm_that_sums_too_early(lam_dev *dev, const lam_gemm *a)
+{
+    lam_gemm b = *a;
+    b.h = NULL;
+    lam_naive_gemm(dev, &b);
+    for (int i = 0; a->h && i < a->m * a->n; i++)
+        ((float *)a->dbias)[i % a->n] += ((float *)a->c)[i];
+    b.h = a->h;
+    b.dbias = calloc((size_t)a->n, sizeof(float));
+    lam_naive_gemm(dev, &b);
+    free(b.dbias);
 }
 
 static void norm_fwd_with_another_eps(lam_dev *dev, const lam_norm *a)
@@ -290,6 +311,9 @@ static const struct broken {
     BREAK(gemm, gemm_without_bias),
     BREAK(gemm, gemm_that_reads_c),
     BREAK(gemm, gemm_of_another_site),
+    {"gemm_inner", {.gemm = gemm_of_another_site}},
+    {"gemm_inner", {.gemm = gemm_without_h}},
+    {"gemm_inner", {.gemm = gemm_that_sums_too_early}},
     BREAK(norm_fwd, norm_fwd_with_another_eps),
     BREAK(norm_bwd, norm_bwd_without_dsum),
     BREAK(norm_bwd, norm_bwd_with_dirty_padding),

@@ -184,21 +184,15 @@ void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, 
 /* FFN backward: st->wide2 holds the gradient of its output before dropout and bias; adds beta-wise to dy1. */
 static void ffn_bwd(lam_stack *st, const work *w, int layer, double beta)
 {
-    lam_dev *dev = st->dev;
     const lam_rows df = packed(st->wide2, w->rows, w->D);
     const lam_rows inner = packed(w->acts->inner, w->rows, w->F);
     const lam_rows dinner = packed(st->dinner, w->rows, w->F);
     const double p = drop_at(st, LAM_SITE_INNER, layer).p;
 
     lam_linear_bwd_w(&w->w2, lam_grad(w->p, w->ids->w2), df, inner);
-    lam_linear_bwd_x(&w->w2, dinner, df, lam_weight(w->p, w->ids->w2), 0.0);
-    dev->ops->relu_bwd(dev, &(lam_relu_bwd){.rows = st->seg.B * w->rows,
-                                            .width = st->model->cfg.d_inner,
-                                            .ld = (int)w->F,
-                                            .scale = p > 0.0 ? lam_drop_scale(p) : 1.0,
-                                            .h = inner.p,
-                                            .dh = dinner.p,
-                                            .dbias = lam_grad(w->p, w->ids->b1)});
+    lam_linear_bwd_relu(
+        &w->w2, dinner, df, lam_weight(w->p, w->ids->w2),
+        &(lam_passed){inner.p, p > 0.0 ? lam_drop_scale(p) : 1.0, lam_grad(w->p, w->ids->b1)});
     lam_linear_bwd_w(&w->w1, lam_grad(w->p, w->ids->w1), dinner,
                      packed(w->acts->y1, w->rows, w->D));
     lam_linear_bwd_x(&w->w1, packed(st->dy1, w->rows, w->D), dinner, lam_weight(w->p, w->ids->w1),

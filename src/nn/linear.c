@@ -50,30 +50,48 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
     l->dev->ops->gemm(l->dev, &g);
 }
 
+static lam_gemm bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight)
+{
+    const walk w = walk_rows(l, dy, dx);
+    return (lam_gemm){.m = w.m,
+                      .n = l->in,
+                      .k = l->out,
+                      .batch = w.batch,
+                      .ta = LAM_KEEP,
+                      .tb = LAM_KEEP,
+                      .a = dy.p,
+                      .lda = w.ld_a,
+                      .step_a = w.step_a,
+                      .b = weight.p,
+                      .b_class = weight.type,
+                      .b_scale = weight.scale,
+                      .ldb = l->ldw,
+                      .c = dx.p,
+                      .c_class = LAM_ACT,
+                      .ldc = w.ld_b,
+                      .step_c = w.step_b};
+}
+
 void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta)
 {
     if (l->rows == 0)
         return;
-    const walk w = walk_rows(l, dy, dx);
-    l->dev->ops->gemm(l->dev, &(lam_gemm){.m = w.m,
-                                          .n = l->in,
-                                          .k = l->out,
-                                          .batch = w.batch,
-                                          .ta = LAM_KEEP,
-                                          .tb = LAM_KEEP,
-                                          .a = dy.p,
-                                          .lda = w.ld_a,
-                                          .step_a = w.step_a,
-                                          .b = weight.p,
-                                          .b_class = weight.type,
-                                          .b_scale = weight.scale,
-                                          .ldb = l->ldw,
-                                          .c = dx.p,
-                                          .c_class = LAM_ACT,
-                                          .ldc = w.ld_b,
-                                          .step_c = w.step_b,
-                                          .beta = beta});
+    lam_gemm g = bwd_x(l, dx, dy, weight);
+    g.beta = beta;
+    l->dev->ops->gemm(l->dev, &g);
+}
+
+void lam_linear_bwd_relu(const lam_linear *l, lam_rows dz, lam_rows dy, lam_weights weight,
+                         const lam_passed *passed)
+{
+    if (l->rows == 0)
+        return;
+    lam_gemm g = bwd_x(l, dz, dy, weight);
+    g.h = passed->h;
+    g.h_scale = passed->scale;
+    g.dbias = passed->dbias;
+    l->dev->ops->gemm(l->dev, &g);
 }
 
 void lam_linear_bwd_w(const lam_linear *l, void *dweight, lam_rows dy, lam_rows x)

@@ -36,6 +36,16 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
 /* dx = dy W + beta dx. */
 void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta);
+/* What an epilogue with ReLU let through. */
+typedef struct lam_passed {
+    const void *h; /* its result, contiguous rows of `in` elements */
+    double scale;  /* lam_drop_scale(p), 1 without dropout */
+    void *dbias;   /* WIDE [in], accumulated */
+} lam_passed;
+
+/* dx = dy W goes back through x = drop(relu(z + bias)) at once: dz, contiguous, and dbias.  One block. */
+void lam_linear_bwd_relu(const lam_linear *l, lam_rows dz, lam_rows dy, lam_weights weight,
+                         const lam_passed *passed);
 /* dW += dy^T x. */
 void lam_linear_bwd_w(const lam_linear *l, void *dweight, lam_rows dy, lam_rows x);
 

@@ -2,6 +2,7 @@
 #ifndef LAM_OPS_GEMM_H
 #define LAM_OPS_GEMM_H
 
+#include "ops/rowwise.h"
 #include "ops/types.h"
 
 typedef enum lam_trans {
@@ -31,6 +32,19 @@ typedef struct lam_gemm {
     const void *bias; /* WIDE [n], or NULL */
     int relu;         /* 0 or 1 */
     lam_drop drop; /* rows are counted through the batch: product i, row r is i * m + r; width n */
+
+    /* Where C is the gradient of h = drop(relu(z + bias)), it goes on to z at once: with h, C = A B and
+     * then what lam_relu_bwd says.  One product, C in ACT, beta = 0, no epilogue, ldc = n. */
+    const void *h;  /* ACT [m][n], or NULL */
+    double h_scale; /* lam_drop_scale(p), 1 without dropout */
+    void *dbias;    /* WIDE [n], accumulated */
 } lam_gemm;
+
+/* The second half of a product with h. */
+static inline lam_relu_bwd lam_gemm_back(const lam_gemm *a)
+{
+    const lam_relu_bwd back = {a->m, a->n, a->n, a->h_scale, a->h, a->c, a->dbias};
+    return back;
+}
 
 #endif

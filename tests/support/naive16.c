@@ -113,6 +113,7 @@ static void half_gemm(lam_dev *dev, const lam_gemm *a)
     b.b = wide(dev, a->b);
     if (a->c_class == LAM_ACT)
         b.c = wide(dev, a->c);
+    b.h = a->h ? wide(dev, a->h) : NULL;
     lam_naive_gemm(dev, &b);
     finish(dev);
 }

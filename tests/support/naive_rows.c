@@ -6,7 +6,6 @@
 
 void lam_naive_gemm(lam_dev *dev, const lam_gemm *a)
 {
-    (void)dev;
     const size_t down_a = a->ta == LAM_KEEP ? a->lda : 1, along_a = a->ta == LAM_KEEP ? 1 : a->lda;
     const size_t down_b = a->tb == LAM_KEEP ? a->ldb : 1, along_b = a->tb == LAM_KEEP ? 1 : a->ldb;
     const int sums = a->step_c ? 1 : a->batch; /* products that go into one C */
@@ -27,6 +26,9 @@ void lam_naive_gemm(lam_dev *dev, const lam_gemm *a)
             const size_t row = (size_t)o * (size_t)a->m + r;
             *out = sum * lam_naive_keep(&a->drop, row * lam_naive_up8(a->n) + c);
         }
+    const lam_relu_bwd back = lam_gemm_back(a);
+    if (a->h)
+        lam_naive_relu_bwd(dev, &back);
 }
 
 typedef struct place {

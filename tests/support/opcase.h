@@ -136,6 +136,7 @@ extern const int lam_case_n_edges;
 /* The families: each runs its cases through lam_case_check. */
 void lam_cases_device(lam_case_run *run);
 void lam_cases_gemm(lam_case_run *run);
+void lam_cases_gemm_inner(lam_case_run *run);
 void lam_cases_norm_fwd(lam_case_run *run);
 void lam_cases_norm_bwd(lam_case_run *run);
 void lam_cases_relu_bwd(lam_case_run *run);

@@ -17,6 +17,7 @@ typedef struct family {
 static const family families[] = {
     {"device", lam_cases_device},
     {"gemm", lam_cases_gemm},
+    {"gemm_inner", lam_cases_gemm_inner},
     {"norm_fwd", lam_cases_norm_fwd},
     {"norm_bwd", lam_cases_norm_bwd},
     {"relu_bwd", lam_cases_relu_bwd},

@@ -139,3 +139,81 @@ void lam_cases_gemm(lam_case_run *run)
                 gemm_one(run, s);
             }
 }
+
+/* The feed-forward's inner products.  Forward with a bias so large that nothing is cut off by the ReLU: then zeros
+ * are dropout's, and must be where ref has them. */
+static void inner_fwd_one(lam_case_run *run, gemm_case s)
+{
+    lam_gemm g = {.m = s.m, .n = s.n, .k = s.k, .batch = 1, .tb = LAM_FLIP, .relu = 1};
+    lam_case c = lam_case_start(run, call_gemm, &g, 2.0);
+    c.library = 1;
+    const int raised = lam_case_pick(&c, 2);
+    if (raised || lam_case_pick(&c, 2))
+        g.drop = lam_case_drop(&c, 0.2);
+    operand(&c, &g.a, "a", lam_case_layout(&c, 1, s.m, s.k), 1, &g.lda, &g.step_a);
+    operand(&c, &g.b, "b", lam_case_layout(&c, 1, s.n, s.k), 1, &g.ldb, &g.step_b);
+    const lam_layout out = lam_case_layout(&c, 1, s.m, s.n);
+    g.ldc = out.ld;
+    lam_case_rows(&c, &g.c, "c", LAM_ACT, LAM_WRITTEN | (raised ? LAM_SAME_ZEROS : 0), &out,
+                  LAM_NAN);
+    double *bias =
+        lam_case_rows(&c, &g.bias, "bias", LAM_WIDE, LAM_READ,
+                      &(lam_layout){1, 1, (size_t)s.n, (size_t)s.n, (size_t)s.n}, LAM_RANDOM);
+    for (int i = 0; raised && i < s.n; i++)
+        bias[i] += 8.0 * sqrt(s.k);
+    c.work.rows = s.m;
+    c.work.width = s.n > s.k ? s.n : s.k;
+    lam_case_name(&c, "gemm_inner forward m=%d n=%d k=%d raised=%d drop=%g ld=%zu,%zu,%zu", s.m,
+                  s.n, s.k, raised, g.drop.p, g.lda, g.ldb, g.ldc);
+    lam_case_check(&c);
+}
+
+/* Backward: h as forward leaves it, half of it zero. */
+static void inner_bwd_one(lam_case_run *run, gemm_case s)
+{
+    lam_gemm g = {.m = s.m, .n = s.n, .k = s.k, .batch = 1, .ldc = (size_t)s.n};
+    lam_case c = lam_case_start(run, call_gemm, &g, 3.0);
+    const lam_layout out = {1, (size_t)s.m, (size_t)s.n, (size_t)s.n, (size_t)s.m * (size_t)s.n};
+    c.library = 1;
+    c.mixed = 1;
+    g.h_scale = lam_case_pick(&c, 2) ? 1.0 : lam_drop_scale(0.1);
+    g.tb = lam_case_pick(&c, 4) == 0 ? LAM_FLIP : LAM_KEEP;
+    const int flip = g.tb == LAM_FLIP;
+    operand(&c, &g.a, "a", lam_case_layout(&c, 1, s.m, s.k), 1, &g.lda, &g.step_a);
+    operand(&c, &g.b, "b", lam_case_layout(&c, 1, flip ? s.n : s.k, flip ? s.k : s.n), 1, &g.ldb,
+            &g.step_b);
+    double *h = lam_case_rows(&c, &g.h, "h", LAM_ACT, LAM_READ, &out, LAM_RANDOM);
+    for (size_t i = 0; i < out.step; i++)
+        h[i] = h[i] > 0.0 ? h[i] : 0.0;
+    lam_case_rows(&c, &g.c, "c", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &out, LAM_NAN);
+    lam_case_rows(&c, &g.dbias, "dbias", LAM_WIDE, LAM_WRITTEN,
+                  &(lam_layout){1, 1, (size_t)s.n, (size_t)s.n, (size_t)s.n}, LAM_RANDOM);
+    c.work.rows = s.m;
+    c.work.width = s.n > s.k ? s.n : s.k;
+    lam_case_name(&c, "gemm_inner backward m=%d n=%d k=%d N%c scale=%g ld=%zu,%zu", s.m, s.n, s.k,
+                  flip ? 'T' : 'N', g.h_scale, g.lda, g.ldb);
+    lam_case_check(&c);
+}
+
+/* From 256 x 128 on one card does these by a kernel of its own, in tiles of 128 x 128 x 64; several tiles a
+ * block it only gets where all its multiprocessors are busy. */
+void lam_cases_gemm_inner(lam_case_run *run)
+{
+    static const gemm_case list[] = {
+        {1, 1, 1, 1},       {3, 17, 5, 1},     {65, 40, 33, 1},
+        {256, 128, 64, 1},  {257, 128, 8, 1},  {300, 200, 72, 1},
+        {385, 136, 136, 1}, {290, 130, 24, 1}, {256, 128, 512, 1},
+    };
+    static const gemm_case large[] = {{50693, 128, 8, 1}, {34001, 136, 72, 1}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int again = 0; again < 2; again++) {
+            inner_fwd_one(run, list[i]);
+            inner_bwd_one(run, list[i]);
+        }
+    if (strcmp(run->ops->name, "cuda") != 0)
+        return;
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        inner_fwd_one(run, large[i]);
+        inner_bwd_one(run, large[i]);
+    }
+}

@@ -119,23 +119,11 @@ static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i)
     return wrong;
 }
 
-void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
+static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
 {
-    lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t batch = (size_t)a->batch;
-    int wrong = 0;
-    assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
-    if (a->m == 0 || a->n == 0)
-        return;
-    if (a->k > 0 && lam_gemv_takes(a)) {
-        lam_gemv(cpu, a);
-        return;
-    }
-    if (a->k > 0 && (a->b_class != LAM_ACT || a->c_class == LAM_HALF)) {
-        lam_gemm_narrow(dev, a);
-        return;
-    }
     const int before = omp_get_max_threads(); /* how both libraries are told */
+    int wrong = 0;
     omp_set_num_threads(team_of(cpu, a));
     if (share_out(cpu, a)) { /* inside a team they take one thread */
 #pragma omp parallel for num_threads(cpu->threads) schedule(static) reduction(| : wrong)
@@ -147,4 +135,21 @@ void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
     }
     omp_set_num_threads(before);
     cpu->broken |= wrong;
+}
+
+void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
+{
+    assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
+    if (a->m == 0 || a->n == 0)
+        return;
+    if (a->k > 0 && lam_gemv_takes(a))
+        lam_gemv(lam_cpu(dev), a);
+    else if (a->k > 0 && (a->b_class != LAM_ACT || a->c_class == LAM_HALF))
+        lam_gemm_narrow(dev, a);
+    else
+        run_by_library(lam_cpu(dev), a);
+    if (a->h) {
+        const lam_relu_bwd back = lam_gemm_back(a);
+        lam_cpu_relu_bwd(dev, &back);
+    }
 }

@@ -1,7 +1,8 @@
 /* ref/gemm.c -- matrix products by the schoolbook rule, Eq. 1 and every other linear map.
  *
  * One sum per element, terms in the order of k.  The gradients of C = A B are products too
- * (dA = dC B^T, dB = A^T dC), so there is no backward function here. */
+ * (dA = dC B^T, dB = A^T dC), so there is no backward function here, but for the epilogue's: with h
+ * the gradient that was just computed goes back through it (ref/rowwise.c). */
 #include "ops/ref/ref.h"
 
 #include <assert.h>
@@ -56,13 +57,18 @@ static void product(const lam_gemm *a, size_t i, int first, int last)
 
 void lam_ref_gemm(lam_dev *dev, const lam_gemm *a)
 {
-    (void)dev;
     assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
     assert(a->beta == 0.0 || a->beta == 1.0);
     assert(a->b_class == LAM_ACT || a->step_b == 0);
     assert(a->c_class != LAM_HALF || (a->beta == 0.0 && (a->batch < 2 || a->step_c > 0)));
+    assert(!a->h || (a->batch == 1 && a->ldc == (size_t)a->n && a->beta == 0.0 && !a->bias &&
+                     !a->relu && a->drop.p == 0.0 && a->c_class == LAM_ACT));
     const size_t batch = (size_t)a->batch;
     const int separate = a->step_c != 0;
     for (size_t i = 0; i < batch; i++)
         product(a, i, separate || i == 0, separate || i + 1 == batch);
+    if (a->h) {
+        const lam_relu_bwd back = lam_gemm_back(a);
+        lam_ref_relu_bwd(dev, &back);
+    }
 }

@@ -110,30 +110,35 @@ static double layer_loss(const void *user)
     return test_dot(l->dh, h, ROWS * OUT);
 }
 
+/* Random numbers, and h. */
+static void start_layer(layer *l, lam_rng *rng, double p)
+{
+    test_fill(rng, l->x, ROWS * IN);
+    test_fill(rng, l->w, OUT * IN);
+    test_fill(rng, l->bias, OUT);
+    test_fill(rng, l->dh, ROWS * OUT);
+    l->fwd = (lam_gemm){.m = ROWS,
+                        .n = OUT,
+                        .k = IN,
+                        .batch = 1,
+                        .tb = LAM_FLIP,
+                        .a = l->x,
+                        .b = l->w,
+                        .c = l->h,
+                        .lda = IN,
+                        .ldb = IN,
+                        .ldc = OUT,
+                        .bias = l->bias,
+                        .relu = 1,
+                        .drop = {.p = p, .seed = SEED, .step = 1, .site = 2}};
+    lam_ref_gemm(test_ref, &l->fwd);
+}
+
 START_TEST(the_gradients_of_a_layer_are_its_gradients)
 {
     lam_rng rng = {.key = SEED, .stream = (uint64_t)_i};
     layer l;
-    test_fill(&rng, l.x, ROWS * IN);
-    test_fill(&rng, l.w, OUT * IN);
-    test_fill(&rng, l.bias, OUT);
-    test_fill(&rng, l.dh, ROWS * OUT);
-    l.fwd = (lam_gemm){.m = ROWS,
-                       .n = OUT,
-                       .k = IN,
-                       .batch = 1,
-                       .tb = LAM_FLIP,
-                       .a = l.x,
-                       .b = l.w,
-                       .c = l.h,
-                       .lda = IN,
-                       .ldb = IN,
-                       .ldc = OUT,
-                       .bias = l.bias,
-                       .relu = 1};
-    if (_i % 2)
-        l.fwd.drop = (lam_drop){.p = 0.3, .seed = SEED, .step = 1, .site = 2};
-    lam_ref_gemm(test_ref, &l.fwd);
+    start_layer(&l, &rng, _i % 2 ? 0.3 : 0.0);
 
     double dz[ROWS * OUT], dx[ROWS * IN], dw[OUT * IN] = {0}, dbias[OUT] = {0};
     memcpy(dz, l.dh, sizeof dz);
@@ -173,6 +178,70 @@ START_TEST(the_gradients_of_a_layer_are_its_gradients)
 }
 END_TEST
 
+/* y = h V^T behind the layer: the loss is <dy, y>, and dz comes from dy in one product. */
+enum { WIDE = 3 };
+typedef struct two_layers {
+    layer inner;
+    double v[WIDE * OUT], dy[ROWS * WIDE];
+} two_layers;
+
+static double two_loss(const void *user)
+{
+    const two_layers *l = user;
+    double h[ROWS * OUT], y[ROWS * WIDE];
+    lam_gemm g = l->inner.fwd;
+    g.c = h;
+    lam_ref_gemm(test_ref, &g);
+    lam_ref_gemm(test_ref, &(lam_gemm){.m = ROWS,
+                                       .n = WIDE,
+                                       .k = OUT,
+                                       .batch = 1,
+                                       .tb = LAM_FLIP,
+                                       .a = h,
+                                       .b = l->v,
+                                       .c = y,
+                                       .lda = OUT,
+                                       .ldb = OUT,
+                                       .ldc = WIDE});
+    return test_dot(l->dy, y, ROWS * WIDE);
+}
+
+START_TEST(a_gradient_goes_back_through_the_epilogue_in_the_product_that_makes_it)
+{
+    lam_rng rng = {.key = SEED, .stream = (uint64_t)(100 + _i)};
+    two_layers l;
+    start_layer(&l.inner, &rng, _i % 2 ? 0.3 : 0.0);
+    test_fill(&rng, l.v, WIDE * OUT);
+    test_fill(&rng, l.dy, ROWS * WIDE);
+    double dz[ROWS * OUT], dx[ROWS * IN], dbias[OUT] = {0};
+    lam_ref_gemm(test_ref, &(lam_gemm){.m = ROWS,
+                                       .n = OUT,
+                                       .k = WIDE,
+                                       .batch = 1,
+                                       .a = l.dy,
+                                       .b = l.v,
+                                       .c = dz,
+                                       .lda = WIDE,
+                                       .ldb = OUT,
+                                       .ldc = OUT,
+                                       .h = l.inner.h,
+                                       .h_scale = _i % 2 ? lam_drop_scale(0.3) : 1.0,
+                                       .dbias = dbias});
+    lam_ref_gemm(test_ref, &(lam_gemm){.m = ROWS,
+                                       .n = IN,
+                                       .k = OUT,
+                                       .batch = 1,
+                                       .a = dz,
+                                       .b = l.inner.w,
+                                       .c = dx,
+                                       .lda = OUT,
+                                       .ldb = IN,
+                                       .ldc = IN});
+    test_gradient("x", l.inner.x, dx, ROWS * IN, two_loss, &l);
+    test_gradient("bias", l.inner.bias, dbias, OUT, two_loss, &l);
+}
+END_TEST
+
 int main(void)
 {
     printf("seed %d\n", SEED);
@@ -182,5 +251,7 @@ int main(void)
     tcase_add_test(tests, a_step_of_zero_in_c_sums_the_products_and_finishes_once);
     tcase_add_test(tests, dropout_counts_rows_through_the_batch_and_ignores_padding);
     tcase_add_loop_test(tests, the_gradients_of_a_layer_are_its_gradients, 0, 6);
+    tcase_add_loop_test(
+        tests, a_gradient_goes_back_through_the_epilogue_in_the_product_that_makes_it, 0, 4);
     return test_run("ops/ref/gemm", tests);
 }
