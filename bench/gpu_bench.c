@@ -53,7 +53,7 @@ static void check(lam_status status)
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-enum { PLAIN, RELU, RELU_DROP, BIAS };
+enum { PLAIN, RELU, RELU_DROP, BIAS, BACK };
 
 static void run_gemm(const bench *x, const job *j)
 {
@@ -72,9 +72,12 @@ static void run_gemm(const bench *x, const job *j)
                         .ldb = (size_t)(j->tb == LAM_FLIP ? j->k : j->n),
                         .ldc = (size_t)((j->n + 15) / 16 * 16),
                         .beta = weights ? 1.0 : 0.0,
-                        .bias = j->extra != PLAIN ? x->wide[0] : NULL,
+                        .bias = j->extra != PLAIN && j->extra != BACK ? x->wide[0] : NULL,
                         .relu = j->extra == RELU || j->extra == RELU_DROP,
-                        .drop = j->extra == RELU_DROP ? dropout : (lam_drop){0}};
+                        .drop = j->extra == RELU_DROP ? dropout : (lam_drop){0},
+                        .h = j->extra == BACK ? x->act[3] : NULL,
+                        .h_scale = 1.0,
+                        .dbias = x->wide[3]};
     x->ops->gemm(x->dev, &g);
 }
 
@@ -351,10 +354,14 @@ static const job jobs[] = {
     {"gemm w1 dW", run_gemm, GEMM(F, D, ROWS), .ta = LAM_FLIP},
     {"gemm w2 y", run_gemm, GEMM(ROWS, D, F), .tb = LAM_FLIP},
     {"gemm w2 dx", run_gemm, GEMM(ROWS, F, D)},
+    {"gemm w2 dx relu", run_gemm, GEMM(ROWS, F, D), .extra = BACK},
     {"gemm w2 dW", run_gemm, GEMM(D, F, ROWS), .ta = LAM_FLIP},
     {"gemm logits 204", run_gemm, GEMM(B *N, V, D), .tb = LAM_FLIP, .extra = BIAS},
     {"gemm wt103 qkv", run_gemm, GEMM(19200, 1440, 416), .tb = LAM_FLIP},
     {"gemm wt103 w1", run_gemm, GEMM(19200, 2112, 416), .tb = LAM_FLIP},
+    {"gemm wt103 w1 relu drop", run_gemm, GEMM(19200, 2112, 416), .tb = LAM_FLIP,
+     .extra = RELU_DROP},
+    {"gemm wt103 w2 dx relu", run_gemm, GEMM(19200, 2112, 416), .extra = BACK},
     {"gemm wt103 w1 dW", run_gemm, GEMM(2112, 416, 19200), .ta = LAM_FLIP},
     {"gemm wt103 softmax", run_gemm, GEMM(256, 267735, 416), .tb = LAM_FLIP, .extra = BIAS},
     {"norm_fwd", run_norm, .bytes = ACTS(4.0 * ROWS * D)},

@@ -125,8 +125,10 @@ static __device__ __forceinline__ float simt_keep(const attn_call &c, int b, int
         return 1.0f;
     const uint64_t row = ((uint64_t)b * c.a.H + h) * c.a.queries + i;
     const uint64_t index = row * (lam_cuda_ceil(c.a.keys, 8) * 8) + j;
-    return lam_mask_keep(c.mask, lam_mask_bits(c.mask, index / 8), (int)(index % 8)) ? c.mask.scale
-                                                                                     : 0.0f;
+    return lam_mask_keep(c.mask, lam_mask_bits(c.mask, lam_mask_step(c.mask), index / 8),
+                         (int)(index % 8))
+               ? c.mask.scale
+               : 0.0f;
 }
 
 #endif

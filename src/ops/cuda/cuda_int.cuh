@@ -130,6 +130,9 @@ size_t lam_cuda_next_scratch(void);
 /* A product of a few rows (decoding), where that is faster than cuBLASLt; false: not done. */
 bool lam_cuda_gemv(lam_cuda_dev *dev, const lam_gemm *a);
 
+/* A product with its epilogue fused, on Hopper (gemm_sm90.cu); false: not done. */
+bool lam_cuda_gemm_sm90(lam_cuda_dev *dev, const lam_gemm *a);
+
 /* The table whose operations do nothing, but for uploads: what runs while a recording is played. */
 const lam_ops *lam_cuda_quiet(void);
 void lam_cuda_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
@@ -380,12 +383,18 @@ static inline lam_cuda_mask lam_cuda_mask_of(const lam_drop *d)
     return m;
 }
 
+/* The step a mask is drawn for: a load, where it counts in memory. */
+static __device__ __forceinline__ uint32_t lam_mask_step(const lam_cuda_mask &m)
+{
+    return m.step + (m.more ? __ldg(m.more) : 0);
+}
+
 /* Philox4x32-10: the 16 random bits each of the eight elements of block `block` (element index / 8):
  * element i has word i / 2, half i % 2. */
-static __device__ __forceinline__ uint4 lam_mask_bits(const lam_cuda_mask &m, uint64_t block)
+static __device__ __forceinline__ uint4 lam_mask_bits(const lam_cuda_mask &m, uint32_t step,
+                                                      uint64_t block)
 {
-    uint32_t x0 = (uint32_t)block, x1 = (uint32_t)(block >> 32), x2 = m.site;
-    uint32_t x3 = m.step + (m.more ? __ldg(m.more) : 0);
+    uint32_t x0 = (uint32_t)block, x1 = (uint32_t)(block >> 32), x2 = m.site, x3 = step;
 #pragma unroll
     for (int i = 0; i < LAM_PHILOX_ROUNDS; i++) { /* as in lam_philox() of core/rng.c */
         const uint64_t p0 = (uint64_t)0xD2511F53u * x0, p1 = (uint64_t)0xCD9E8D57u * x2;
@@ -410,7 +419,7 @@ static __device__ __forceinline__ void lam_mask8(lam_f8 &x, const lam_cuda_mask 
 {
     if (m.threshold == 0)
         return;
-    const uint4 bits = lam_mask_bits(m, block);
+    const uint4 bits = lam_mask_bits(m, lam_mask_step(m), block);
 #pragma unroll
     for (int i = 0; i < 8; i++)
         x.v[i] = lam_mask_keep(m, bits, i) ? x.v[i] * m.scale : 0.0f;

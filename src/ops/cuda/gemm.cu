@@ -3,7 +3,7 @@
  * ref/gemm.c says what is computed.  bf16 or float operands, float sums, C in ACT or float.  What
  * differs:
  *   - bias and ReLU ride in cuBLASLt's epilogue; with dropout one pass over C finishes the result, and
- *     with h another one;
+ *     with h another one; on Hopper a kernel of our own does both on the way (gemm_sm90.cu);
  *   - rows that are no multiple of 16 bytes are split into the most of it and a rest;
  *   - a sum of products (step_c = 0) becomes one product with a longer k, its operands packed side
  *     by side in scratch unless they lie so already: one rounding, and one launch for 40 streams;
@@ -365,6 +365,8 @@ extern "C" void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a)
     assert(a->m >= 0 && a->n >= 0 && a->k >= 0 && a->batch >= 0);
     assert(a->beta == 0.0 || a->beta == 1.0);
     if (a->m == 0 || a->n == 0 || a->batch == 0)
+        return;
+    if (lam_cuda_gemm_sm90(cuda, a))
         return;
     if (a->batch > 1 && a->step_c == 0)
         run_sum(cuda, a);

@@ -93,6 +93,20 @@ static __device__ __forceinline__ uint32_t lam_pack(float low, float high)
     return y;
 }
 
+/* The same after max(x, 0); a NaN stays one. */
+static __device__ __forceinline__ uint32_t lam_pack_relu(float low, float high)
+{
+    uint32_t y;
+    asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;\n" : "=r"(y) : "f"(high), "f"(low));
+    return y;
+}
+
+/* The line at p will be wanted soon: has it brought to the second cache. */
+static __device__ __forceinline__ void lam_prefetch(const void *p)
+{
+    asm volatile("prefetch.global.L2 [%0];\n" ::"l"(p));
+}
+
 /* Bytes of the pair (y:x) by selector, four bits each: 0-3 from x, 4-7 from y. */
 static __device__ __forceinline__ uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {
