@@ -37,7 +37,8 @@ static lam_status lines(lam_page *page, const lam_analysed *m, const char *id, l
                                                .x = {.label = "memory slot (1: oldest)"},
                                                .y = {.label = "alpha", .max = 1},
                                                .n_series = curves->n,
-                                               .series = curves->list});
+                                               .series = curves->list,
+                                               .ordered = true});
 }
 
 static lam_status heat(lam_page *page, const lam_analysed *m, const char *id, double *z)

@@ -8,7 +8,9 @@
 
 int lam_figure_colour(const lam_figure *f, int series)
 {
-    const int own = f->series[series].colour;
+    const int own = f->series[series].colour, last = f->n_series - 1;
+    if (f->ordered)
+        return LAM_COLOURS + (last > 0 ? (series * (LAM_COLOURS - 1) + last / 2) / last : 0);
     return (own > 0 ? own - 1 : series) % LAM_COLOURS;
 }
 

@@ -46,6 +46,8 @@ typedef struct lam_figure {
     /* lines, bars */
     int n_series;
     const lam_series *series;
+    bool
+        ordered; /* the series are an order (layers): colours from dark to light, `colour` is not asked */
 
     /* heat map: z [rows][cols], row 0 on top */
     int rows, cols;
@@ -55,7 +57,7 @@ typedef struct lam_figure {
     lam_ramp ramp;
 } lam_figure;
 
-/* The colour of a series, 0 to 7. */
+/* The colour of a series: 0 to 7, or 8 to 15 in an order (report/palette.h). */
 int lam_figure_colour(const lam_figure *f, int series);
 
 /* Files of a figure that can be asked for. */

@@ -49,6 +49,8 @@ static int series_json(lam_text *out, const lam_figure *f, lam_use use)
 {
     const int digits = use == LAM_FOR_PAGE ? PAGE_DIGITS : 0;
     int longest = 0;
+    if (f->ordered)
+        lam_text_add(out, ",\"ordered\":true");
     lam_text_add(out, ",\"series\":[");
     for (int k = 0; k < f->n_series; k++) {
         const lam_series *s = &f->series[k];

@@ -238,9 +238,53 @@ START_TEST(an_axis_that_counts_has_no_numbers_between)
 }
 END_TEST
 
+/* Ten curves that end in one point above all others: every name has a line of its own, within the drawing. */
+START_TEST(names_keep_apart_and_inside)
+{
+    enum { N = 10 };
+    const double x[] = {0, 1}, y[] = {0, 1}, early[] = {0, 0.5};
+    lam_series s[N];
+    for (int k = 0; k < N; k++)
+        s[k] = (lam_series){.name = "curve", .n = 2, .x = k == 3 ? early : x, .y = y};
+    for (int ordered = 0; ordered < 2; ordered++) {
+        const lam_figure f = {.id = "n",
+                              .title = "N",
+                              .y = {.max = 1},
+                              .n_series = N,
+                              .series = s,
+                              .ordered = ordered == 1};
+        lam_text t = {0};
+        double before = 0, top, height;
+        int n = 0;
+        lam_figure_svg(&t, &f, LAM_FOR_FILE);
+        check_xml(t.data);
+        const char *at = strstr(t.data, "<rect class=\"frame\"");
+        ck_assert_int_eq(
+            sscanf(at, "<rect class=\"frame\" x=\"%*f\" y=\"%lf\" width=\"%*f\" height=\"%lf", &top,
+                   &height),
+            2);
+        for (at = t.data; (at = strstr(at, "class=\"name f")) != NULL; at++, n++) {
+            double here;
+            while (strncmp(at, " y=\"", 4) != 0)
+                at--;
+            ck_assert_int_eq(sscanf(at, " y=\"%lf\"", &here), 1);
+            ck_assert_msg(here > top && here < top + height + 8, "name %d at %g", n, here);
+            ck_assert_msg(here - before > 15.9, "name %d at %g after %g", n, here, before);
+            before = here;
+            at = strstr(at, "class=\"name f");
+        }
+        ck_assert_int_eq(n, N);
+        ck_assert_int_eq(strstr(t.data, "class=\"lead") != NULL, ordered == 0);
+        ck_assert_int_eq(strstr(t.data, "line s15") != NULL, ordered == 1);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, names_keep_apart_and_inside);
     tcase_add_test(tests, an_axis_that_counts_has_no_numbers_between);
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, csv_joins_series_over_their_x);

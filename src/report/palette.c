@@ -10,7 +10,7 @@ static const lam_rgb roles[LAM_THEMES][LAM_ROLES] = {
     {{20, 23, 28}, {230, 233, 237}, {157, 167, 179}, {110, 118, 129}, {45, 51, 59}},
 };
 
-static const lam_rgb series[LAM_THEMES][LAM_COLOURS] = {
+static const lam_rgb series[LAM_THEMES][LAM_COLOURS_ALL] = {
     {{0, 99, 166},
      {184, 77, 0},
      {0, 117, 84},
@@ -18,7 +18,15 @@ static const lam_rgb series[LAM_THEMES][LAM_COLOURS] = {
      {124, 92, 0},
      {11, 113, 143},
      {90, 79, 168},
-     {80, 80, 80}},
+     {80, 80, 80},
+     {58, 15, 92},
+     {66, 52, 140},
+     {36, 86, 160},
+     {0, 112, 150},
+     {0, 124, 116},
+     {42, 126, 62},
+     {118, 116, 0},
+     {178, 96, 0}},
     {{92, 179, 240},
      {245, 140, 70},
      {48, 200, 155},
@@ -26,7 +34,15 @@ static const lam_rgb series[LAM_THEMES][LAM_COLOURS] = {
      {224, 192, 64},
      {94, 210, 224},
      {176, 166, 250},
-     {180, 184, 190}},
+     {180, 184, 190},
+     {158, 124, 232},
+     {136, 152, 246},
+     {104, 180, 242},
+     {82, 200, 216},
+     {84, 210, 166},
+     {142, 212, 112},
+     {206, 208, 82},
+     {250, 192, 70}},
 };
 
 /* Nine knots each; straight lines between them. */
@@ -64,7 +80,7 @@ lam_rgb lam_colour_role(lam_theme theme, lam_role role)
 
 lam_rgb lam_colour_series(lam_theme theme, int i)
 {
-    return series[theme][i % LAM_COLOURS];
+    return series[theme][i % LAM_COLOURS_ALL];
 }
 
 static lam_rgb between(lam_rgb a, lam_rgb b, double at)
@@ -115,7 +131,7 @@ void lam_palette_css(lam_text *out, lam_theme theme)
     static const char *const names[LAM_ROLES] = {"ground", "ink", "soft", "line", "grid"};
     for (int i = 0; i < LAM_ROLES; i++)
         property(out, names[i], -1, roles[theme][i]);
-    for (int i = 0; i < LAM_COLOURS; i++)
+    for (int i = 0; i < LAM_COLOURS_ALL; i++)
         property(out, "s", i, series[theme][i]);
     for (int i = 1; i <= LAM_TOKEN_STEPS; i++) {
         property(out, "t", i, lam_colour_token(theme, i));

@@ -1,14 +1,15 @@
 /* palette.h -- the few colours of every figure and page.
  *
- * Curves have eight colours that stay apart for colour-blind eyes, in a dark tint for white paper and a
- * light one for dark screens; each is readable as text on its ground (contrast 4.5, tested).  Heat maps
- * run through one ramp whose lightness rises evenly; differences run through two colours. */
+ * Curves have eight colours that stay apart for colour-blind eyes, and eight more from dark to light for
+ * curves that are an order themselves (layers), so that none of these looks like a model.  Both are in a dark tint for
+ * white paper and a light one for dark screens; each is readable as text on its ground (contrast 4.5,
+ * tested).  Heat maps run through one ramp whose lightness rises evenly; differences run through two colours. */
 #ifndef LAM_REPORT_PALETTE_H
 #define LAM_REPORT_PALETTE_H
 
 #include "report/figure.h"
 
-enum { LAM_COLOURS = 8, LAM_RAMP_STEPS = 32, LAM_TOKEN_STEPS = 8 };
+enum { LAM_COLOURS = 8, LAM_COLOURS_ALL = 16, LAM_RAMP_STEPS = 32, LAM_TOKEN_STEPS = 8 };
 
 typedef enum lam_theme { LAM_THEME_LIGHT, LAM_THEME_DARK, LAM_THEMES } lam_theme;
 
@@ -26,7 +27,7 @@ typedef enum lam_role {
 } lam_role;
 
 lam_rgb lam_colour_role(lam_theme theme, lam_role role);
-lam_rgb lam_colour_series(lam_theme theme, int i); /* 0 to 7, then again */
+lam_rgb lam_colour_series(lam_theme theme, int i); /* 0 to 7 apart, 8 to 15 in order */
 /* 0 <= at <= 1; the same on both grounds. */
 lam_rgb lam_colour_ramp(lam_ramp ramp, double at);
 /* Behind a token, step 0 (nothing) to 8 (strongest), negative for the other side; the ink stays

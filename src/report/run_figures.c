@@ -102,8 +102,13 @@ static lam_status add_series(builder *b, const subject *what, const lam_runview 
     if (what != &subjects[VALID])
         smooth(y, c->n, b->o->smooth);
     lam_series *const s = &b->series[b->n_series++];
-    *s = (lam_series){
-        .name = name, .n = c->n, .x = x, .y = y, .colour = 1 + (int)(run - b->runs->list) % 8};
+    const int number = (int)(run - b->runs->list);
+    *s = (lam_series){.name = name,
+                      .n = c->n,
+                      .x = x,
+                      .y = y,
+                      .colour = 1 + number % 8,
+                      .dashed = number / 8 % 2 == 1}; /* the ninth is no twin of the first */
     const lam_curve *error = what->band ? lam_history_find(&run->history, what->band) : NULL;
     return error && error->n == c->n ? add_band(b, s, c, error) : LAM_OK;
 }

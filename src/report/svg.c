@@ -24,22 +24,29 @@ double lam_svg_width(const char *s)
     return 0.57 * LAM_SVG_FONT * lam_utf8_count(s);
 }
 
+/* Behind the first n letters. */
+static const char *letters(const char *s, int n)
+{
+    for (; *s && (n > 0 || ((unsigned char)*s & 0xc0) == 0x80); s++)
+        n -= ((unsigned char)*s & 0xc0) != 0x80;
+    return s;
+}
+
 void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const char *class,
                   const char *s, double room)
 {
     static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
-    size_t bytes = strlen(s);
-    const int cut = lam_svg_width(s) > room;
-    if (cut) {
-        size_t keep = room > 0 ? (size_t)(room / (0.57 * LAM_SVG_FONT)) : 0;
-        keep = keep > 1 ? keep - 1 : 0;
-        for (bytes = 0; s[bytes] && (keep > 0 || ((unsigned char)s[bytes] & 0xc0) == 0x80); bytes++)
-            keep -= ((unsigned char)s[bytes] & 0xc0) != 0x80;
-    }
+    const int length = lam_utf8_count(s), fits = (int)fmax(room / (0.57 * LAM_SVG_FONT), 2) - 1;
     lam_text_format(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\"%s>", x, y, class,
                     anchors[anchor]);
-    lam_text_html_bytes(out, s, bytes);
-    lam_text_add(out, cut ? "\xe2\x80\xa6</text>" : "</text>");
+    if (lam_svg_width(s) > room) {
+        const char *tail = letters(s, length - 2 * fits / 5);
+        lam_text_html_bytes(out, s, (size_t)(letters(s, fits - 2 * fits / 5) - s));
+        lam_text_add(out, "\xe2\x80\xa6");
+        s = tail;
+    }
+    lam_text_html(out, s);
+    lam_text_add(out, "</text>");
 }
 
 void lam_svg_frame(lam_text *out, const lam_frame *f)
@@ -106,12 +113,12 @@ static void style(lam_text *out)
     hex(out, ".tick,.label{fill:", lam_colour_role(theme, LAM_ROLE_SOFT), "}");
     hex(out, ".grid{fill:none;stroke:", lam_colour_role(theme, LAM_ROLE_GRID), "}");
     hex(out, ".axis{fill:none;stroke:", lam_colour_role(theme, LAM_ROLE_LINE), "}");
-    lam_text_add(
-        out, ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
-             ".dots{fill:none;stroke-width:5.5;stroke-linecap:round}"
-             ".thin{stroke-width:1.1}.dash{stroke-dasharray:6 4}.band{stroke:none;fill-opacity:.16}"
-             ".bar{stroke:none}");
-    for (int i = 0; i < LAM_COLOURS; i++) {
+    lam_text_add(out, ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
+                      ".dots{fill:none;stroke-width:5.5;stroke-linecap:round}"
+                      ".thin{stroke-width:1.1}.lead{fill:none;stroke-dasharray:1 "
+                      "3}.dash{stroke-dasharray:6 4}.band{stroke:none;fill-opacity:.16}"
+                      ".bar{stroke:none}");
+    for (int i = 0; i < LAM_COLOURS_ALL; i++) {
         const lam_rgb c = lam_colour_series(theme, i);
         lam_text_format(out, ".s%d", i);
         hex(out, "{stroke:", c, "}");

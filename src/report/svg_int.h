@@ -20,7 +20,7 @@ double lam_frame_y(const lam_frame *f, double v);
 double lam_svg_width(const char *s);
 /* Where a text stands with respect to its point. */
 typedef enum lam_anchor { LAM_ANCHOR_START, LAM_ANCHOR_MIDDLE, LAM_ANCHOR_END } lam_anchor;
-/* A text, cut with an ellipsis where it is wider than `room`; `class` gives colour and weight. */
+/* A text, with an ellipsis in it where it is wider than `room` (names often differ in their ends); `class` gives colour and weight. */
 void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const char *class,
                   const char *s, double room);
 

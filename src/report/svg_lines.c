@@ -3,12 +3,13 @@
 #include "report/thin.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { DOTS = 40, POINTS = 1200, POINTS_ALL = 6000, NAMES = 18, NAME_ROOM = 170 };
 
 typedef struct end_name {
     int series;
-    double y;
+    double x, end, y; /* where the curve ends; where its name stands */
 } end_name;
 
 static bool drawn(const lam_frame *frame, const lam_series *s, int i)
@@ -59,7 +60,7 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
         pen = now;
     }
     lam_text_add(out, "\"/>");
-    if (s->n > DOTS || s->dashed)
+    if (s->n > DOTS || (s->dashed && s->n > 1))
         return;
     lam_text_format(out, "<path class=\"dots s%d\" d=\"", colour);
     for (i = 0; i < s->n; i++)
@@ -96,7 +97,7 @@ static void band(lam_text *out, const lam_figure *f, const lam_frame *frame, int
     lam_text_add(out, "\"/>");
 }
 
-/* Names where their curves end, from top to bottom. */
+/* Names where their curves end, from top to bottom; an order keeps it, from the top down. */
 static int find_names(end_name names[NAMES], const lam_figure *f, const lam_frame *frame)
 {
     int n = 0;
@@ -107,16 +108,19 @@ static int find_names(end_name names[NAMES], const lam_figure *f, const lam_fram
             last--;
         if (last < 0)
             continue;
-        const end_name here = {k, inside(frame, s->y[last])};
+        const double end = inside(frame, s->y[last]);
+        const end_name here = {k, lam_frame_x(frame, s->x[last]), end,
+                               f->ordered ? frame->top : end};
         int at = n++;
-        for (; at > 0 && names[at - 1].y > here.y; at--)
+        for (; at > 0 && names[at - 1].y > here.y && !f->ordered; at--)
             names[at] = names[at - 1];
         names[at] = here;
     }
     return n;
 }
 
-/* Moves overlapping neighbours apart, each by half, until all have room; then back into the frame. */
+/* Moves overlapping neighbours apart, each by half, until all have room; then back into the frame, which has
+ * room for NAMES. */
 static void push_apart(end_name *names, int n, const lam_frame *frame)
 {
     for (int round = 0; round < 100; round++)
@@ -128,6 +132,18 @@ static void push_apart(end_name *names, int n, const lam_frame *frame)
     double limit = frame->bottom;
     for (int i = n - 1; i >= 0; i--, limit = fmin(limit, names[i + 1].y) - LAM_SVG_LINE)
         names[i].y = fmin(names[i].y, limit);
+    limit = frame->top;
+    for (int i = 0; i < n; limit = names[i++].y + LAM_SVG_LINE)
+        names[i].y = fmax(names[i].y, limit);
+}
+
+/* From a curve that ends early to its name. */
+static void lead(lam_text *out, const lam_frame *frame, const end_name *name, int colour)
+{
+    if (frame->right - name->x > 8)
+        lam_text_format(out, "<path class=\"lead s%d\" d=\"M%.1f %.1fH%.1fL%.1f %.1f\"/>", colour,
+                        name->x + 6, name->end, fmax(frame->right - 8, name->x + 6),
+                        frame->right + 6, name->y);
 }
 
 static void end_names(lam_text *out, const lam_figure *f, const lam_frame *frame)
@@ -136,8 +152,11 @@ static void end_names(lam_text *out, const lam_figure *f, const lam_frame *frame
     const int n = find_names(names, f, frame);
     push_apart(names, n, frame);
     for (int i = 0; i < n; i++) {
-        char class[16] = "name f0";
-        class[6] = (char)('0' + lam_figure_colour(f, names[i].series));
+        const int colour = lam_figure_colour(f, names[i].series);
+        char class[16];
+        snprintf(class, sizeof class, "name f%d", colour);
+        if (!f->ordered)
+            lead(out, frame, &names[i], colour);
         lam_svg_text(out, frame->right + 8, names[i].y + 4.5, LAM_ANCHOR_START, class,
                      f->series[names[i].series].name, NAME_ROOM);
     }

@@ -93,7 +93,7 @@ static void ink(lam_text *out, const canvas *c, int series)
 {
     static const int codes[8] = {34, 33, 32, 35, 36, 31, 94, 37};
     if (c->how->colour && series >= 0)
-        lam_text_format(out, "\033[%dm", codes[lam_figure_colour(c->f, series)]);
+        lam_text_format(out, "\033[%dm", codes[lam_figure_colour(c->f, series) % 8]);
     else if (c->how->colour)
         lam_text_add(out, "\033[0m");
 }

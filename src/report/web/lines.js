@@ -88,35 +88,68 @@
       if (s.smooth) add(s.y, { stroke: stroke + "40", width: 1 });
       add(s.smooth || s.y, {
         stroke, width: s.smooth || !s.rough ? 2 : 1.1, dash: s.dashed ? [6, 4] : undefined,
-        points: { show: s.x.length <= 40 && !s.dashed, size: 6, fill: stroke }, label: s.name });
+        points: { show: s.x.length <= 40 && (!s.dashed || s.x.length < 2), size: 6, fill: stroke }, label: s.name });
       s.column = series.length - 1;
       tables.push(table);
     }
     return { values: tables.length > 1 ? uPlot.join(tables) : tables[0], series, bands };
   };
 
-  /* Names at the ends of the curves, moved apart where they would cover each other. */
-  const names = (u, data, room) => {
-    const ratio = u.ctx.canvas.width / u.width, line = 17 * ratio;
-    const ends = data.series.filter((s) => !s.hidden && s.at.length).map((s) => {
-      const values = u.data[s.column];
-      let i = values.length - 1;
-      while (i >= 0 && (values[i] === null || values[i] === undefined)) i--;
-      return i < 0 ? null : { s, y: u.valToPos(values[i], "y", true) };
-    }).filter((e) => e && isFinite(e.y)).sort((a, b) => a.y - b.y);
+  /* How wide a name is, and as much of it as there is room for: its end often tells it from others. */
+  const pen = document.createElement("canvas").getContext("2d"), NAME = 175, LINE = 17;
+  pen.font = "600 13px system-ui, sans-serif";
+  const wide = (name) => pen.measureText(name).width;
+  const cut = (name) => {
+    if (wide(name) <= NAME) return name;
+    const letters = [...name], shown = (keep) =>
+      letters.slice(0, Math.ceil(0.6 * keep)).join("") + "…" + letters.slice(letters.length - Math.floor(0.4 * keep)).join("");
+    let keep = letters.length - 1;
+    while (keep > 0 && wide(shown(keep)) > NAME) keep--;
+    return shown(keep);
+  };
+
+  /* Moves overlapping neighbours apart, each by half, then all into the frame; as report/svg_lines.c. */
+  const pushApart = (ends, line, top, bottom) => {
     for (let round = 0; round < 60; round++)
       for (let i = 1; i < ends.length; i++) {
         const missing = Math.max(0, line - (ends[i].y - ends[i - 1].y)) / 2;
         ends[i - 1].y -= missing;
         ends[i].y += missing;
       }
+    const n = ends.length;
+    ends.forEach((_, k) => { const e = ends[n - 1 - k]; e.y = Math.min(e.y, k ? ends[n - k].y - line : bottom); });
+    ends.forEach((e, i) => { e.y = Math.max(e.y, i ? ends[i - 1].y + line : top); });
+  };
+
+  /* Names at the ends of the curves, with dots to those that end early; an order keeps it, from the top down. */
+  const names = (u, data) => {
+    const ratio = u.ctx.canvas.width / u.width, right = u.bbox.left + u.bbox.width;
+    const ends = data.series.filter((s) => !s.hidden && s.at.length).map((s) => {
+      const values = u.data[s.column];
+      let i = values.length - 1;
+      while (i >= 0 && (values[i] === null || values[i] === undefined || u.data[0][i] > u.scales.x.max)) i--;
+      if (i < 0) return null;
+      const y = u.valToPos(values[i], "y", true);
+      return { s, y: data.ordered ? u.bbox.top : y, end: y, x: u.valToPos(u.data[0][i], "x", true) };
+    }).filter((e) => e && isFinite(e.y));
+    if (!data.ordered) ends.sort((a, b) => a.y - b.y);
+    const line = Math.min(LINE * ratio, u.bbox.height / ends.length);
+    pushApart(ends, line, u.bbox.top, u.bbox.top + u.bbox.height);
     u.ctx.save();
     u.ctx.font = `600 ${13 * ratio}px system-ui, sans-serif`;
     u.ctx.textBaseline = "middle";
     u.ctx.textAlign = "left";
     for (const e of ends) {
-      u.ctx.fillStyle = report.colour("s" + e.s.colour);
-      u.ctx.fillText(e.s.name, u.bbox.left + u.bbox.width + 8 * ratio, e.y, room * ratio);
+      u.ctx.fillStyle = u.ctx.strokeStyle = report.colour("s" + e.s.colour);
+      u.ctx.fillText(cut(e.s.name), right + 8 * ratio, e.y);
+      if (data.ordered || right - e.x <= 8 * ratio) continue;
+      u.ctx.lineWidth = ratio;
+      u.ctx.setLineDash([ratio, 3 * ratio]);
+      u.ctx.beginPath();
+      u.ctx.moveTo(e.x + 6 * ratio, e.end);
+      u.ctx.lineTo(Math.max(right - 8 * ratio, e.x + 6 * ratio), e.end);
+      u.ctx.lineTo(right + 6 * ratio, e.y);
+      u.ctx.stroke();
     }
     u.ctx.restore();
   };
@@ -170,7 +203,7 @@
   const options = (data, width, made) => {
     const soft = report.colour("soft"), grid = report.colour("grid"), line = report.colour("line");
     const font = "13px system-ui, sans-serif";
-    const room = width >= 560 ? Math.min(190, 12 + 7.6 * Math.max(...data.series.map((s) => s.name.length))) : 18;
+    const room = width >= 560 ? 14 + Math.max(...data.series.map((s) => wide(cut(s.name)))) : 18;
     const y = scale(data.y);
     return {
       width, height: width >= 560 ? 360 : 300, padding: [10, room, 0, 0],
@@ -186,7 +219,7 @@
           ...writing(data.y, 42) },
       ],
       series: made.series, bands: made.bands,
-      hooks: { draw: [(u) => { if (width >= 560) names(u, data, room - 8); }] },
+      hooks: { draw: [(u) => { if (width >= 560) names(u, data); }] },
     };
   };
 
@@ -195,7 +228,7 @@
     const list = report.element("div", { class: "key", role: "group", "aria-label": "Curves shown" });
     for (const s of data.series) {
       const button = report.toggle(s.name, true, (on) => { s.hidden = !on; change(); });
-      button.prepend(report.element("i", { style: `background:var(--s${s.colour})` }));
+      button.prepend(report.element("i", { style: `--of:var(--s${s.colour})`, class: s.dashed ? "dash" : "" }));
       list.append(button);
     }
     return list;
