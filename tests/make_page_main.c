@@ -117,13 +117,16 @@ static lam_status sizes(lam_page *page)
                         high[] = {41.7, 41.7, 43.6, 42.1, 41.7};
     const lam_series series[] = {{.name = "here", .n = 5, .y = ours, .low = low, .high = high},
                                  {.name = "paper", .n = 5, .y = paper}};
-    static const lam_column columns[] = {
-        {"model", 0, NULL}, {"parameters", 0, NULL}, {"bpc", 3, "test"}, {"remark", 0, NULL}};
+    static const lam_column columns[] = {{.name = "model"},
+                                         {.name = "parameters"},
+                                         {.name = "bpc", .decimals = 3, .note = "test"},
+                                         {.name = "remark"}};
     static const lam_cell cells[] = {
         {"LaMemo", 0},         {NULL, 41386112}, {NULL, 1.0742}, {"best", 0},
         {"Transformer-XL", 0}, {NULL, 41289344}, {NULL, 1.0811}, {"", 0}};
     LAM_TRY(lam_page_figure(page, &(lam_figure){.id = "sizes",
                                                 .title = "Parameters",
+                                                .finding = "all have about 41 million",
                                                 .kind = LAM_FIGURE_BARS,
                                                 .x = {.names = names},
                                                 .y = {.label = "million parameters"},

@@ -147,7 +147,7 @@ static void name_target(targets *t, int i, const lam_string_list *given)
     for (from = end; from > 0 && t->dir[i][from - 1] != '/';)
         from--;
     snprintf(path, sizeof path, "%.*s", (int)(end - from > 55 ? 55 : end - from), t->dir[i] + from);
-    snprintf(t->name[i], sizeof *t->name, "%.63s", i < given->n ? given->v[i] : path);
+    lam_text_plain(t->name[i], sizeof *t->name, i < given->n ? given->v[i] : path);
     for (int k = 0; k < i; k++)
         if (strcmp(t->name[k], t->name[i]) == 0)
             snprintf(t->name[i], sizeof *t->name, "%.48s (%d)", path, i + 1);

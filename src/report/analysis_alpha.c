@@ -12,7 +12,8 @@ static int chosen(int k, int n, int L)
     return n < 2 ? L - 1 : (k * (L - 1) + (n - 1) / 2) / (n - 1);
 }
 
-static lam_status lines(lam_page *page, const lam_analysed *m, const char *id, lam_curves *curves)
+static lam_status lines(const lam_analysis *a, lam_page *page, const lam_analysed *m,
+                        const char *id, lam_curves *curves)
 {
     const int L = m->probe.L, n = L < SHOWN ? L : SHOWN;
     char names[SHOWN][24], title[128], caption[256], count[32];
@@ -31,17 +32,21 @@ static lam_status lines(lam_page *page, const lam_analysed *m, const char *id, l
              "alpha, the part of a refreshed slot that was known before, averaged over heads and "
              "%s segments.  Slot 1 is the oldest.  (The paper's Figure 6.)",
              lam_count_shown(count, sizeof count, m->probe.segments));
-    return lam_page_figure(page, &(lam_figure){.id = id,
-                                               .title = title,
-                                               .caption = caption,
-                                               .x = {.label = "memory slot (1: oldest)"},
-                                               .y = {.label = "alpha", .max = 1},
-                                               .n_series = curves->n,
-                                               .series = curves->list,
-                                               .ordered = true});
+    return lam_page_figure(
+        page,
+        &(lam_figure){.id = id,
+                      .title = title,
+                      .finding = lam_analysis_finding(a, m, LAM_CLAIM_DEPTH).text,
+                      .caption = caption,
+                      .x = {.label = "memory slot (1: oldest)"},
+                      .y = {.label = "alpha (1: only the past, 0: only the future)", .max = 1},
+                      .n_series = curves->n,
+                      .series = curves->list,
+                      .ordered = true});
 }
 
-static lam_status heat(lam_page *page, const lam_analysed *m, const char *id, double *z)
+static lam_status heat(const lam_analysis *a, lam_page *page, const lam_analysed *m, const char *id,
+                       double *z)
 {
     const int L = m->probe.L, M = m->probe.M;
     char title[128];
@@ -52,6 +57,7 @@ static lam_status heat(lam_page *page, const lam_analysed *m, const char *id, do
     return lam_page_figure(
         page, &(lam_figure){.id = id,
                             .title = title,
+                            .finding = lam_analysis_finding(a, m, LAM_CLAIM_OLDEST).text,
                             .caption = "The same for all layers; the first is on top.",
                             .kind = LAM_FIGURE_HEAT,
                             .x = {.label = "memory slot (1: oldest)", .min = 1, .max = M},
@@ -87,7 +93,7 @@ static lam_status heads(lam_page *page, const lam_analysed *m, const char *id, d
                                          .z_max = 1});
 }
 
-static lam_status figures(lam_page *page, const lam_analysed *m, int number)
+static lam_status figures(const lam_analysis *a, lam_page *page, const lam_analysed *m, int number)
 {
     const size_t most =
         (size_t)m->probe.L * (size_t)(m->probe.M > m->probe.H ? m->probe.M : m->probe.H);
@@ -100,9 +106,9 @@ static lam_status figures(lam_page *page, const lam_analysed *m, int number)
     lam_status status =
         z ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %zu numbers", most);
     if (status == LAM_OK)
-        status = lines(page, m, id[0], &curves);
+        status = lines(a, page, m, id[0], &curves);
     if (status == LAM_OK)
-        status = heat(page, m, id[1], z);
+        status = heat(a, page, m, id[1], z);
     if (status == LAM_OK)
         status = heads(page, m, id[2], z);
     lam_curves_free(&curves);
@@ -128,7 +134,7 @@ lam_status lam_analysis_alpha(const lam_analysis *a, lam_page *page)
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         if (m->probe.alpha)
-            LAM_TRY(figures(page, m, i + 1));
+            LAM_TRY(figures(a, page, m, i + 1));
         else
             explain(page, m);
     }

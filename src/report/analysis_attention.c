@@ -6,6 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one model: the nearest tokens against the farther half. */
+static lam_finding near_and_far(const lam_analysis *a, const lam_analysed *m)
+{
+    lam_finding out = {""};
+    const int layer = lam_analysis_layer(a, m), bins = m->probe.bins, half = bins / 2;
+    double far = 0.0;
+    for (int k = half; k < bins; k++)
+        far += lam_analysed_peak(m, layer, k) / (bins - half);
+    if (bins > 1 && isfinite(far))
+        snprintf(out.text, sizeof out.text,
+                 "%s: %.2g among the nearest %d tokens, %.2g on average from %d tokens on", m->name,
+                 lam_analysed_peak(m, layer, 0), m->probe.interval, far,
+                 half * m->probe.interval + 1);
+    return out;
+}
+
 static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
     char caption[640], layer[32], count[32];
@@ -20,6 +36,9 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
         }
         curves->list[i].colour = i + 1;
     }
+    lam_finding finding = lam_analysis_finding(a, NULL, LAM_CLAIM_FAR);
+    if (!finding.text[0])
+        finding = near_and_far(a, &a->models[0]);
     lam_analysis_layer_name(a, layer, sizeof layer);
     snprintf(caption, sizeof caption,
              "The largest attention weight in each interval of %d tokens on the left of the "
@@ -32,6 +51,7 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
     return lam_page_figure(page,
                            &(lam_figure){.id = "attention-distance",
                                          .title = "Attention over distance",
+                                         .finding = finding.text,
                                          .caption = caption,
                                          .x = {.label = "distance to the left (tokens)"},
                                          .y = {.label = "attention weight", .scale = LAM_SCALE_LOG},
@@ -39,22 +59,22 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
                                          .series = curves->list});
 }
 
-/* Powers of ten that hold the peaks of all layers of all models. */
+/* What holds the peaks of all layers of all models. */
 static lam_heads all_peaks(const lam_analysis *a)
 {
     lam_heads range = {.low = INFINITY, .high = -INFINITY};
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         for (int n = 0; n < m->probe.L * m->probe.bins; n++) {
-            const double v = log10(lam_parted_mean(&m->probe.peaks, (size_t)n, LAM_ALL_PARTS));
-            range.low = isfinite(v) ? fmin(range.low, v) : range.low;
-            range.high = isfinite(v) ? fmax(range.high, v) : range.high;
+            const double v = lam_parted_mean(&m->probe.peaks, (size_t)n, LAM_ALL_PARTS);
+            range.low = v > 0.0 ? fmin(range.low, v) : range.low;
+            range.high = v > 0.0 ? fmax(range.high, v) : range.high;
         }
     }
     return range.low <= range.high ? range : (lam_heads){0};
 }
 
-/* The same for every layer of one model, in powers of ten. */
+/* The same for every layer of one model. */
 static lam_status by_layer(const lam_analysis *a, lam_page *page, int i, const lam_heads *range)
 {
     const lam_analysed *m = &a->models[i];
@@ -65,28 +85,27 @@ static lam_status by_layer(const lam_analysis *a, lam_page *page, int i, const l
         return lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %d layers", L);
     for (int l = 0; l < L; l++)
         for (int k = 0; k < bins; k++)
-            z[(size_t)l * (size_t)bins + (size_t)k] = log10(lam_analysed_peak(m, l, k));
+            z[(size_t)l * (size_t)bins + (size_t)k] = lam_analysed_peak(m, l, k);
     snprintf(id, sizeof id, "attention-layers-%d", i + 1);
     snprintf(title, sizeof title, "Attention over distance in every layer: %s", m->name);
     const lam_status status = lam_page_figure(
         page,
-        &(lam_figure){
-            .id = id,
-            .title = title,
-            .caption =
-                "The same measure for all layers, as a power of ten; the first layer is on top.  "
-                "All models share one scale of colours.",
-            .kind = LAM_FIGURE_HEAT,
-            .x = {.label = "distance to the left (tokens)",
-                  .min = lam_analysed_distance(m, 0),
-                  .max = lam_analysed_distance(m, bins - 1)},
-            .y = {.label = "layer", .min = 1, .max = L},
-            .rows = L,
-            .cols = bins,
-            .z = z,
-            .z_label = "log10 of the weight",
-            .z_min = range->low,
-            .z_max = range->high});
+        &(lam_figure){.id = id,
+                      .title = title,
+                      .caption = "The same measure for all layers; the first layer is on top.  "
+                                 "All models share one scale of colours.",
+                      .kind = LAM_FIGURE_HEAT,
+                      .x = {.label = "distance to the left (tokens)",
+                            .min = lam_analysed_distance(m, 0),
+                            .max = lam_analysed_distance(m, bins - 1)},
+                      .y = {.label = "layer", .min = 1, .max = L},
+                      .rows = L,
+                      .cols = bins,
+                      .z = z,
+                      .z_label = "attention weight",
+                      .z_scale = LAM_SCALE_LOG,
+                      .z_min = range->low,
+                      .z_max = range->high});
     free(z);
     return status;
 }
@@ -107,6 +126,27 @@ static lam_status over_layers(lam_curves *curves, const lam_analysed *m, const d
     return LAM_OK;
 }
 
+/* Of one model: the layers that look at the fewest and at the most keys. */
+static lam_finding narrow_and_wide(const lam_analysed *m)
+{
+    lam_finding out = {""};
+    int least = 0, most = 0;
+    double v[2];
+    for (int l = 1; l < m->probe.L; l++) {
+        const double here = lam_analysed_heads(m, m->probe.entropy, l).mean;
+        least = here < lam_analysed_heads(m, m->probe.entropy, least).mean ? l : least;
+        most = here > lam_analysed_heads(m, m->probe.entropy, most).mean ? l : most;
+    }
+    v[0] = exp(lam_analysed_heads(m, m->probe.entropy, least).mean);
+    v[1] = exp(lam_analysed_heads(m, m->probe.entropy, most).mean);
+    if (least != most)
+        snprintf(out.text, sizeof out.text,
+                 "%s: narrowest in layer %d (as if %.3g keys were read evenly), widest in layer %d "
+                 "(%.3g)",
+                 m->name, least + 1, v[0], most + 1, v[1]);
+    return out;
+}
+
 static lam_status entropy(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
     for (int i = 0; i < a->n; i++)
@@ -116,10 +156,11 @@ static lam_status entropy(const lam_analysis *a, lam_page *page, lam_curves *cur
         &(lam_figure){
             .id = "attention-entropy",
             .title = "Entropy of attention",
+            .finding = narrow_and_wide(&a->models[0]).text,
             .caption =
                 "How widely a token's attention is spread: - sum p log p over the keys it sees, "
                 "averaged over tokens and heads; the band runs from the narrowest to the "
-                "widest head.  e to this power is a number of keys.",
+                "widest head.",
             .x = {.label = "layer"},
             .y = {.label = "entropy (nats)"},
             .n_series = curves->n,
@@ -133,6 +174,20 @@ static double even_share(const lam_analysed *m)
     for (int i = 1; i <= m->probe.N; i++)
         sum += (double)m->probe.M / (m->probe.M + i);
     return sum / m->probe.N;
+}
+
+/* Of one model: the mean over layers. */
+static lam_finding share_of(const lam_analysed *m)
+{
+    lam_finding out;
+    double mean = 0.0;
+    for (int l = 0; l < m->probe.L; l++)
+        mean += lam_analysed_heads(m, m->probe.share[1], l).mean / m->probe.L;
+    snprintf(out.text, sizeof out.text,
+             "%s: %.0f %% of the attention falls on memory, averaged over layers; evenly spread it "
+             "would be %.0f %%",
+             m->name, 100.0 * mean, 100.0 * even_share(m));
+    return out;
 }
 
 static lam_status add_even(lam_curves *curves, const lam_analysed *m)
@@ -181,9 +236,13 @@ static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *
         return LAM_OK;
     }
     LAM_TRY(add_even(curves, even));
+    lam_finding finding = lam_analysis_finding(a, NULL, LAM_CLAIM_SHARE);
+    if (!finding.text[0])
+        finding = share_of(even);
     return lam_page_figure(page,
                            &(lam_figure){.id = "memory-use",
                                          .title = "Memory use by layer",
+                                         .finding = finding.text,
                                          .caption = caption,
                                          .x = {.label = "layer"},
                                          .y = {.label = "share of attention on memory", .max = 1},

@@ -10,14 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PM " \xc2\xb1 "
-
-enum { COLS = 3, TEXT = 240, CLAIMS = 16 };
+enum { COLS = 3, TEXT = sizeof(lam_finding), CLAIMS = 16 };
 
 typedef struct claims {
     const lam_analysis *a;
     const lam_analysed *lamemo, *xl; /* or NULL */
-    int n;
+    int n, left_out;                 /* rows; observations that could not be measured */
+    lam_claim kinds[CLAIMS];
     lam_cell cells[CLAIMS][COLS];
     char measured[CLAIMS][TEXT];
 } claims;
@@ -30,13 +29,24 @@ static const lam_analysed *first_of(const lam_analysis *a, const char *memory)
     return NULL;
 }
 
-/* Begins a row. */
-static void claim(claims *c, const char *text)
+/* A row that was begun but not judged is left out. */
+static void drop_empty(claims *c)
 {
+    if (c->n > 0 && !c->cells[c->n - 1][2].text) {
+        c->n--;
+        c->left_out++;
+    }
+}
+
+/* Begins a row. */
+static void claim(claims *c, lam_claim kind, const char *text)
+{
+    drop_empty(c);
     lam_cell *row = c->cells[c->n];
     row[0].text = text;
-    row[1].text = c->measured[c->n++];
-    row[2].text = "not measured";
+    row[1].text = c->measured[c->n];
+    row[2].text = NULL;
+    c->kinds[c->n++] = kind;
 }
 
 /* Ends it: 1 seen, -1 not, 0 too close to tell; and the numbers. */
@@ -51,7 +61,14 @@ __attribute__((format(printf, 3, 4))) static void judge(claims *c, int side, con
     c->cells[c->n - 1][2].text = verdicts[side + 1];
 }
 
-/* The word for a number's sign: the number itself is then written without. */
+/* A number without its sign, for which a word stands. */
+static lam_shown amount(lam_estimate e)
+{
+    e.value = fabs(e.value);
+    return lam_estimate_shown(&e);
+}
+
+/* That word. */
 static const char *sign(const lam_estimate *e, const char *positive, const char *negative)
 {
     return e->value < 0.0 ? negative : positive;
@@ -61,13 +78,12 @@ static const char *sign(const lam_estimate *e, const char *positive, const char 
 
 static void better(claims *c, const char *text, const lam_analysed *worse, const lam_analysed *good)
 {
-    claim(c, text);
+    claim(c, LAM_CLAIM_LOSS, text);
     if (!worse || !good || worse->probe.N != good->probe.N)
         return; /* other segments: other tokens */
     const lam_estimate e = lam_analysis_gap(c->a, &worse->probe.nll, &good->probe.nll);
-    judge(c, lam_estimate_side(&e, 0.0), "%s %s by %.4f" PM "%.4f",
-          lam_metric_name(c->a->corpus->info.metric), sign(&e, "lower", "higher"), fabs(e.value),
-          e.error);
+    judge(c, lam_estimate_side(&e, 0.0), "%s %s by %s", lam_metric_name(c->a->corpus->info.metric),
+          sign(&e, "lower", "higher"), amount(e).text);
 }
 
 static void tables(claims *c)
@@ -126,22 +142,25 @@ static void figure_1(claims *c)
 {
     const int can = c->lamemo && c->xl && c->lamemo->probe.M > 0 && c->xl->probe.M > 0;
     far_pair p = {.a = c->a, .x = c->lamemo, .y = c->xl};
-    claim(c, "Figure 1: LaMemo keeps more attention on distant tokens than Transformer-XL");
+    claim(c, LAM_CLAIM_FAR,
+          "Figure 1: LaMemo keeps more attention on distant tokens than Transformer-XL");
     if (can) {
         p.to = fmin(p.x->probe.M + p.x->probe.N, p.y->probe.M + p.y->probe.N);
         p.from = p.to / 2.0;
         const lam_estimate e = lam_estimate_of(far_ratio, &p, &p.x->probe.peaks);
         if (isfinite(e.value))
             judge(c, lam_estimate_side(&e, 1.0),
-                  "%.2f" PM "%.2f times as much from %.0f to %.0f tokens away", e.value, e.error,
-                  p.from, p.to);
+                  "%s has %s times the weight of %s on tokens %.0f to %.0f away", p.x->name,
+                  lam_estimate_shown(&e).text, p.y->name, p.from, p.to);
     }
-    claim(c, "Section 5: LaMemo uses its memory more when it predicts");
+    claim(c, LAM_CLAIM_SHARE, "Section 5: LaMemo uses its memory more when it predicts");
     if (can) {
         const lam_estimate e = lam_estimate_of(share_gap, &p, &p.x->probe.shares);
+        char layer[32];
+        lam_analysis_layer_name(c->a, layer, sizeof layer);
         judge(c, lam_estimate_side(&e, 0.0),
-              "%.3f" PM "%.3f %s of the attention falls on memory, in the layer of Figure 1",
-              fabs(e.value), e.error, sign(&e, "more", "less"));
+              "%s has %s %s of its attention on memory than %s, in %s", p.x->name, amount(e).text,
+              sign(&e, "more", "less"), p.y->name, layer);
     }
 }
 
@@ -178,32 +197,31 @@ static void figure_6(claims *c)
     const int L = m ? m->probe.L : 0, M = m ? m->probe.M : 0, half = L / 2, part = M / 4;
     const region bottom = {0, 1, 0, M}, lower = {0, half, 0, M}, upper = {L - half, L, 0, M};
     const region old = {L - half, L, 0, part}, young = {L - half, L, M - part, M};
-    claim(c, "Figure 6: the lowest layer mainly keeps the past (alpha near 1)");
+    claim(c, LAM_CLAIM_BOTTOM, "Figure 6: the lowest layer mainly keeps the past (alpha near 1)");
     if (m) {
         const regions r = {.m = m, .high = bottom};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
-        judge(c, lam_estimate_side(&e, 0.9),
-              "mean alpha %.3f" PM "%.3f in layer 1; the line is 0.9", e.value, e.error);
+        judge(c, lam_estimate_side(&e, 0.9), "mean alpha %s in layer 1; the line is 0.9",
+              lam_estimate_shown(&e).text);
     }
-    claim(c, "Figure 6: higher layers take more from the future");
+    claim(c, LAM_CLAIM_DEPTH, "Figure 6: higher layers take more from the future");
     if (m && L > 1) {
         const regions r = {m, lower, upper};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
         judge(c, lam_estimate_side(&e, 0.0),
-              "mean alpha %.3f in the lower half of the layers, %.3f in the upper: %.3f" PM
-              "%.3f %s",
+              "mean alpha %.3f in the lower half of the layers, %.3f in the upper: %s %s",
               alpha_mean(m, &lower, LAM_ALL_PARTS), alpha_mean(m, &upper, LAM_ALL_PARTS),
-              fabs(e.value), e.error, sign(&e, "less", "more"));
+              amount(e).text, sign(&e, "less", "more"));
     }
-    claim(c, "Figure 6: there, the oldest slots above all");
+    claim(c, LAM_CLAIM_OLDEST, "Figure 6: there, the oldest slots above all");
     if (m && L > 1 && part > 0) {
         const regions r = {m, young, old};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
         judge(c, lam_estimate_side(&e, 0.0),
-              "upper layers: %.3f in the oldest quarter of slots, %.3f in the newest: %.3f" PM
-              "%.3f %s",
+              "upper layers: mean alpha %.3f in the oldest quarter of the slots, %.3f in the "
+              "newest: %s %s",
               alpha_mean(m, &old, LAM_ALL_PARTS), alpha_mean(m, &young, LAM_ALL_PARTS),
-              fabs(e.value), e.error, sign(&e, "less", "more"));
+              amount(e).text, sign(&e, "less", "more"));
     }
 }
 
@@ -233,9 +251,10 @@ static void every_length(claims *c, int n)
           seen == n  ? 1
           : lost > 0 ? -1
                      : 0,
-          "surely better at %d of %d lengths, surely worse at %d; the least gap is %.4f" PM
-          "%.4f, at %d",
-          seen, n, lost, gap[least].value, gap[least].error, c->lamemo->points[least].mem_len);
+          "%s is surely better than %s at %d of %d lengths, surely worse at %d; the least gap is "
+          "%s %s, at %d",
+          c->lamemo->name, c->xl->name, seen, n, lost, lam_estimate_shown(&gap[least]).text,
+          lam_metric_name(c->a->corpus->info.metric), c->lamemo->points[least].mem_len);
 }
 
 /* Losses of two models with the shortest and the longest memory; or of one, at three lengths. */
@@ -280,32 +299,35 @@ static void saturation(claims *c, int n)
         const int grows = lam_estimate_side(&all[i], 0.0), both = level < grows ? level : grows;
         side = both < side ? both : side;
     }
-    judge(c, side,
-          "with the longest memory LaMemo gains %.4f" PM "%.4f %s, %.4f" PM "%.4f of it beyond %d; "
-          "Transformer-XL %.4f" PM "%.4f and %.4f" PM "%.4f",
-          all[0].value, all[0].error, lam_metric_name(c->a->corpus->info.metric), rest[0].value,
-          rest[0].error, c->lamemo->points[after].mem_len, all[1].value, all[1].error,
-          rest[1].value, rest[1].error);
+    judge(c, side, "%s gains %s %s with the longest memory, %s of it beyond %d; %s %s and %s",
+          c->lamemo->name, lam_estimate_shown(&all[0]).text,
+          lam_metric_name(c->a->corpus->info.metric), lam_estimate_shown(&rest[0]).text,
+          c->lamemo->points[after].mem_len, c->xl->name, lam_estimate_shown(&all[1]).text,
+          lam_estimate_shown(&rest[1]).text);
 }
 
 static void figure_5(claims *c)
 {
     const int can = comparable(c->lamemo, c->xl), n = can ? c->lamemo->n_points : 0;
-    claim(c, "Figure 5: LaMemo is better at every memory length");
+    claim(c, LAM_CLAIM_LENGTHS, "Figure 5: LaMemo is better at every memory length");
     if (can)
         every_length(c, n);
-    claim(c, "Figure 5: the gap grows with the memory");
+    claim(c, LAM_CLAIM_GROWTH, "Figure 5: the gap grows with the memory");
     if (can) {
         const lam_sweep_point *x = c->lamemo->points, *y = c->xl->points;
         const lengths ends = {c->a->corpus->info.metric, &x[0], &x[n - 1], &y[0], &y[n - 1]};
         const lam_estimate e = lam_estimate_of(gap_growth, &ends, &x[0].nll);
+        const lam_estimate gap[] = {lam_analysis_gap(c->a, &y[0].nll, &x[0].nll),
+                                    lam_analysis_gap(c->a, &y[n - 1].nll, &x[n - 1].nll)};
         judge(c, lam_estimate_side(&e, 0.0),
-              "%.4f with the shortest, %.4f with the longest memory: %.4f" PM "%.4f %s",
-              lam_analysis_gap(c->a, &y[0].nll, &x[0].nll).value,
-              lam_analysis_gap(c->a, &y[n - 1].nll, &x[n - 1].nll).value, fabs(e.value), e.error,
-              sign(&e, "more", "less"));
+              "%s is better than %s by %s %s with the shortest and %s with the longest memory: %s "
+              "%s",
+              c->lamemo->name, c->xl->name, lam_estimate_shown(&gap[0]).text,
+              lam_metric_name(c->a->corpus->info.metric), lam_estimate_shown(&gap[1]).text,
+              amount(e).text, sign(&e, "more", "less"));
     }
-    claim(c, "Figure 5: both gain by a longer memory, but beyond 7 segments little (a tenth)");
+    claim(c, LAM_CLAIM_GAIN,
+          "Figure 5: both gain by a longer memory, but beyond 7 segments little (a tenth)");
     if (can)
         saturation(c, n);
 }
@@ -317,37 +339,72 @@ static void appendix_b(claims *c)
     const int d = c->a->opt.encoding_width;
     const double slope = lam_encoding_slope(d), gamma = lam_encoding_gamma(d);
     claim(
-        c,
+        c, LAM_CLAIM_ENCODING,
         "Appendix B: one encoding for both directions makes g steep at 0, of the order d squared");
     judge(c,
           fabs(slope / gamma - 1.0) < 0.1 && lam_encoding_g(d, 1.0) * lam_encoding_g(d, -1.0) < 0.0
               ? 1
               : -1,
-          "slope %.1f at d = %d, the paper's gamma %.1f; g(1) = %.1f, g(-1) = %.1f", slope, d,
+          "slope %.1f at 0 for d = %d, the paper's gamma %.1f; g(1) = %.1f, g(-1) = %.1f", slope, d,
           gamma, lam_encoding_g(d, 1.0), lam_encoding_g(d, -1.0));
+}
+
+/* All of them, for one LaMemo. */
+static void judge_all(claims *c, const lam_analysis *a, const lam_analysed *lamemo)
+{
+    *c = (claims){.a = a, .lamemo = lamemo, .xl = first_of(a, "xl")};
+    tables(c);
+    figure_1(c);
+    figure_6(c);
+    figure_5(c);
+    appendix_b(c);
+    drop_empty(c);
+}
+
+lam_finding lam_analysis_finding(const lam_analysis *a, const lam_analysed *lamemo, lam_claim kind)
+{
+    lam_finding out = {""};
+    claims c;
+    judge_all(&c, a, lamemo ? lamemo : first_of(a, "lamemo"));
+    for (int i = 0; i < c.n; i++)
+        if (c.kinds[i] == kind && !out.text[0])
+            snprintf(out.text, sizeof out.text, "%s", c.measured[i]);
+    return out;
+}
+
+/* "Seen here: 4 of 10; not seen: 4; too close to tell: 2." */
+static void count(char *out, size_t size, const claims *c)
+{
+    int yes = 0, no = 0;
+    for (int i = 0; i < c->n; i++) {
+        yes += strcmp(c->cells[i][2].text, "yes") == 0;
+        no += strcmp(c->cells[i][2].text, "no") == 0;
+    }
+    snprintf(out, size, "Seen here: %d of %d; not seen: %d; too close to tell: %d.", yes, c->n, no,
+             c->n - yes - no);
 }
 
 lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
 {
     static const lam_column columns[COLS] = {
         {.name = "the paper's observation"}, {.name = "measured here"}, {.name = "seen?"}};
-    claims c = {.a = a, .lamemo = first_of(a, "lamemo"), .xl = first_of(a, "xl")};
-    char caption[480];
-    if (!c.lamemo)
+    claims c;
+    char finding[120], caption[640], missing[120] = "";
+    if (!first_of(a, "lamemo"))
         return LAM_OK;
-    tables(&c);
-    figure_1(&c);
-    figure_6(&c);
-    figure_5(&c);
-    appendix_b(&c);
+    judge_all(&c, a, first_of(a, "lamemo"));
+    count(finding, sizeof finding, &c);
+    if (c.left_out > 0)
+        snprintf(missing, sizeof missing,
+                 "  %d more need a Transformer-XL among the models and the sweep.", c.left_out);
     snprintf(caption, sizeof caption,
              "Compared: %s%s%s.  Numbers are with one standard error (%s).  What lies within the "
              "95 %% interval of its line is too close to tell; more text may decide it.  The "
-             "paper's models were trained for long: a \"no\" is about these ones.",
-             c.lamemo->name, c.xl ? " with " : "", c.xl ? c.xl->name : "", LAM_ERROR_NAME);
-    lam_page_heading(page, "claims", "The paper's observations");
+             "paper's models were trained for long: a \"no\" is about these ones.%s",
+             c.lamemo->name, c.xl ? " with " : "", c.xl ? c.xl->name : "", LAM_ERROR_NAME, missing);
     return lam_page_table(page, &(lam_table){.id = "claims",
-                                             .title = "Are they seen here?",
+                                             .title = "The paper's observations",
+                                             .finding = finding,
                                              .caption = caption,
                                              .rows = c.n,
                                              .cols = COLS,

@@ -41,6 +41,7 @@ static lam_status g_figure(const lam_analysis *a, lam_page *page, lam_curves *cu
         &(lam_figure){
             .id = "encoding-g",
             .title = "g(x)",
+            .finding = lam_analysis_finding(a, NULL, LAM_CLAIM_ENCODING).text,
             .caption =
                 "The odd part of the variance of x . R(t) under one encoding for both directions: "
                 "past and future differ by a jump whose slope grows as d squared.  (The "
@@ -55,6 +56,8 @@ static lam_status variance_figure(const lam_analysis *a, lam_page *page, lam_cur
 {
     LAM_TRY(curve(curves, "as printed", printed, a->opt.encoding_width));
     LAM_TRY(curve(curves, "with all pairs", all_pairs, a->opt.encoding_width));
+    curves->list[0].colour = 7; /* no model's */
+    curves->list[1].colour = 5;
     return lam_page_figure(
         page,
         &(lam_figure){

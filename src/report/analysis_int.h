@@ -12,9 +12,10 @@
 /* How every standard error of the page is made (report/parts.h), in a few words. */
 #define LAM_ERROR_NAME "jackknife over separate stretches of the text"
 
-/* Each appends a heading and what belongs to it. */
-lam_status lam_analysis_loss(const lam_analysis *a, lam_page *page);      /* results, by position */
+/* Each appends what belongs to it; from the loss on, under a heading of its own. */
+lam_status lam_analysis_results(const lam_analysis *a, lam_page *page);   /* the models */
 lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page);    /* what the paper saw */
+lam_status lam_analysis_loss(const lam_analysis *a, lam_page *page);      /* by position */
 lam_status lam_analysis_attention(const lam_analysis *a, lam_page *page); /* Figure 1 and more */
 lam_status lam_analysis_alpha(const lam_analysis *a, lam_page *page);     /* Figure 6 */
 lam_status lam_analysis_sweep(const lam_analysis *a, lam_page *page);     /* Figure 5 */
@@ -41,6 +42,27 @@ int lam_watcher_tell(const lam_watcher *w, double share);
 /* Lets a model continue the prompt. */
 lam_status lam_analysis_tell(lam_analysis *a, const lam_engine *engine, lam_analysed *m,
                              lam_watcher *w);
+
+/* The paper's observations, by what is measured; the first LaMemo (or a given one) and the first Transformer-XL are
+ * compared. */
+typedef enum lam_claim {
+    LAM_CLAIM_LOSS,
+    LAM_CLAIM_FAR,
+    LAM_CLAIM_SHARE,
+    LAM_CLAIM_BOTTOM,
+    LAM_CLAIM_DEPTH,
+    LAM_CLAIM_OLDEST,
+    LAM_CLAIM_LENGTHS,
+    LAM_CLAIM_GROWTH,
+    LAM_CLAIM_GAIN,
+    LAM_CLAIM_ENCODING
+} lam_claim;
+
+/* The number behind one, as a sentence for the figure that shows it; empty where it was not measured. */
+typedef struct lam_finding {
+    char text[320];
+} lam_finding;
+lam_finding lam_analysis_finding(const lam_analysis *a, const lam_analysed *lamemo, lam_claim kind);
 
 /* The layer of Figure 1, from 0 on. */
 int lam_analysis_layer(const lam_analysis *a, const lam_analysed *m);

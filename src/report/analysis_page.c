@@ -84,9 +84,10 @@ const char *lam_analysis_unit(const lam_analysis *a)
 static lam_status sections(const lam_analysis *a, lam_page *page)
 {
     lam_status (*const all[])(const lam_analysis *, lam_page *) = {
-        lam_analysis_loss,    lam_analysis_claims, lam_analysis_attention,
-        lam_analysis_alpha,   lam_analysis_sweep,  lam_analysis_passage,
-        lam_analysis_stories, lam_analysis_cost,   lam_analysis_encoding};
+        lam_analysis_results, lam_analysis_claims,  lam_analysis_attention, lam_analysis_alpha,
+        lam_analysis_sweep,   lam_analysis_loss,    lam_analysis_passage,   lam_analysis_stories,
+        lam_analysis_cost,    lam_analysis_encoding};
+    lam_page_heading(page, "short", "In short");
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         LAM_TRY(all[i](a, page));
     return LAM_OK;
@@ -98,8 +99,8 @@ lam_status lam_analysis_write(const lam_analysis *a, const char *dir)
     const time_t now = time(NULL);
     struct tm local;
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
-    snprintf(subtitle, sizeof subtitle, "%d model%s on %s %s, %s, lamemo %s", a->n,
-             a->n == 1 ? "" : "s", a->corpus->info.name, lam_split_name(a->split), when,
+    snprintf(subtitle, sizeof subtitle, "%d model%s on the %s split of %s, %s, lamemo %s", a->n,
+             a->n == 1 ? "" : "s", lam_split_name(a->split), a->corpus->info.name, when,
              LAM_VERSION);
     lam_page *page = NULL;
     LAM_TRY(lam_dir_make(dir));

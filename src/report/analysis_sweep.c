@@ -26,6 +26,30 @@ static int64_t tokens_read(const lam_analysis *a)
     return 0;
 }
 
+/* Of one model: what the longest memory saves over the shortest. */
+static lam_finding saved(const lam_analysis *a)
+{
+    lam_finding out = {""};
+    for (int i = 0; i < a->n && !out.text[0]; i++) {
+        const lam_sweep_point *p = a->models[i].points;
+        const int last = a->models[i].n_points - 1;
+        if (last < 1)
+            continue;
+        const lam_estimate e = lam_analysis_gap(a, &p[0].nll, &p[last].nll);
+        snprintf(out.text, sizeof out.text, "%s gains %s %s from %d to %d tokens of memory",
+                 a->models[i].name, lam_estimate_shown(&e).text,
+                 lam_metric_name(a->corpus->info.metric), p[0].mem_len, p[last].mem_len);
+    }
+    return out;
+}
+
+/* The finding of an observation, or that. */
+static lam_finding finding_of(const lam_analysis *a, lam_claim kind)
+{
+    const lam_finding found = lam_analysis_finding(a, NULL, kind);
+    return found.text[0] ? found : saved(a);
+}
+
 static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
     char caption[640], title[96], count[32], amount[32];
@@ -56,13 +80,15 @@ static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curv
              "Figure 5.)",
              lam_count_shown(count, sizeof count, tokens_read(a)),
              lam_error_shown(amount, sizeof amount, error), LAM_ERROR_NAME);
-    return lam_page_figure(page, &(lam_figure){.id = "extrapolation",
-                                               .title = title,
-                                               .caption = caption,
-                                               .x = {.label = "memory length (tokens)"},
-                                               .y = {.label = lam_analysis_unit(a)},
-                                               .n_series = curves->n,
-                                               .series = curves->list});
+    return lam_page_figure(
+        page, &(lam_figure){.id = "extrapolation",
+                            .title = title,
+                            .finding = finding_of(a, LAM_CLAIM_GROWTH).text,
+                            .caption = caption,
+                            .x = {.label = "memory length (tokens)", .at_points = true},
+                            .y = {.label = lam_analysis_unit(a)},
+                            .n_series = curves->n,
+                            .series = curves->list});
 }
 
 static lam_status gains(const lam_analysis *a, lam_page *page, lam_curves *curves)
@@ -85,10 +111,11 @@ static lam_status gains(const lam_analysis *a, lam_page *page, lam_curves *curve
         page, &(lam_figure){
                   .id = "extrapolation-gain",
                   .title = "What a longer memory saves",
+                  .finding = finding_of(a, LAM_CLAIM_GAIN).text,
                   .caption = "The loss with the shortest memory minus that with each longer one, "
                              "token by token on the same text; the band is one standard error of "
                              "this difference.  A curve that goes level has nothing more to gain.",
-                  .x = {.label = "memory length (tokens)"},
+                  .x = {.label = "memory length (tokens)", .at_points = true},
                   .y = {.label = label},
                   .n_series = curves->n,
                   .series = curves->list});
@@ -139,13 +166,15 @@ static lam_status gaps(const lam_analysis *a, lam_page *page, lam_curves *curves
              "of this difference.",
              first->name, first->name);
     snprintf(label, sizeof label, "%s above %.24s", lam_analysis_unit(a), first->name);
-    return lam_page_figure(page, &(lam_figure){.id = "extrapolation-gap",
-                                               .title = "How far the models are apart",
-                                               .caption = caption,
-                                               .x = {.label = "memory length (tokens)"},
-                                               .y = {.label = label},
-                                               .n_series = curves->n,
-                                               .series = curves->list});
+    return lam_page_figure(
+        page, &(lam_figure){.id = "extrapolation-gap",
+                            .title = "How far the models are apart",
+                            .finding = lam_analysis_finding(a, NULL, LAM_CLAIM_LENGTHS).text,
+                            .caption = caption,
+                            .x = {.label = "memory length (tokens)", .at_points = true},
+                            .y = {.label = label},
+                            .n_series = curves->n,
+                            .series = curves->list});
 }
 
 /* One length of one model: its loss and the error of that. */
@@ -173,7 +202,7 @@ static lam_status table(const lam_analysis *a, lam_page *page)
         snprintf(errors[i], sizeof *errors, "%s, error", m->name);
         columns[cols] = (lam_column){
             .name = m->name, .decimals = 4, .note = lam_metric_name(a->corpus->info.metric)};
-        columns[cols + 1] = (lam_column){.name = errors[i], .decimals = 4, .note = "standard"};
+        columns[cols + 1] = (lam_column){.name = errors[i], .decimals = 4, .error = true};
         for (int k = 0; k < o->n; k++)
             fill(a, &cells[k][cols], m, o->lengths[k]);
         cols += 2;

@@ -18,6 +18,7 @@ typedef struct lam_axis {
     lam_scale scale;   /* on a log axis values <= 0 are gaps */
     double min,
         max; /* both 0: from the data.  Heat maps: value of the first and last column or row */
+    bool at_points;           /* lines: numbers at the points of the first curve, if few */
     const char *const *names; /* of bars, columns or rows 0, 1, ... instead of numbers; or NULL */
 } lam_axis;
 
@@ -39,6 +40,7 @@ typedef enum lam_ramp { LAM_RAMP_SEQUENTIAL, LAM_RAMP_DIVERGING } lam_ramp;
 typedef struct lam_figure {
     const char *id; /* file name and anchor: a-z, 0-9, '-', '_' */
     const char *title;
+    const char *finding; /* what it says, in a sentence with numbers; NULL or empty: nothing */
     const char *caption; /* what it shows and how it was measured; or NULL */
     lam_figure_kind kind;
     lam_axis x, y;
@@ -46,13 +48,13 @@ typedef struct lam_figure {
     /* lines, bars */
     int n_series;
     const lam_series *series;
-    bool
-        ordered; /* the series are an order (layers): colours from dark to light, `colour` is not asked */
+    bool ordered; /* they are an order (layers): colours from dark to light, whatever `colour` */
 
     /* heat map: z [rows][cols], row 0 on top */
     int rows, cols;
     const double *z;
     const char *z_label;
+    lam_scale z_scale;
     double z_min, z_max; /* both 0: from the data */
     lam_ramp ramp;
 } lam_figure;

@@ -19,6 +19,8 @@ static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int
     lam_text_format(out, ",\"scale\":\"%s\"", axis->scale == LAM_SCALE_LOG ? "log" : "linear");
     if (axis->min != 0 || axis->max != 0)
         lam_text_format(out, ",\"min\":%.12g,\"max\":%.12g", axis->min, axis->max);
+    if (axis->at_points)
+        lam_text_add(out, ",\"at_points\":true");
     if (axis->names) {
         lam_text_add(out, ",\"names\":");
         for (int i = 0; i < n; i++) {
@@ -97,6 +99,8 @@ void lam_figure_json(lam_text *out, const lam_figure *f, lam_use use)
     lam_text_json(out, f->id);
     lam_text_add(out, ",\"title\":");
     lam_text_json(out, f->title);
+    lam_text_add(out, ",\"finding\":");
+    lam_text_json(out, f->finding ? f->finding : "");
     lam_text_add(out, ",\"caption\":");
     lam_text_json(out, f->caption ? f->caption : "");
     lam_text_format(out, ",\"kind\":\"%s\"", kinds[f->kind]);

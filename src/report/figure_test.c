@@ -281,10 +281,76 @@ START_TEST(names_keep_apart_and_inside)
 }
 END_TEST
 
+START_TEST(a_file_says_what_was_found)
+{
+    static const char words[] =
+        "a finding <of> more words than a line of the drawing can hold, so "
+        "that it goes on in a second one and, going on and on, ends in "
+        "three dots before everything is said that could be said of it, were there "
+        "room for all of that";
+    const lam_figure plain = {.id = "f", .title = "F"};
+    lam_figure f = plain;
+    lam_text file = {0}, page = {0};
+    f.finding = words;
+    lam_figure_svg(&file, &f, LAM_FOR_FILE);
+    lam_figure_svg(&page, &f, LAM_FOR_PAGE);
+    check_xml(file.data);
+    ck_assert_ptr_nonnull(strstr(file.data, ">a finding &lt;of&gt; more"));
+    ck_assert_ptr_nonnull(strstr(file.data, "\xe2\x80\xa6</text>"));
+    ck_assert_ptr_null(strstr(page.data, "class=\"finding\"")); /* stands above it */
+    ck_assert_double_eq(lam_figure_height(&f, LAM_FOR_PAGE),
+                        lam_figure_height(&plain, LAM_FOR_PAGE));
+    ck_assert_double_gt(lam_figure_height(&f, LAM_FOR_FILE),
+                        lam_figure_height(&plain, LAM_FOR_FILE) + 30);
+    lam_text_free(&file);
+    lam_text_free(&page);
+}
+END_TEST
+
+START_TEST(few_points_are_numbered_themselves)
+{
+    const double x[] = {64, 128, 192}, odd[] = {64, 128.5, 192};
+    lam_series s = {.name = "a", .n = 3, .x = x, .y = x};
+    const lam_figure f = {
+        .id = "f", .title = "F", .x = {.at_points = true}, .n_series = 1, .series = &s};
+    for (int k = 0; k < 2; k++) {
+        lam_text t = {0};
+        s.x = k ? odd : x;
+        lam_figure_svg(&t, &f, LAM_FOR_FILE);
+        ck_assert_int_eq(strstr(t.data, "text-anchor=\"middle\">128<") != NULL, k == 0);
+        ck_assert_int_eq(strstr(t.data, "text-anchor=\"middle\">100<") != NULL, k == 1);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
+START_TEST(a_heat_map_may_be_logarithmic)
+{
+    const double weights[] = {0.001, 0.01, 0.1, 0};
+    const lam_figure f = {.id = "f",
+                          .title = "F",
+                          .kind = LAM_FIGURE_HEAT,
+                          .rows = 1,
+                          .cols = 4,
+                          .z = weights,
+                          .z_scale = LAM_SCALE_LOG};
+    lam_text t = {0};
+    lam_figure_svg(&t, &f, LAM_FOR_FILE);
+    check_xml(t.data);
+    ck_assert_ptr_nonnull(strstr(t.data, "M1 0h1v1h-1")); /* a shade of its own */
+    ck_assert_ptr_null(strstr(t.data, "M3 0h"));          /* nothing is a gap */
+    ck_assert_ptr_nonnull(strstr(t.data, "class=\"tick\">0.01</text>"));
+    lam_text_free(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, names_keep_apart_and_inside);
+    tcase_add_test(tests, a_file_says_what_was_found);
+    tcase_add_test(tests, few_points_are_numbered_themselves);
+    tcase_add_test(tests, a_heat_map_may_be_logarithmic);
     tcase_add_test(tests, an_axis_that_counts_has_no_numbers_between);
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, csv_joins_series_over_their_x);

@@ -78,18 +78,23 @@ void lam_page_text(lam_page *page, const char *text)
     }
 }
 
-void lam_page_open(lam_page *page, const char *class, const char *id, const char *title,
-                   const char *caption)
+void lam_page_open(lam_page *page, const lam_page_head *h)
 {
     lam_text *const out = &page->body;
     const int level = page->headings > 0 ? 3 : 2; /* no level is left out */
-    assert(lam_id_valid(id));
-    lam_text_format(out, "<figure id=\"%s\" class=\"%s\"><figcaption><h%d>", id, class, level);
-    lam_text_html(out, title);
+    assert(lam_id_valid(h->id));
+    lam_text_format(out, "<figure id=\"%s\" class=\"%s\"><figcaption><h%d>", h->id, h->class,
+                    level);
+    lam_text_html(out, h->title);
     lam_text_format(out, "</h%d>", level);
-    if (caption) {
+    if (h->finding && *h->finding) {
+        lam_text_add(out, "<p class=\"finding\">");
+        lam_text_html(out, h->finding);
+        lam_text_add(out, "</p>");
+    }
+    if (h->caption) {
         lam_text_add(out, "<p>");
-        lam_text_html(out, caption);
+        lam_text_html(out, h->caption);
         lam_text_add(out, "</p>");
     }
     lam_text_add(out, "</figcaption>");
@@ -106,7 +111,8 @@ void lam_page_data(lam_page *page, const char *id, const lam_text *json)
 lam_status lam_page_figure(lam_page *page, const lam_figure *figure)
 {
     lam_text json = {0};
-    lam_page_open(page, "chart", figure->id, figure->title, figure->caption);
+    lam_page_open(page, &(lam_page_head){"chart", figure->id, figure->title, figure->finding,
+                                         figure->caption});
     lam_text_add(&page->body, "<div class=\"plot\">");
     lam_figure_svg(&page->body, figure, LAM_FOR_PAGE);
     lam_text_add(&page->body, "</div></figure>\n");
@@ -118,7 +124,8 @@ lam_status lam_page_figure(lam_page *page, const lam_figure *figure)
 
 lam_status lam_page_table(lam_page *page, const lam_table *table)
 {
-    lam_page_open(page, "table", table->id, table->title, table->caption);
+    lam_page_open(
+        page, &(lam_page_head){"table", table->id, table->title, table->finding, table->caption});
     lam_text_add(&page->body, "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"");
     lam_text_html(&page->body, table->title);
     lam_text_add(&page->body, "\">");

@@ -58,7 +58,7 @@ lam_status lam_page_tokens(lam_page *page, const lam_coloured *tokens);
 /* Texts side by side: continuations of one prompt by several models. */
 typedef struct lam_texts {
     const char *id, *title, *caption;
-    const char *prompt; /* shown before each, dimmed; or NULL */
+    const char *prompt; /* shown once, above them; or NULL */
     int n;
     const char *const *names;
     const char *const *texts;

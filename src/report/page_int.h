@@ -11,9 +11,11 @@ struct lam_page {
     lam_text contents, body;
 };
 
-/* <figure id=ID class=CLASS> with its title and caption; </figure> is the caller's. */
-void lam_page_open(lam_page *page, const char *class, const char *id, const char *title,
-                   const char *caption);
+/* <figure id=ID class=CLASS> with its title and, where not NULL, finding and caption; </figure> is the caller's. */
+typedef struct lam_page_head {
+    const char *class, *id, *title, *finding, *caption;
+} lam_page_head;
+void lam_page_open(lam_page *page, const lam_page_head *head);
 /* Data for the script of the page, under the name ID-data; adds nothing that could end it. */
 void lam_page_data(lam_page *page, const char *id, const lam_text *json);
 

@@ -20,7 +20,7 @@ static const lam_figure figure = {.id = "curve",
                                   .y = {.label = evil},
                                   .n_series = 1,
                                   .series = &series};
-static const lam_column columns[] = {{evil, 0, evil}};
+static const lam_column columns[] = {{.name = evil, .note = evil}};
 static const lam_cell cells[] = {{evil, 0}};
 static const lam_table table = {.id = "table",
                                 .title = evil,

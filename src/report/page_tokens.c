@@ -153,7 +153,8 @@ lam_status lam_page_tokens(lam_page *page, const lam_coloured *tokens)
     const lam_status status = tokens_json(&json, &limit, tokens);
     if (status == LAM_OK) {
         lam_text *const out = &page->body;
-        lam_page_open(page, "coloured", tokens->id, tokens->title, tokens->caption);
+        lam_page_open(
+            page, &(lam_page_head){"coloured", tokens->id, tokens->title, NULL, tokens->caption});
         lam_text_add(out, "<div class=\"tokens\" tabindex=\"0\" role=\"group\" aria-label=\"");
         lam_text_html(out, tokens->title);
         lam_text_add(out, "\">");

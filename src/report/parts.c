@@ -2,7 +2,10 @@
 #include "report/parts.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ENOUGH = 8 }; /* columns */
 
@@ -92,4 +95,32 @@ int lam_estimate_side(const lam_estimate *e, double line)
     if (e->parts < 2 || !(fabs(away) > t[e->parts - 1] * e->error))
         return 0;
     return away > 0.0 ? 1 : -1;
+}
+
+/* Minus as a sign of its own, and none before a zero. */
+static const char *write_number(char *out, size_t size, double v, int decimals)
+{
+    char digits[40];
+    snprintf(digits, sizeof digits, "%.*f", decimals, fabs(v));
+    const bool minus = v < 0 && digits[strspn(digits, "0.")] != '\0';
+    snprintf(out, size, "%s%s", minus ? "\xe2\x88\x92" : "", digits);
+    return out;
+}
+
+lam_shown lam_estimate_shown(const lam_estimate *e)
+{
+    lam_shown out;
+    char value[44], error[44];
+    const bool known = e->error > 0.0 && e->error < 1e9 && fabs(e->value) < 1e9;
+    const double digits = known ? -floor(log10(e->error)) : 4.0; /* of the error: one, or two */
+    const int decimals = (int)fmin(fmax(digits < 4.0 ? digits + known : digits, 0.0), 8.0);
+    if (known)
+        snprintf(out.text, sizeof out.text, "%s \xc2\xb1 %s",
+                 write_number(value, sizeof value, e->value, decimals),
+                 write_number(error, sizeof error, e->error, decimals));
+    else if (fabs(e->value) < 1e9)
+        write_number(out.text, sizeof out.text, e->value, decimals);
+    else
+        snprintf(out.text, sizeof out.text, "%g", e->value);
+    return out;
 }

@@ -45,6 +45,11 @@ typedef double lam_statistic(const void *data, int without);
 lam_estimate lam_estimate_of(lam_statistic *f, const void *data, const lam_parted *counted);
 /* Mean i itself. */
 lam_estimate lam_parted_estimate(const lam_parted *p, size_t i);
+/* "0.0041 +- 0.0049": two digits of the error (one beyond the fourth decimal), the value as exact; the value alone where the error is unknown. */
+typedef struct lam_shown {
+    char text[96];
+} lam_shown;
+lam_shown lam_estimate_shown(const lam_estimate *e);
 /* 1: above the line, -1: below it, 0: too close to tell, at a level of 95 %. */
 int lam_estimate_side(const lam_estimate *e, double line);
 

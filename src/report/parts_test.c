@@ -132,6 +132,28 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
+START_TEST(a_number_is_as_exact_as_its_error)
+{
+    static const struct {
+        lam_estimate e;
+        const char *shown;
+    } cases[] = {
+        {{0.00412, 0.00487, 9}, "0.0041 \xc2\xb1 0.0049"},
+        {{1.111823, 0.000334, 9}, "1.1118 \xc2\xb1 0.0003"},
+        {{-5.3, 12.7, 9},
+         "\xe2\x88\x92"
+         "5 \xc2\xb1 13"},
+        {{-0.0000004, 0.003, 9}, "0.0000 \xc2\xb1 0.0030"}, /* no minus before nothing */
+        {{123456.7, 250, 9}, "123457 \xc2\xb1 250"},
+        {{0.5, 0, 9}, "0.5000"},
+        {{0.5, NAN, 1}, "0.5000"},
+        {{NAN, NAN, 0}, "nan"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        ck_assert_str_eq(lam_estimate_shown(&cases[k].e).text, cases[k].shown);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -140,6 +162,7 @@ int main(void)
     tcase_add_test(tests, a_ratio_has_the_error_it_varies_by);
     tcase_add_test(tests, what_is_too_close_is_not_decided);
     tcase_add_test(tests, empty_stretches_do_not_count);
+    tcase_add_test(tests, a_number_is_as_exact_as_its_error);
     tcase_add_test(tests, every_allocation_may_fail);
     return test_run("report/parts", tests);
 }

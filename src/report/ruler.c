@@ -143,6 +143,16 @@ static void log_ticks(lam_ticks *out, const lam_ruler *r, int wanted)
     }
 }
 
+bool lam_ticks_at(lam_ticks *out, const double *at, int n)
+{
+    enum { MOST = 12 };
+    out->n = 0;
+    for (int i = 0; i < n && n <= MOST; i++)
+        if (at[i] == rint(at[i]) && fabs(at[i]) < 1e6)
+            add(out, at[i], 1, fabs(at[i]) < 1e4 ? fabs(at[i]) : 1e4);
+    return n > 0 && out->n == n;
+}
+
 void lam_ticks_make(lam_ticks *out, const lam_ruler *r, int wanted)
 {
     out->n = 0;

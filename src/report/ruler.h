@@ -29,6 +29,8 @@ typedef struct lam_ticks {
     char text[LAM_TICKS_MAX][LAM_TICK_TEXT]; /* "" for a mark without a number */
 } lam_ticks;
 
+/* Exactly these numbers, rising; false where they are too many or not all whole. */
+bool lam_ticks_at(lam_ticks *out, const double *at, int n);
 /* About `wanted` round numbers (1, 2, 5 times a power of ten) within the ruler, rising. */
 void lam_ticks_make(lam_ticks *out, const lam_ruler *r, int wanted);
 

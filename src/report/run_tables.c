@@ -37,6 +37,32 @@ static double last_step(const lam_history *h)
     return step;
 }
 
+static bool empty(const lam_table *t, int col)
+{
+    for (int r = 0; r < t->rows; r++) {
+        const lam_cell *c = &t->cells[r * t->cols + col];
+        if (c->text ? *c->text != '\0' : isfinite(c->number))
+            return false;
+    }
+    return true;
+}
+
+/* Without the columns in which nothing stands. */
+static void drop_empty(lam_table *t, lam_column *columns, lam_cell *cells)
+{
+    bool drop[COLUMNS];
+    int kept = 0, at = 0;
+    for (int c = 0; c < t->cols; c++) {
+        drop[c] = empty(t, c);
+        if (!drop[c])
+            columns[kept++] = columns[c];
+    }
+    for (int i = 0; i < t->rows * t->cols; i++)
+        if (!drop[i % t->cols])
+            cells[at++] = cells[i];
+    t->cols = kept;
+}
+
 static void summarise(lam_cell row[COLUMNS], const lam_runview *run, lam_unit unit)
 {
     const lam_history *h = &run->history;
@@ -80,10 +106,19 @@ lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)
     }
     for (int i = 0; i < runs->n; i++)
         summarise(cells + (size_t)i * COLUMNS, &runs->list[i], unit);
+    drop_empty(out, columns, cells);
     return LAM_OK;
 }
 
 /* ---- differences ---- */
+
+bool lam_runs_configured(const lam_runs *runs)
+{
+    for (int i = 0; i < runs->n; i++)
+        if (json_object_size(runs->list[i].config) > 0)
+            return true;
+    return false;
+}
 
 static const char *setting(const lam_runview *run, const char *name)
 {

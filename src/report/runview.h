@@ -35,6 +35,8 @@ double lam_unit_of(lam_unit unit, double nats);
 /* Tables; lam_runs_table_free() frees what they own, the rest is borrowed from the runs. */
 lam_status lam_runs_summary(lam_table *out, const lam_runs *runs);
 /* One row for each setting in which runs differ; no rows if there are none. */
+/* Is any setting of any run known? */
+bool lam_runs_configured(const lam_runs *runs);
 lam_status lam_runs_differences(lam_table *out, const lam_runs *runs);
 void lam_runs_table_free(lam_table *table);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { HEIGHT = 380, TITLE = 30, TOP = 30, FOOT = 46, EDGE = 14 };
+enum { HEIGHT = 380, TITLE = 30, TOP = 30, FOOT = 46, EDGE = 14, FINDING_LINES = 2 };
 
 double lam_frame_x(const lam_frame *f, double v)
 {
@@ -128,9 +128,47 @@ static void style(lam_text *out)
     lam_text_add(out, "</style>");
 }
 
+/* Where the line that begins at s ends: before the last space that leaves it within the drawing. */
+static size_t line_end(const char *s)
+{
+    const int fits = (int)((LAM_SVG_WIDTH - 2 * EDGE) / (0.53 * LAM_SVG_FONT)); /* plain letters */
+    const size_t most = (size_t)(letters(s, fits) - s);
+    size_t end = most;
+    while (s[most] && end > 0 && s[end] != ' ')
+        end--;
+    return end > 0 ? end : most;
+}
+
+/* The finding in at most two lines, written where `out` is; returns how many. */
+static int finding(lam_text *out, const lam_figure *f, double y)
+{
+    const char *s = f->finding ? f->finding : "";
+    int lines = 0;
+    while (*s && lines < FINDING_LINES) {
+        const size_t size = line_end(s);
+        if (out) {
+            lam_text_format(out, "<text x=\"%d\" y=\"%.1f\" class=\"finding\">", EDGE,
+                            y + lines * LAM_SVG_LINE);
+            lam_text_html_bytes(out, s, size);
+            lam_text_add(out,
+                         s[size] && lines == FINDING_LINES - 1 ? "\xe2\x80\xa6</text>" : "</text>");
+        }
+        s += size + strspn(s + size, " ");
+        lines++;
+    }
+    return lines;
+}
+
+/* Of what stands above the drawing: in a page that is not part of it. */
+static double head_room(const lam_figure *f, lam_use use)
+{
+    const int lines = use == LAM_FOR_FILE ? finding(NULL, f, 0) : 0;
+    return use == LAM_FOR_FILE ? TITLE + lines * LAM_SVG_LINE + (lines > 0 ? 6 : 0) : 0;
+}
+
 double lam_figure_height(const lam_figure *f, lam_use use)
 {
-    const double title = use == LAM_FOR_FILE ? TITLE : 0;
+    const double title = head_room(f, use);
     if (f->kind != LAM_FIGURE_HEAT)
         return HEIGHT + title;
     const double row = fmin(fmax(260.0 / (f->rows > 0 ? f->rows : 1), 14), 40);
@@ -139,7 +177,7 @@ double lam_figure_height(const lam_figure *f, lam_use use)
 
 void lam_figure_svg(lam_text *out, const lam_figure *f, lam_use use)
 {
-    const double height = lam_figure_height(f, use), title = use == LAM_FOR_FILE ? TITLE : 0;
+    const double height = lam_figure_height(f, use), title = head_room(f, use);
     lam_text_format(
         out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" role=\"img\"",
         LAM_SVG_WIDTH, height);
@@ -147,12 +185,17 @@ void lam_figure_svg(lam_text *out, const lam_figure *f, lam_use use)
         lam_text_format(out, " width=\"%d\" height=\"%.0f\"", LAM_SVG_WIDTH, height);
     lam_text_add(out, " aria-label=\"");
     lam_text_html(out, f->title);
+    if (f->finding && *f->finding) {
+        lam_text_add(out, ": ");
+        lam_text_html(out, f->finding);
+    }
     lam_text_add(out, "\">");
     if (use == LAM_FOR_FILE) {
         style(out);
         hex(out, "<rect width=\"100%\" height=\"100%\" fill=\"",
             lam_colour_role(LAM_THEME_LIGHT, LAM_ROLE_GROUND), "\"/>");
         lam_svg_text(out, EDGE, 26, LAM_ANCHOR_START, "title", f->title, 0.8 * LAM_SVG_WIDTH);
+        finding(out, f, 46);
     }
     lam_frame frame = {
         .left = EDGE, .right = LAM_SVG_WIDTH - EDGE, .top = TOP + title, .bottom = height - FOOT};

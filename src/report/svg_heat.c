@@ -25,7 +25,7 @@ static int shade(const heat *h, int row, int col)
     int n = 0;
     for (int j = col * h->merge; j < (col + 1) * h->merge && j < h->f->cols; j++) {
         const double v = h->f->z[(size_t)row * (size_t)h->f->cols + (size_t)j];
-        if (isfinite(v)) {
+        if (lam_ruler_has(&h->z, v)) {
             sum += v;
             n++;
         }
@@ -145,7 +145,7 @@ static void colour_bar(lam_text *out, const heat *h)
 static void ruler(heat *h)
 {
     const lam_figure *f = h->f;
-    h->z = lam_ruler_empty(LAM_SCALE_LINEAR);
+    h->z = lam_ruler_empty(f->z_scale);
     for (size_t i = 0; i < (size_t)f->rows * (size_t)f->cols; i++)
         lam_ruler_hold(&h->z, f->z[i]);
     if (f->ramp == LAM_RAMP_DIVERGING && h->z.low <= h->z.high) {

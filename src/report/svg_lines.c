@@ -171,8 +171,11 @@ void lam_svg_lines(lam_text *out, const lam_figure *f, lam_frame frame)
     frame.left = lam_svg_margin(&y);
     for (int k = 0; k < f->n_series; k++)
         names = fmax(names, fmin(1.06 * lam_svg_width(f->series[k].name), NAME_ROOM));
-    frame.right -= names;
-    lam_ticks_make(&x, &frame.x, 7);
+    frame.right -= names + 6;
+    const lam_series *first = f->series;
+    if (!f->x.at_points || f->n_series == 0 || f->x.scale == LAM_SCALE_LOG ||
+        !lam_ticks_at(&x, first->x, first->n))
+        lam_ticks_make(&x, &frame.x, 7);
 
     lam_svg_frame(out, &frame);
     lam_svg_y_axis(out, f, &frame, &y);

@@ -106,7 +106,13 @@ static void header_html(lam_text *out, const lam_table *t)
     lam_text_add(out, "<thead><tr>");
     for (int c = 0; c < t->cols; c++) {
         const bool number = t->rows > 0 && !cell_of(t, 0, c)->text;
-        lam_text_format(out, "<th scope=\"col\"%s>", number ? " class=\"right\"" : "");
+        if (t->columns[c].error)
+            continue;
+        const bool brief = lam_utf8_count(t->columns[c].name) <= 16; /* then in one line */
+        lam_text_format(out, "<th scope=\"col\"%s>",
+                        !number ? ""
+                        : brief ? " class=\"right brief\""
+                                : " class=\"right\"");
         lam_text_html(out, t->columns[c].name);
         if (t->columns[c].note) {
             lam_text_add(out, "<small>");
@@ -128,9 +134,15 @@ void lam_table_html(lam_text *out, const lam_table *t)
         lam_text_add(out, "<tr>");
         for (int c = 0; c < t->cols; c++) {
             const char *tag = c == 0 ? "th" : "td";
+            if (t->columns[c].error)
+                continue;
             lam_text_format(out, "<%s%s%s>", tag, c == 0 ? " scope=\"row\"" : "",
                             cell_of(t, r, c)->text ? "" : " class=\"number\"");
             lam_text_html(out, lam_cell_shown(shown, sizeof shown, t, r, c));
+            if (c + 1 < t->cols && t->columns[c + 1].error &&
+                isfinite(cell_of(t, r, c + 1)->number))
+                lam_text_format(out, " \xc2\xb1 %s",
+                                lam_cell_shown(shown, sizeof shown, t, r, c + 1));
             lam_text_format(out, "</%s>", tag);
         }
         lam_text_add(out, "</tr>");

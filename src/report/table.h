@@ -5,6 +5,7 @@
 #include "core/status.h"
 #include "report/text.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A cell is its text or, where that is NULL, its number; a number that is not finite is an empty cell. */
@@ -17,11 +18,12 @@ typedef struct lam_column {
     const char *name;
     int decimals;     /* of its numbers when shown; files have them in full */
     const char *note; /* a few words under the name ("paper", "bpc"), or NULL */
+    bool error;       /* of the column before: a page shows it there, after a sign */
 } lam_column;
 
 typedef struct lam_table {
-    const char *id;              /* file name and anchor: a-z, 0-9, '-', '_' */
-    const char *title, *caption; /* caption may be NULL */
+    const char *id;                        /* file name and anchor: a-z, 0-9, '-', '_' */
+    const char *title, *finding, *caption; /* the last two may be NULL */
     int rows, cols;
     const lam_column *columns;
     const lam_cell *cells; /* [rows][cols]; the first column names the row */

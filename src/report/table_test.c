@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const lam_column columns[] = {{"run", 0, NULL}, {"parameters", 0, NULL}, {"bpc", 4, "dev"}};
+static const lam_column columns[] = {
+    {.name = "run"}, {.name = "parameters"}, {.name = "bpc", .decimals = 4, .note = "dev"}};
 static const lam_cell cells[] = {{"a, <b>", 0}, {NULL, 88982818}, {NULL, 1.37665},
                                  {"x", 0},      {NULL, -1234},    {NULL, NAN}};
 static const lam_table table = {
@@ -56,10 +57,31 @@ START_TEST(html_names_rows_and_columns)
     lam_text t = {0};
     lam_table_html(&t, &table);
     ck_assert_ptr_nonnull(
-        strstr(t.data, "<th scope=\"col\" class=\"right\">bpc<small>dev</small></th>"));
+        strstr(t.data, "<th scope=\"col\" class=\"right brief\">bpc<small>dev</small></th>"));
     ck_assert_ptr_nonnull(
         strstr(t.data, "<th scope=\"row\">a, &lt;b&gt;</th><td class=\"number\">88,982,818</td>"));
     lam_text_free(&t);
+}
+END_TEST
+
+START_TEST(an_error_stands_behind_its_number)
+{
+    static const lam_column with[] = {{.name = "run"},
+                                      {.name = "bpc", .decimals = 2},
+                                      {.name = "error", .decimals = 3, .error = true}};
+    static const lam_cell values[] = {{"a", 0}, {NULL, 1.5}, {NULL, 0.25},
+                                      {"b", 0}, {NULL, 2},   {NULL, NAN}};
+    const lam_table t = {
+        .id = "e", .title = "E", .rows = 2, .cols = 3, .columns = with, .cells = values};
+    lam_text text = {0};
+    lam_table_html(&text, &t);
+    ck_assert_ptr_nonnull(strstr(text.data, "bpc</th></tr>"));
+    ck_assert_ptr_nonnull(strstr(text.data, ">1.50 \xc2\xb1 0.250</td></tr>"));
+    ck_assert_ptr_nonnull(strstr(text.data, ">2.00</td></tr>"));
+    lam_text_free(&text);
+    lam_table_csv(&text, &t);
+    ck_assert_str_eq(text.data, "run,bpc,error\na,1.5,0.25\nb,2,\n");
+    lam_text_free(&text);
 }
 END_TEST
 
@@ -70,5 +92,6 @@ int main(void)
     tcase_add_test(tests, markdown_is_a_table);
     tcase_add_test(tests, files_have_full_numbers);
     tcase_add_test(tests, html_names_rows_and_columns);
+    tcase_add_test(tests, an_error_stands_behind_its_number);
     return test_run("report/table", tests);
 }

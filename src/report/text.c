@@ -113,6 +113,32 @@ void lam_text_html(lam_text *t, const char *s)
     lam_text_html_bytes(t, s, strlen(s));
 }
 
+char *lam_text_plain(char *out, size_t size, const char *s)
+{
+    static const char more[] = "\xe2\x80\xa6";
+    const size_t all = strlen(s);
+    size_t used = 0, safe = 0; /* safe: the sign that it goes on still fits behind it */
+    for (size_t i = 0, step; i < all; i += step) {
+        char piece[20];
+        int32_t c;
+        step = next_character(s + i, all - i, &c);
+        if (c < 0 || is_control(c) || c == '\n' || c == '\t')
+            for (size_t k = 0; k < step; k++)
+                snprintf(piece + 4 * k, sizeof piece - 4 * k, "\\x%02x", (unsigned char)s[i + k]);
+        else
+            snprintf(piece, sizeof piece, "%.*s", (int)step, s + i);
+        if (used + strlen(piece) + 1 > size) {
+            memcpy(out + safe, more, sizeof more);
+            return out;
+        }
+        memcpy(out + used, piece, strlen(piece));
+        used += strlen(piece);
+        safe = used + sizeof more <= size ? used : safe;
+    }
+    out[used] = '\0';
+    return out;
+}
+
 void lam_text_json_bytes(lam_text *t, const char *s, size_t size)
 {
     int32_t c;

@@ -100,6 +100,27 @@ START_TEST(a_failed_allocation_is_told_at_the_end)
 }
 END_TEST
 
+START_TEST(a_name_can_be_shown_whatever_it_is)
+{
+    static const struct {
+        const char *name, *shown;
+    } cases[] = {{"plain <b>", "plain <b>"},
+                 {"a\x01\xff\n\xc3\xa9", "a\\x01\\xff\\x0a\xc3\xa9"},
+                 {"exactly fifteen", "exactly fifteen"},
+                 {"sixteen letters!", "sixteen lett\xe2\x80\xa6"},
+                 {"twelve bytes\xc3\xa9\xc3\xa9", "twelve bytes\xe2\x80\xa6"},
+                 {"", ""}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char out[16];
+        if (strlen(cases[k].shown) < sizeof out)
+            ck_assert_str_eq(lam_text_plain(out, sizeof out, cases[k].name), cases[k].shown);
+        char wide[64];
+        if (strlen(cases[k].name) < 15)
+            ck_assert_str_eq(lam_text_plain(wide, sizeof wide, cases[k].name), cases[k].shown);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -107,6 +128,7 @@ int main(void)
     tcase_add_test(tests, json_is_valid_and_harmless_in_a_script_for_all_bytes);
     tcase_add_test(tests, a_csv_field_is_quoted_where_it_must_be);
     tcase_add_test(tests, a_number_can_be_read_back);
+    tcase_add_test(tests, a_name_can_be_shown_whatever_it_is);
     tcase_add_test(tests, a_failed_allocation_is_told_at_the_end);
     return test_run("report/text", tests);
 }

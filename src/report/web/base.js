@@ -24,12 +24,12 @@ const report = (() => {
   };
 
   /* A number beside an axis: 20k, 1.5M, 0.25. */
-  const tick = (v) => {
-    const size = Math.abs(v);
-    if (v !== 0 && (size < 1e-4 || size >= 1e15)) return v.toExponential().replace("e+", "e");
+  const tick = (v, largest = Math.abs(v)) => {
+    const size = Math.abs(v), sign = v < 0 ? "\u2212" : "";
+    if (v !== 0 && (largest < 1e-4 || largest >= 1e15)) return sign + size.toExponential().replace("e+", "e");
     for (const [unit, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
-      if (size >= unit && size >= 1e4) return +(v / unit).toPrecision(12) + letter;
-    return String(+v.toPrecision(12));
+      if (size >= unit && largest >= 1e4) return sign + +(size / unit).toPrecision(12) + letter;
+    return sign + +size.toPrecision(12);
   };
 
   /* What the reader chose, kept while the page reloads itself; other pages in this tab have their own. */
@@ -55,5 +55,14 @@ const report = (() => {
     return button;
   };
 
-  return { data, element, colour, number, tick, keep, kept, toggle, kinds: {} };
+  /* How to read a chart, said under the first one only. */
+  let said = false;
+  const hint = (zoom) => {
+    const text = said ? "" : "Point at a chart, or focus it and use the arrow keys, to read values." +
+      (zoom ? " Drag to zoom, double-click to go back." : "");
+    said = true;
+    return text;
+  };
+
+  return { data, element, colour, number, tick, keep, kept, toggle, hint, kinds: {} };
 })();

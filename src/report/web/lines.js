@@ -9,6 +9,7 @@
       s.at = [];
       s.x.forEach((x, i) => { if (usable(data.x, x) && usable(data.y, s.y[i])) s.at.push(i); });
     }
+    if (data.x.at_points) data.x.points = data.series[0].x;
     data.x.whole = data.series.every((s) => s.x.every(Number.isInteger));
     const all = new Set();
     for (const s of data.series) if (!s.hidden) for (const i of s.at) all.add(s.x[i]);
@@ -45,6 +46,7 @@
     const mark = report.marker(svg), xs = points(data), log = data.x.scale === "log";
     const position = (x) => (log ? Math.log(x / low) / Math.log(high / low) : (x - low) / (high - low));
     report.probe(figure, {
+      long: data.series.length > 2,
       size: () => ({ columns: xs.length, rows: 1 }),
       find: (event) => {
         const p = frame.point(event);
@@ -189,14 +191,16 @@
   const splits = (axis, room) => (u, index, low, high) => {
     const wanted = Math.max(3, Math.min(8, Math.floor((index ? u.bbox.height : u.bbox.width) / devicePixelRatio / room)));
     if (axis.scale === "log" && high / low >= 5) return logSteps(low, high);
+    if (axis.points && axis.points.length <= 12 && u.bbox.width / devicePixelRatio >= 38 * axis.points.length)
+      return axis.points.filter((v) => v >= low && v <= high);
     return steps(low, high, axis.whole && high - low >= 2 ? Math.min(wanted, high - low) : wanted);
   };
   const texts = (u, all) => {
     const size = Math.max(...all.map(Math.abs)), step = all.length > 1 ? all[1] - all[0] : size;
     const even = all.every((v, i) => i === 0 || Math.abs(v - all[i - 1] - step) < 1e-6 * step);
-    if (!even || size >= 1e4 || size < 1e-4) return all.map(report.tick);
+    if (!even || size >= 1e4 || size < 1e-4) return all.map((v) => report.tick(v, even ? size : Math.abs(v)));
     const decimals = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
-    return all.map((v) => (v === 0 ? "0" : v.toFixed(decimals)));
+    return all.map((v) => (v === 0 ? "0" : v.toFixed(decimals).replace("-", "\u2212")));
   };
   const writing = (axis, room) => ({ splits: splits(axis, room), values: texts, filter: (u, v) => v });
 
@@ -250,7 +254,7 @@
       slider.addEventListener("input", () => set("smooth", +slider.value));
       bar.append(report.element("label", {}, "smoothing ", slider));
     }
-    bar.append(report.element("span", { class: "hint" }, "Drag to zoom, double-click to go back."));
+    if (data.series.length > 1) bar.prepend(key(data, change));
     return bar;
   };
 
@@ -272,6 +276,7 @@
     if (data.y.label) plot.before(report.element("div", { class: "ylabel", "aria-hidden": "true" }, data.y.label));
     draw();
     report.probe(figure, {
+      long: data.series.length > 2,
       size: () => ({ columns: xs.length, rows: 1 }),
       find: (event) => {
         const box = u.over.getBoundingClientRect(), left = event.clientX - box.left;
@@ -283,7 +288,6 @@
         ? { left: u.valToPos(xs[place[0]], "x"), top: 1 } : { left: -10, top: -10 }),
       say: (place) => say(data, xs[place[0]]),
     });
-    if (data.series.length > 1) figure.querySelector(".reading").after(key(data, draw));
     new ResizeObserver(() => {
       if (Math.abs(plot.clientWidth - u.width) > 1) draw();
     }).observe(plot);

@@ -5,8 +5,9 @@
 report.probe = (figure, chart) => {
   const plot = figure.querySelector(".plot");
   const output = report.element("output", { class: "reading", "aria-live": "polite" });
-  const hint = "Point at the chart, or focus it and use the arrow keys, to read values.";
+  const hint = report.hint(plot.classList.contains("live"));
   let at = null;
+  output.classList.toggle("long", Boolean(chart.long)); /* it takes two lines: nothing below may move */
   plot.after(output);
   plot.tabIndex = 0;
   plot.setAttribute("role", "group");
