@@ -76,13 +76,13 @@ static void print_text(const lam_config *cfg, const lam_bench_result *r, const c
 static lam_status print_json(const lam_config *cfg, const lam_bench_result *r, const char *kind,
                              int batch)
 {
-    json_t *root =
-        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind",
-                  kind, "memory", cfg->memory, "batch", batch, "tgt_len", cfg->tgt_len, "mem_len",
-                  cfg->mem_len, "rounds", r->rounds, "seconds", r->seconds, "best_seconds",
-                  r->best_seconds, "tokens_per_second", r->tokens_per_second, "gflops", r->gflops,
-                  "gemm_gflops", r->gemm_gflops, "share_of_gemm", r->share, "bytes_planned",
-                  (json_int_t)r->bytes_planned, "bytes_peak", (json_int_t)r->bytes_peak);
+    json_t *root = json_pack(
+        "{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "kind",
+        kind, "memory", cfg->memory, "n_layer", cfg->n_layer, "d_model", cfg->d_model, "batch",
+        batch, "tgt_len", cfg->tgt_len, "mem_len", cfg->mem_len, "rounds", r->rounds, "seconds",
+        r->seconds, "best_seconds", r->best_seconds, "tokens_per_second", r->tokens_per_second,
+        "gflops", r->gflops, "gemm_gflops", r->gemm_gflops, "share_of_gemm", r->share,
+        "bytes_planned", (json_int_t)r->bytes_planned, "bytes_peak", (json_int_t)r->bytes_peak);
     if (root && r->token_bytes > 0)
         json_object_update_new(root, json_pack("{s:f, s:I, s:f, s:f, s:f, s:f}", "median_seconds",
                                                r->median_seconds, "token_bytes",

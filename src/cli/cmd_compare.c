@@ -53,7 +53,8 @@ typedef struct session {
     lam_comparison *c;
     lam_corpus *corpus;
     int resumed;
-    int lock; /* file descriptor of the folder; -1: not yet */
+    int64_t steps; /* of each training, as the options say */
+    int lock;      /* file descriptor of the folder; -1: not yet */
 } session;
 
 /* ---- what is asked ---- */
@@ -104,7 +105,7 @@ static lam_status keep_models(session *s)
         LAM_TRY(lam_comparison_add_seed(s->c, 1111));
     LAM_TRY(lam_variants_use(s->c));
     for (int m = 0; m < s->c->n_models; m++)
-        LAM_TRY(lam_variant_settle(&s->c->models[m], s->c, s->corpus->info.vocab_size));
+        LAM_TRY(lam_variant_settle(&s->c->models[m], &s->steps, s->c, s->corpus->info.vocab_size));
     return LAM_OK;
 }
 
@@ -208,9 +209,21 @@ static lam_status print_result(const session *s)
     return status;
 }
 
+/* How much work it is, before it begins. */
+static void announce(const session *s)
+{
+    const lam_comparison *c = s->c;
+    const int all = c->n_models * c->n_seeds, left = all - lam_comparison_settled(c);
+    if (left > 0)
+        lam_log(LAM_LOG_INFO, "%d model%s, %d seed%s: %d training%s of %lld steps to do",
+                c->n_models, c->n_models == 1 ? "" : "s", c->n_seeds, c->n_seeds == 1 ? "" : "s",
+                left, left == 1 ? "" : "s", (long long)s->steps);
+}
+
 static lam_status compare(session *s)
 {
     int failed = 0;
+    announce(s);
     const lam_status status = lam_compare_train(s->c, &failed, s->o->out, s->o->jobs, s->args);
     if (status == LAM_ERR_INTERRUPTED)
         lam_log(LAM_LOG_INFO, "%d of %d runs are done; lamemo compare --out %s goes on",

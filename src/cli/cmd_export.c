@@ -5,6 +5,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/export.h"
+#include "data/json_name.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -71,9 +72,10 @@ static lam_status print_result(const export_options *o, const lam_export_result 
                r->files, r->files == 1 ? "" : "s");
         return LAM_OK;
     }
-    json_t *root = json_pack("{s:s, s:I, s:i, s:I, s:i}", "dtype", dtype_names[o->dtype],
-                             "parameters", (json_int_t)r->elements, "tensors", r->tensors, "bytes",
-                             (json_int_t)r->bytes, "files", r->files);
+    json_t *root =
+        json_pack("{s:o, s:s, s:I, s:i, s:I, s:i}", "folder", lam_json_name(o->out), "dtype",
+                  dtype_names[o->dtype], "parameters", (json_int_t)r->elements, "tensors",
+                  r->tensors, "bytes", (json_int_t)r->bytes, "files", r->files);
     return lam_print_json(root, JSON_COMPACT);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/import.h"
+#include "data/json_name.h"
 #include "core/log.h"
 #include "nn/config.h"
 
@@ -35,11 +36,12 @@ static const lam_option options[] = {
     {0},
 };
 
-static lam_status print_json(const lam_import_result *r)
+static lam_status print_json(const lam_import_result *r, const char *out)
 {
-    json_t *root = json_pack("{s:s, s:i, s:I, s:i, s:i, s:i}", "memory", r->memory, "attn_type",
-                             r->attn_type, "parameters", (json_int_t)r->elements, "tensors",
-                             r->tensors, "left_out", r->left_out, "symbols", r->symbols);
+    json_t *root =
+        json_pack("{s:o, s:s, s:i, s:I, s:i, s:i, s:i}", "folder", lam_json_name(out), "memory",
+                  r->memory, "attn_type", r->attn_type, "parameters", (json_int_t)r->elements,
+                  "tensors", r->tensors, "left_out", r->left_out, "symbols", r->symbols);
     return lam_print_json(root, JSON_COMPACT);
 }
 
@@ -76,7 +78,7 @@ static lam_status run(const lam_args *args)
                 "read or write text",
                 args->operands[0]);
     if (o->json)
-        return print_json(&result);
+        return print_json(&result, o->out);
     print_text(&result, o->out);
     return LAM_OK;
 }

@@ -241,10 +241,8 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
     for (int g = 0; g < GROUPS; g++)
         json_object_set_new(params, groups[g].name, json_integer((json_int_t)groups[g].count));
     json_t *root = json_pack(
-        "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, s:{s:I, s:I, s:I, s:I, "
-        "s:I, "
-        "s:I, "
-        "s:I, s:I, s:I}}",
+        "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, "
+        "s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
         "config", json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
         "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
         "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "external",
@@ -256,6 +254,9 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
         (json_int_t)b->program, "train", (json_int_t)b->all_train, "eval",
         (json_int_t)(b->weights + stack_total(&b->eval) + b->program));
     free(config);
+    json_object_update_new(root, json_pack("{s:s, s:i, s:s}", "device", s->o->device.device,
+                                           "batch_size", s->trained.batch_size, "optim",
+                                           lam_optim_names[s->trained.optim]));
     if (s->step >= 0) {
         json_object_set_new(root, "step", json_integer(s->step));
         json_object_set_new(root, "settings", lam_settings_print(&s->trained));

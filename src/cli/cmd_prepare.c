@@ -65,6 +65,7 @@ static lam_status translate(lam_prepare_options *out, const lam_args *args)
                                  .kind = o->corpus <= LAM_WORDS ? (lam_text_kind)o->corpus : 0,
                                  .min_count = o->min_count,
                                  .max_vocab = o->max_vocab,
+                                 .cut = lam_option_given(args, "split"),
                                  .lower = o->lower,
                                  .force = o->force,
                                  .replace = o->replace,

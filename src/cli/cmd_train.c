@@ -1,11 +1,14 @@
 /* cmd_train.c -- `lamemo train`: opens what a run needs, lets it run, says how it went. */
 #include "cli/commands.h"
+#include "cli/print_json.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "cli/train_options.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/json_name.h"
 #include "data/utf8.h"
+#include "io/json.h"
 #include "model/folder.h"
 #include "train/run.h"
 
@@ -238,21 +241,46 @@ static void on_progress(void *user, const lam_run_progress *p)
                           left);
 }
 
-static lam_status report(session *s, const lam_run_result *r)
+/* What print_text() says; what was not measured is null. */
+static lam_status print_json(const session *s, const lam_run_result *r)
 {
     const lam_metric metric = s->corpus->info.metric;
-    if (r->timed_out)
-        LAM_TRY(lam_runlog_line(s->log, "time is up at step %lld of %lld; --resume goes on",
-                                (long long)r->step, (long long)s->settings.max_step));
+    const bool tested = r->test.tokens > 0;
+    const double test = tested ? lam_eval_mean(&r->test) : NAN;
+    json_t *root = json_pack(
+        "{s:o, s:I, s:b, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:I}", "folder",
+        lam_json_name(s->o->out), "step", (json_int_t)r->step, "timed_out", r->timed_out, "metric",
+        lam_metric_name(metric), "valid_loss", lam_json_number(r->best_loss), "valid",
+        lam_json_number(lam_metric_of(metric, r->best_loss)), "best_step", (json_int_t)r->best_step,
+        "test_loss", lam_json_number(test), "test", lam_json_number(lam_metric_of(metric, test)),
+        "test_error", lam_json_number(tested ? lam_metric_error(metric, &r->test) : NAN),
+        "test_tokens", (json_int_t)r->test.tokens);
+    return lam_print_json(root, JSON_COMPACT);
+}
+
+static void print_text(const session *s, const lam_run_result *r)
+{
+    const lam_metric metric = s->corpus->info.metric;
+    char tokens[32];
     if (isfinite(r->best_loss))
         printf("best valid %s %.4f at step %lld: %s/best\n", lam_metric_name(metric),
                lam_metric_of(metric, r->best_loss), (long long)r->best_step, s->o->out);
     if (r->test.tokens > 0)
-        printf("test %s %.4f +- %.4f, %lld tokens\n", lam_metric_name(metric),
+        printf("test %s %.4f +- %.4f, %s tokens\n", lam_metric_name(metric),
                lam_metric_of(metric, lam_eval_mean(&r->test)), lam_metric_error(metric, &r->test),
-               (long long)r->test.tokens);
+               lam_format_count(tokens, sizeof tokens, r->test.tokens));
     if (!isfinite(r->best_loss))
         printf("%lld steps: %s/last\n", (long long)r->step, s->o->out);
+}
+
+static lam_status report(session *s, const lam_run_result *r)
+{
+    if (r->timed_out)
+        LAM_TRY(lam_runlog_line(s->log, "time is up at step %lld of %lld; --resume goes on",
+                                (long long)r->step, (long long)s->settings.max_step));
+    if (s->o->json)
+        return print_json(s, r);
+    print_text(s, r);
     return LAM_OK;
 }
 

@@ -390,5 +390,7 @@ void lam_args_parse(lam_args *args, void *options, const lam_command *command, i
     if (args->n_operands < command->operands_min)
         lam_usage_error(command, "%s is missing", command->operands);
     if (command->operands_max >= 0 && args->n_operands > command->operands_max)
-        lam_usage_error(command, "what is '%s' for?", args->operands[command->operands_max]);
+        lam_usage_error(command,
+                        "what is '%s' for? (perhaps an option's name is missing before it)",
+                        args->operands[command->operands_max]);
 }

@@ -20,6 +20,7 @@ const lam_option lam_train_table[] = {
      .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
      .help = "Throw away the run that is in the folder."},
+    {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
     {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.seed), "1111",
      .help = "Seed of weights, dropout and batches."},
     LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),

@@ -13,7 +13,7 @@
 typedef struct lam_train_options {
     lam_shape_options shape; /* first */
     const char *data, *out;
-    bool resume, overwrite, no_test;
+    bool resume, overwrite, no_test, json;
     bool half_loss, roll, varlen, clip_together;
     lam_device_options device;
     lam_settings settings; /* only the fields that are options */

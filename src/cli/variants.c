@@ -155,9 +155,9 @@ static void parse(lam_args *args, lam_train_options *o, lam_words *w)
 /* Data, seeds and steps are equal for all. */
 static lam_status check_definition(const lam_compared_model *m)
 {
-    static const char *const shared[] = {"data",     "out",      "preset",    "seed",
-                                         "max-step", "max-time", "resume",    "overwrite",
-                                         "tgt-len",  "no-test",  "batch-size"};
+    static const char *const shared[] = {"data",     "out",      "preset",     "seed",
+                                         "max-step", "max-time", "resume",     "overwrite",
+                                         "tgt-len",  "no-test",  "batch-size", "json"};
     static lam_train_options o;
     lam_args args;
     lam_words w = {0};
@@ -204,7 +204,8 @@ static lam_status count_parameters(lam_compared_model *m)
     return status;
 }
 
-lam_status lam_variant_settle(lam_compared_model *m, const lam_comparison *c, int n_token)
+lam_status lam_variant_settle(lam_compared_model *m, int64_t *steps, const lam_comparison *c,
+                              int n_token)
 {
     static lam_train_options o;
     lam_args args;
@@ -215,6 +216,7 @@ lam_status lam_variant_settle(lam_compared_model *m, const lam_comparison *c, in
     if (status == LAM_OK) {
         parse(&args, &o, &w);
         status = lam_train_fresh(&m->cfg, &settings, &args, n_token);
+        *steps = status == LAM_OK ? settings.max_step : 0;
     }
     lam_words_free(&w);
     return status == LAM_OK ? count_parameters(m) : status;

@@ -20,6 +20,7 @@ typedef struct lam_prepare_options {
     const lam_published *published; /* prepare exactly like this one; NULL: by the fields below */
     lam_text_kind kind;
     lam_division division;
+    bool cut;          /* the division was asked for: a text that comes in splits is refused */
     int64_t min_count; /* rarer words become <unk> */
     int max_vocab;     /* 0: no limit */
     bool lower;

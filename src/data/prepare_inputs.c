@@ -95,13 +95,16 @@ static lam_status list_texts(lam_inputs *out, const char *dir)
     return status;
 }
 
-static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_published *published)
+static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_published *published,
+                                 bool cut)
 {
     out->is_split = true;
     out->n = LAM_SPLITS;
     for (int i = 0; i < PATTERNS; i++)
         if (match_folder(out, dir, i))
-            return LAM_OK;
+            return !cut ? LAM_OK
+                        : lam_fail(LAM_ERR_ARG, "%s has splits of its own: %s, ...", dir,
+                                   out->list[0].path);
     if (published != NULL)
         return lam_fail(LAM_ERR_FORMAT,
                         "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor "
@@ -143,8 +146,9 @@ lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o)
     if (n == 1 && (wants_splits || lam_path_is_folder(o->inputs[0]))) {
         out->is_split = true;
         out->n = LAM_SPLITS;
-        return lam_path_is_folder(o->inputs[0]) ? find_in_folder(out, o->inputs[0], o->published)
-                                                : find_in_archive(out, o->inputs[0]);
+        return lam_path_is_folder(o->inputs[0])
+                   ? find_in_folder(out, o->inputs[0], o->published, o->cut)
+                   : find_in_archive(out, o->inputs[0]);
     }
     if (wants_splits && n != LAM_SPLITS)
         return lam_fail(LAM_ERR_ARG, "%s needs its folder, its zip archive or its three files",

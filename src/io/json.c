@@ -4,6 +4,7 @@
 #include "core/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size)
@@ -52,4 +53,32 @@ lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t fl
     if (size)
         *size = length;
     return LAM_OK;
+}
+
+/* Do all numbers come back from 15 digits, which is as many as a double can keep of what people write? */
+static int survives(const json_t *json)
+{
+    char text[32];
+    size_t i;
+    const char *name;
+    json_t *value;
+    if (json_is_real(json)) {
+        snprintf(text, sizeof text, "%.15g", json_real_value(json));
+        return strtod(text, NULL) == json_real_value(json);
+    }
+    int all = 1;
+    json_array_foreach(json, i, value)
+    {
+        all &= survives(value);
+    }
+    json_object_foreach((json_t *)json, name, value)
+    {
+        all &= survives(value);
+    }
+    return all;
+}
+
+lam_status lam_json_text_short(char **out, const json_t *json, size_t flags)
+{
+    return lam_json_text(out, NULL, json, flags | (survives(json) ? JSON_REAL_PRECISION(15) : 0));
 }

@@ -25,5 +25,7 @@ json_t *lam_json_number(double x);
 
 /* The value as NUL-terminated text (free), with jansson's flags; *size may be NULL. */
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags);
+/* The same with numbers as people write them, 0.1 and not 0.10000000000000001, where all of them come back exactly. */
+lam_status lam_json_text_short(char **out, const json_t *json, size_t flags);
 
 #endif

@@ -30,6 +30,23 @@ START_TEST(text_comes_back_byte_for_byte)
 }
 END_TEST
 
+START_TEST(numbers_are_short_where_nothing_is_lost)
+{
+    json_t *json = json_pack("[f,f]", 0.1, 1e-6), *back;
+    char *text;
+    must(lam_json_text_short(&text, json, JSON_COMPACT));
+    ck_assert_str_eq(text, "[0.1,1e-6]");
+    free(text);
+    json_array_append_new(json, json_real(1.0 / 3.0));
+    must(lam_json_text_short(&text, json, JSON_COMPACT));
+    must(lam_json_parse(&back, "text", text, strlen(text)));
+    ck_assert(json_equal(back, json));
+    free(text);
+    json_decref(back);
+    json_decref(json);
+}
+END_TEST
+
 START_TEST(a_mistake_is_located)
 {
     const char text[] = "{\n  \"a\": 1,\n  \"b\": ?\n}";
@@ -98,6 +115,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, text_comes_back_byte_for_byte);
+    tcase_add_test(tests, numbers_are_short_where_nothing_is_lost);
     tcase_add_test(tests, a_mistake_is_located);
     tcase_add_test(tests, what_is_not_strict_json_is_refused);
     tcase_add_test(tests, text_is_whole_or_a_memory_error);

@@ -231,7 +231,7 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
     }
     *json = NULL;
     const lam_status status = bad ? lam_fail(LAM_ERR_MEMORY, "config.json: no memory")
-                                  : lam_json_text(json, NULL, root, JSON_INDENT(2));
+                                  : lam_json_text_short(json, root, JSON_INDENT(2));
     json_decref(root);
     return status;
 }

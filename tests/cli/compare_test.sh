@@ -34,6 +34,7 @@ same() {
 # An undisturbed comparison leaves its table in four forms, and run folders like train's.
 compare 0 --out "$work/whole"
 says "$out" "dev bpc"
+says "$err" "3 models, 2 seeds: 6 trainings of 60 steps to do"
 says "$err" "xl, seed 2: begins (3 of 6 are done)"
 cmp "$out" "$work/whole/compare.txt" || fail "compare.txt is not what was printed"
 grep -q '^| long | .* +- ' "$work/whole/compare.md" || fail "no mean and deviation in compare.md"

@@ -42,6 +42,8 @@ mkdir ptb
 for s in train valid test; do echo "the cat sat on the <unk>" > ptb/ptb.$s.txt; done
 run 1 prepare --corpus ptb --out never ptb
 says "$err" "this is not ptb: train has 7 tokens, not 929589"
+run 2 prepare --corpus words --min-count 1 --split 80/10/10 --out never ptb
+says "$err" "ptb has splits of its own: ptb/ptb.train.txt, ..."
 run 0 prepare --corpus ptb --force --name toy --out toy ptb
 says "$out" "prepared like ptb, which it is not: results are those of toy"
 run 1 prepare --corpus enwik8 --out never text.txt

@@ -48,6 +48,8 @@ strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
         $CXX -std=c++17 $strict -x c++ "$work/continue.c" -x none $(pkg-config --cflags --libs lamemo) -o "$work/cxx"
     fi
 }
+# shellcheck disable=SC2046,SC2086
+$CC -std=c17 $strict "$source/examples/choose.c" $(pkg-config --cflags --libs lamemo) -lm -o "$work/choose"
 cmake -S "$source/tests/install" -B "$work/cmake" -DCMAKE_C_COMPILER="$CC" \
     -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLE="$work/continue.c" > "$work/log" 2>&1 &&
     cmake --build "$work/cmake" > "$work/log" 2>&1 || { cat "$work/log"; fail "the CMake package"; }
@@ -63,6 +65,20 @@ done
 if ldd "$work/archive" "$work/cmake/continue_static" | grep liblamemo; then
     fail "the static programs use the shared library"
 fi
+
+# choose: what the session's logits say of an ending is what score says of the text with it, less that without.
+"$work/choose" "$work/model" "Once upon a time" " there was" " xq" > "$work/got" || fail "choose"
+score() {
+    "$build/lamemo" score --model "$work/model" --json "$1" | sed 's/.*"logprob":\([-0-9.e]*\).*/\1/'
+}
+score "Once upon a time" > "$work/short"
+for ending in " there was" " xq"; do
+    score "Once upon a time$ending" > "$work/long"
+    awk -v ending=" $ending" 'FILENAME == ARGV[1] { short = $1; next } FILENAME == ARGV[2] { long = $1; next }
+        substr($0, 12) == ending { found = 1; d = $1 - (long - short) }
+        END { exit !(found && d < 1e-3 && d > -1e-3) }' "$work/short" "$work/long" "$work/got" ||
+        { cat "$work/short" "$work/long" "$work/got"; fail "choose judges '$ending' otherwise than score"; }
+done
 
 # A model in the installed box is found by its name, from any folder.
 "$build/tests/make_model" "$prefix/share/lamemo/models/boxed"
