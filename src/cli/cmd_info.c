@@ -1,11 +1,13 @@
 /* cmd_info.c -- `lamemo info`: what a model is and what it will take, before anything is allocated. */
 #include "cli/commands.h"
+#include "cli/describe.h"
 #include "cli/device.h"
 #include "cli/info_table.h"
 #include "cli/print_json.h"
 #include "cli/shape_options.h"
 #include "cli/term.h"
 #include "core/file.h"
+#include "data/corpus.h"
 #include "model/boxed.h"
 #include "model/folder.h"
 #include "model/macs.h"
@@ -20,7 +22,7 @@
 
 typedef struct info_options {
     lam_shape_options shape; /* first */
-    const char *model;
+    const char *model, *data;
     int batch, optim;
     lam_device_options device;
     bool table, json;
@@ -32,6 +34,8 @@ static const lam_option options[] = {
     LAM_PRESET_OPTION("enwik8-base"),
     LAM_MEMORY_OPTION(0),
     LAM_N_TOKEN_OPTION,
+    {"data", 0, "DIR", LAM_OPT_PATH, offsetof(info_options, data),
+     .help = "Corpus folder that the model is to be trained on: its vocabulary counts."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), .min = 1, .max = 1 << 20,
      .aliases = "batch", .shown = "the run's or the preset's, else 8",
      .help = "Streams in a batch, for the memory needed."},
@@ -131,8 +135,9 @@ static lam_status measure(bytes *out, subject *s)
 
 static void print_config(const lam_config *cfg)
 {
-    printf("memory %s (attn_type %d), %d layers, d_model %d, %d heads of %d, d_inner %d\n",
-           cfg->memory, cfg->attn_type, cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
+    char memory[LAM_DESCRIPTION_MAX];
+    printf("memory %s, %d layers, d_model %d, %d heads of %d, d_inner %d\n",
+           lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
            cfg->d_inner);
     printf("vocabulary %d", cfg->n_token);
     if (cfg->d_embed != cfg->d_model)
@@ -287,10 +292,23 @@ static lam_status show(const lam_config *cfg, const lam_args *args)
     return status;
 }
 
+static lam_status fresh_for(lam_config *cfg, const lam_args *args, const char *data)
+{
+    lam_corpus *corpus = NULL;
+    LAM_TRY(lam_corpus_open(&corpus, data, LAM_CORPUS_TRUST));
+    const lam_status status = lam_shape_fresh(cfg, args, corpus->info.vocab_size);
+    lam_corpus_close(corpus);
+    return status;
+}
+
 /* The folder's configuration, or the preset's, with what the user wrote. */
 static lam_status settle(lam_config *cfg, const lam_args *args)
 {
     const info_options *o = args->options;
+    if (o->data && (o->model || lam_option_given(args, "n-token")))
+        return lam_fail(LAM_ERR_ARG, "--data gives the vocabulary, as do --model and --n-token");
+    if (o->data)
+        return fresh_for(cfg, args, o->data);
     if (!o->model)
         return lam_shape_fresh(cfg, args, 0);
     if (lam_option_given(args, "preset") || lam_option_given(args, "memory"))

@@ -1,5 +1,6 @@
 /* cmd_train.c -- `lamemo train`: opens what a run needs, lets it run, says how it went. */
 #include "cli/commands.h"
+#include "cli/describe.h"
 #include "cli/print_json.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -189,15 +190,16 @@ static lam_status tell_softmax(session *s)
 
 static lam_status introduce(session *s)
 {
-    char count[32], tokens[32];
+    char count[32], tokens[32], memory[LAM_DESCRIPTION_MAX];
     const lam_config *cfg = &s->cfg;
     lam_format_count(count, sizeof count, (int64_t)lam_model_count(s->model));
     lam_format_count(tokens, sizeof tokens, s->corpus->info.tokens[LAM_TRAIN]);
     LAM_TRY(lam_runlog_line(s->log,
                             "model: memory %s, %d layers, d_model %d, %d heads of %d, d_inner %d, "
                             "segments of %d, memory of %d: %s parameters",
-                            cfg->memory, cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
-                            cfg->d_inner, cfg->tgt_len, cfg->mem_len, count));
+                            lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model,
+                            cfg->n_head, cfg->d_head, cfg->d_inner, cfg->tgt_len, cfg->mem_len,
+                            count));
     LAM_TRY(tell_softmax(s));
     LAM_TRY(lam_runlog_line(s->log, "corpus: %s, %s training tokens, vocabulary of %d",
                             s->corpus->info.name, tokens, s->corpus->info.vocab_size));
@@ -214,7 +216,10 @@ static lam_status introduce(session *s)
     if (strcmp(s->then.device, s->dev->ops->name) != 0)
         lam_log(LAM_LOG_WARN, "the run was on device %s: the numbers go on, but not bit for bit",
                 s->then.device);
-    return lam_runlog_line(s->log, "resumed at step %lld", (long long)s->trainer->state.step);
+    const long long step = (long long)s->trainer->state.step, all = (long long)s->settings.max_step;
+    if (step >= all)
+        return lam_runlog_line(s->log, "resumed at step %lld: none is left of %lld", step, all);
+    return lam_runlog_line(s->log, "resumed at step %lld", step);
 }
 
 static int on_stop(void *user)

@@ -114,9 +114,14 @@ says "$out" '"paper": 191000000.0'
 run 2 info --memory none --table
 says "$err" "mem_len is 0"
 run 0 info --preset tiny --n-layer 8 --d_model 320 --n-head 5 --mem-len 0 --memory xl --n-token 10000
-says "$out" "memory xl (attn_type 0), 8 layers, d_model 320, 5 heads of 32"
+says "$out" "memory xl, 8 layers, d_model 320, 5 heads of 32"
 says "$out" "vocabulary 10000; tgt_len 64, mem_len 0"
 says "$out" "batch 16" # the preset's
+run 0 info --preset tiny --data "$work/corpus" --alpha zero
+says "$out" "memory lamemo (alpha zero), 4 layers"
+says "$out" "vocabulary 256;"
+run 2 info --data "$work/corpus" --n-token 5
+says "$err" "--data gives the vocabulary, as do --model and --n-token"
 run 0 info --model "$work/lamemo" --n_layer 7
 says "$out" "7 layers"
 run 2 info --model "$work/lamemo" --memory xl

@@ -34,7 +34,8 @@ cmp "$work/corpus/vocab.json" "$work/whole/best/vocab.json" || fail "another voc
 [ "$(grep -c '"valid_loss"' "$work/whole/metrics.jsonl")" -eq 3 ] || fail "not 3 evaluations"
 grep -v "^lamemo" "$err" > "$work/lines"
 cmp "$work/lines" "$work/whole/train.log" || fail "train.log is not what was said"
-run 0 train --out "$work/whole" --resume --json -q # nothing is left to do but to say how it went
+run 0 train --out "$work/whole" --resume --json # nothing is left to do but to say how it went
+says "$err" "resumed at step 120: none is left of 120"
 grep -q '"metric":"bpc","valid_loss":[0-9.]*,"valid":[0-9.]*,"best_step":120,"test_loss":[0-9.]*' "$out" ||
     fail "train --json lacks its result"
 run 0 info --model "$work/whole"

@@ -1,0 +1,13 @@
+/* describe.h -- what a model's memory is, in a few words: the line of a training and `lamemo info` say the same. */
+#ifndef LAM_CLI_DESCRIBE_H
+#define LAM_CLI_DESCRIBE_H
+
+#include "nn/config.h"
+
+enum { LAM_DESCRIPTION_MAX = 160 };
+
+/* "lamemo"; "lamemo (alpha zero)"; "compressive (64 rows at a rate of 4, conv)": its name, and what sets it apart from
+ * others of this name.  Returns `text`. */
+const char *lam_describe_memory(char text[LAM_DESCRIPTION_MAX], const lam_config *cfg);
+
+#endif

@@ -1,0 +1,59 @@
+/* describe_test.c -- models that differ in their memory are not told alike. */
+#include "cli/describe.h"
+
+#include "support/suite.h"
+
+#include <limits.h>
+#include <string.h>
+
+static lam_config made(const char *memory)
+{
+    lam_config cfg;
+    must(lam_config_preset(&cfg, "tiny", memory));
+    return cfg;
+}
+
+static const char *told(const lam_config *cfg)
+{
+    static char text[LAM_DESCRIPTION_MAX];
+    return lam_describe_memory(text, cfg);
+}
+
+START_TEST(a_memory_is_its_name_and_what_is_special)
+{
+    lam_config cfg = made("lamemo");
+    ck_assert_str_eq(told(&cfg), "lamemo");
+    cfg.alpha = LAM_ALPHA_ZERO;
+    ck_assert_str_eq(told(&cfg), "lamemo (alpha zero)");
+    cfg.attn_type = LAM_ATTN_LAMEMO_XL;
+    ck_assert_str_eq(told(&cfg), "lamemo (attn_type 31, alpha zero)");
+    cfg = made("xl");
+    ck_assert_str_eq(told(&cfg), "xl");
+    cfg.ext_len = 4;
+    ck_assert_str_eq(told(&cfg), "xl (ext_len 4)");
+    cfg = made("compressive");
+    ck_assert_str_eq(told(&cfg), "compressive (64 rows at a rate of 4, conv)");
+    cfg = made("infinite");
+    ck_assert_str_eq(told(&cfg), "infinite (64 basis functions, blocks of 64, sticky left)");
+}
+END_TEST
+
+START_TEST(the_longest_description_fits)
+{
+    lam_config cfg = made("infinite");
+    cfg.ltm_basis = cfg.ltm_block = cfg.ext_len = INT_MAX;
+    cfg.attn_type = LAM_ATTN_LEARNED;
+    cfg.ltm_sticky = LAM_STICKY_UNIFORM;
+    const size_t n = strlen(told(&cfg));
+    ck_assert_uint_lt(n, LAM_DESCRIPTION_MAX - 1);
+    ck_assert_int_eq(told(&cfg)[n - 1], ')');
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, a_memory_is_its_name_and_what_is_special);
+    tcase_add_test(tests, the_longest_description_fits);
+    return test_run("cli/describe", tests);
+}
