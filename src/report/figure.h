@@ -17,7 +17,8 @@ typedef struct lam_axis {
     const char *label; /* "distance (tokens)" */
     lam_scale scale;   /* on a log axis values <= 0 are gaps */
     double min,
-        max; /* both 0: from the data.  Heat maps: value of the first and last column or row */
+        max;  /* both 0: from the data.  Heat maps: value of the first and last column or row */
+    bool cut; /* lines: what lies above max is not drawn */
     bool at_points;           /* lines: numbers at the points of the first curve, if few */
     const char *const *names; /* of bars, columns or rows 0, 1, ... instead of numbers; or NULL */
 } lam_axis;

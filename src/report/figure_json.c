@@ -19,6 +19,8 @@ static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int
     lam_text_format(out, ",\"scale\":\"%s\"", axis->scale == LAM_SCALE_LOG ? "log" : "linear");
     if (axis->min != 0 || axis->max != 0)
         lam_text_format(out, ",\"min\":%.12g,\"max\":%.12g", axis->min, axis->max);
+    if (axis->cut)
+        lam_text_add(out, ",\"cut\":true");
     if (axis->at_points)
         lam_text_add(out, ",\"at_points\":true");
     if (axis->names) {

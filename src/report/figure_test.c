@@ -324,6 +324,25 @@ START_TEST(few_points_are_numbered_themselves)
 }
 END_TEST
 
+START_TEST(what_is_cut_off_is_not_drawn)
+{
+    const double x[] = {1, 2, 3, 4}, y[] = {9, 2, 1, 1.5};
+    const lam_series s = {.name = "a", .n = 4, .x = x, .y = y};
+    for (int cut = 0; cut < 2; cut++) {
+        const lam_axis axis = {.min = cut ? 1 : 0, .max = cut ? 2 : 0, .cut = cut == 1};
+        const lam_figure f = {.id = "f", .title = "F", .y = axis, .n_series = 1, .series = &s};
+        lam_text t = {0};
+        int points = 0;
+        lam_figure_svg(&t, &f, LAM_FOR_FILE);
+        const char *at = strstr(t.data, "<path class=\"line s0\"");
+        for (const char *end = strchr(at, '>'); at < end; at++)
+            points += *at == 'L' || *at == 'M';
+        ck_assert_int_eq(points, cut ? 3 : 4);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(a_heat_map_may_be_logarithmic)
 {
     const double weights[] = {0.001, 0.01, 0.1, 0};
@@ -350,6 +369,7 @@ int main(void)
     tcase_add_test(tests, names_keep_apart_and_inside);
     tcase_add_test(tests, a_file_says_what_was_found);
     tcase_add_test(tests, few_points_are_numbered_themselves);
+    tcase_add_test(tests, what_is_cut_off_is_not_drawn);
     tcase_add_test(tests, a_heat_map_may_be_logarithmic);
     tcase_add_test(tests, an_axis_that_counts_has_no_numbers_between);
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);

@@ -1,6 +1,8 @@
 /* run_figures.c -- see run_figures.h. */
 #include "report/run_figures.h"
 
+#include "report/table.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,26 +130,91 @@ static lam_status gather(builder *b, const subject *what)
     return LAM_OK;
 }
 
-static lam_status show(builder *b, const subject *what,
-                       lam_status (*each)(void *user, const lam_figure *figure), void *user)
+/* A loss falls from far above to where the runs are compared.  An axis that leaves out the first 3 % of each run of
+ * many points, where that makes the rest half as high again; else, or where the reader chose a log axis, the whole. */
+static lam_axis loss_axis(const builder *b, lam_axis axis)
+{
+    enum { MANY = 50 };
+    double low = INFINITY, high = -INFINITY, top = -INFINITY;
+    for (int k = 0; k < b->n_series; k++) {
+        const lam_series *s = &b->series[k];
+        const double late = s->n > MANY ? s->x[0] + 0.03 * (s->x[s->n - 1] - s->x[0]) : -INFINITY;
+        for (int i = 0; i < s->n; i++) {
+            if (!isfinite(s->y[i]))
+                continue;
+            low = fmin(low, s->y[i]);
+            high = fmax(high, s->y[i]);
+            top = s->x[i] >= late ? fmax(top, s->y[i]) : top;
+        }
+    }
+    const double margin = 0.04 * (top - low);
+    if (b->o->x == LAM_SCALE_LOG || b->o->y == LAM_SCALE_LOG || !(high - low > 1.5 * (top - low)))
+        return axis;
+    axis.min = low - margin;
+    axis.max = top + margin;
+    axis.cut = true;
+    return axis;
+}
+
+/* "xl is lowest: 1.3771 bits per character, at step 14,000", of several curves. */
+static void lowest(char *out, size_t size, const builder *b, const lam_axis *x, const lam_axis *y)
+{
+    const lam_series *best = NULL;
+    int at = 0;
+    char where[32];
+    for (int k = 0; k < b->n_series; k++)
+        for (int i = 0; i < b->series[k].n; i++)
+            if (isfinite(b->series[k].y[i]) && (!best || b->series[k].y[i] < best->y[at])) {
+                best = &b->series[k];
+                at = i;
+            }
+    if (!best || b->n_series < 2)
+        return;
+    lam_count_shown(where, sizeof where, (int64_t)best->x[at]);
+    const int used = snprintf(out, size, "%s is lowest: %.*f %s, ", best->name,
+                              b->unit == LAM_UNIT_PPL ? 2 : 4, best->y[at], y->label);
+    if (used > 0 && (size_t)used < size && b->o->over == LAM_OVER_STEPS)
+        snprintf(out + used, size - (size_t)used, "at %s %s", x->label, where);
+    else if (used > 0 && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, "after %.3g %s", best->x[at], x->label);
+}
+
+static lam_axis x_axis(const builder *b)
 {
     const char *const time = b->time_unit == 1    ? "seconds"
                              : b->time_unit == 60 ? "minutes"
                                                   : "hours";
+    return (lam_axis){.label = b->o->over == LAM_OVER_TIME ? time : "step", .scale = b->o->x};
+}
+
+static lam_axis y_axis(const builder *b, const subject *what)
+{
     static const char *const labels[] = {"bits per character", "perplexity", "nats per token"};
+    if (what->kind == LOSS)
+        return loss_axis(b, (lam_axis){.label = labels[b->unit], .scale = b->o->y});
+    return (lam_axis){.label = what->label, .scale = what->scale};
+}
+
+static lam_status show(builder *b, const subject *what,
+                       lam_status (*each)(void *user, const lam_figure *figure), void *user)
+{
     lam_status status = gather(b, what);
     if (status == LAM_OK && b->n_series > 0) {
+        const lam_axis x = x_axis(b), y = y_axis(b, what);
         const bool both = b->runs->n == 1 && what == &subjects[TRAIN] && b->n_series == 2;
-        status = each(
-            user, &(lam_figure){
-                      .id = what->id,
-                      .title = both ? "Loss" : what->title,
-                      .caption = what->caption,
-                      .x = {.label = b->o->over == LAM_OVER_TIME ? time : "step", .scale = b->o->x},
-                      .y = {.label = what->kind == LOSS ? labels[b->unit] : what->label,
-                            .scale = what->kind == LOSS ? b->o->y : what->scale},
-                      .n_series = b->n_series,
-                      .series = b->series});
+        char finding[320] = "", caption[160];
+        if (what == &subjects[VALID])
+            lowest(finding, sizeof finding, b, &x, &y);
+        snprintf(caption, sizeof caption, "%s%s", what->caption ? what->caption : "",
+                 y.cut ? "  The first steps lie above the frame; a log axis shows them." : "");
+        status = each(user, &(lam_figure){.id = what->id,
+                                          .title = both ? "Loss" : what->title,
+                                          .finding = finding,
+                                          .caption = *caption ? caption : NULL,
+                                          .x = x,
+                                          .y = y,
+                                          .n_series = b->n_series,
+                                          .series = b->series});
     }
     forget(b);
     return status;

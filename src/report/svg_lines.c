@@ -17,6 +17,12 @@ static bool drawn(const lam_frame *frame, const lam_series *s, int i)
     return lam_ruler_has(&frame->x, s->x[i]) && lam_ruler_has(&frame->y, s->y[i]);
 }
 
+/* ... and not cut off? */
+static bool seen(const lam_figure *f, const lam_frame *frame, const lam_series *s, int i)
+{
+    return drawn(frame, s, i) && (!f->y.cut || s->y[i] <= frame->y.high);
+}
+
 static void rulers(const lam_figure *f, lam_frame *frame)
 {
     frame->x = lam_ruler_empty(f->x.scale);
@@ -53,7 +59,7 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
     int i;
     lam_thin thin = lam_thin_begin(s, lam_thin_share(f, POINTS, POINTS_ALL));
     while ((i = lam_thin_next(&thin)) >= 0) {
-        const bool now = drawn(frame, s, i);
+        const bool now = seen(f, frame, s, i);
         if (now)
             lam_text_format(out, "%c%.1f %.1f", pen ? 'L' : 'M', lam_frame_x(frame, s->x[i]),
                             inside(frame, s->y[i]));
@@ -64,7 +70,7 @@ static void curve(lam_text *out, const lam_figure *f, const lam_frame *frame, in
         return;
     lam_text_format(out, "<path class=\"dots s%d\" d=\"", colour);
     for (i = 0; i < s->n; i++)
-        if (drawn(frame, s, i))
+        if (seen(f, frame, s, i))
             lam_text_format(out, "M%.1f %.1fh0", lam_frame_x(frame, s->x[i]),
                             inside(frame, s->y[i]));
     lam_text_add(out, "\"/>");

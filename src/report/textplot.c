@@ -55,7 +55,8 @@ static void line(canvas *c, const double from[2], const double to[2], int series
 
 static bool place(const canvas *c, const lam_series *s, int i, double out[2])
 {
-    if (!lam_ruler_has(&c->x, s->x[i]) || !lam_ruler_has(&c->y, s->y[i]))
+    if (!lam_ruler_has(&c->x, s->x[i]) || !lam_ruler_has(&c->y, s->y[i]) ||
+        (c->f->y.cut && s->y[i] > c->y.high))
         return false;
     out[0] = lam_ruler_at(&c->x, s->x[i]);
     out[1] = 1 - lam_ruler_at(&c->y, s->y[i]);

@@ -86,6 +86,12 @@ mkdir "$work/empty"
 : > "$work/empty/metrics.jsonl"
 run 0 report "$work/empty" --out "$work/empty.html"
 says "$work/empty.html" "empty"
+run 0 report "$work/lamemo" "$work/xl" --out "$work/cut" --log none
+grep -q '"y":{[^}]*"cut":true' "$work/cut/figures/train.json" || fail "the start of a run is not cut off"
+grep -q '"finding":"lamemo is lowest: 1.8034 bits per character, at step 2,000"' "$work/cut/figures/valid.json" ||
+    fail "$(cut -c 1-200 "$work/cut/figures/valid.json")"
+run 0 report "$work/lamemo" "$work/xl" --out "$work/cut" --log x
+! grep -q '"cut"' "$work/cut/figures/train.json" || fail "a log axis is cut off"
 run 1 report "$work/lamemo" --out "$work/lamemo/metrics.jsonl/x"
 says "$err" "metrics.jsonl"
 run 2 report

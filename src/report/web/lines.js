@@ -99,7 +99,7 @@
 
   /* How wide a name is, and as much of it as there is room for: its end often tells it from others. */
   const pen = document.createElement("canvas").getContext("2d"), NAME = 175, LINE = 17;
-  pen.font = "600 13px system-ui, sans-serif";
+  pen.font = "600 14px system-ui, sans-serif";
   const wide = (name) => pen.measureText(name).width;
   const cut = (name) => {
     if (wide(name) <= NAME) return name;
@@ -138,7 +138,7 @@
     const line = Math.min(LINE * ratio, u.bbox.height / ends.length);
     pushApart(ends, line, u.bbox.top, u.bbox.top + u.bbox.height);
     u.ctx.save();
-    u.ctx.font = `600 ${13 * ratio}px system-ui, sans-serif`;
+    u.ctx.font = `600 ${14 * ratio}px system-ui, sans-serif`;
     u.ctx.textBaseline = "middle";
     u.ctx.textAlign = "left";
     for (const e of ends) {
@@ -157,10 +157,15 @@
   };
 
   /* An axis: its scale for uPlot, and what uPlot needs to write round numbers beside it. */
-  const scale = (axis) => ({
+  const scale = (axis, other) => ({
     distr: axis.scale === "log" ? 3 : 1,
     range: (u, low, high) => {
-      if (axis.min !== undefined && low !== null && low >= axis.min && high <= axis.max) return [axis.min, axis.max];
+      if (axis.cut) { /* unless the reader looks at what lies above */
+        const above = low > axis.min + 0.3 * (axis.max - axis.min);
+        if (!above && high > axis.max && axis.scale !== "log" && other.scale !== "log") high = axis.max;
+      } else if (axis.min !== undefined && low !== null && low >= axis.min && high <= axis.max) {
+        return [axis.min, axis.max];
+      }
       if (low === null) return axis.scale === "log" ? [0.1, 1] : [0, 1];
       if (axis.scale === "log") return low === high ? [low / 2, high * 2] : [low, high];
       return low === high ? [low - 1, high + 1] : [low, high];
@@ -206,9 +211,9 @@
 
   const options = (data, width, made) => {
     const soft = report.colour("soft"), grid = report.colour("grid"), line = report.colour("line");
-    const font = "13px system-ui, sans-serif";
+    const font = "14px system-ui, sans-serif";
     const room = width >= 560 ? 14 + Math.max(...data.series.map((s) => wide(cut(s.name)))) : 18;
-    const y = scale(data.y);
+    const y = scale(data.y, data.x);
     return {
       width, height: width >= 560 ? 360 : 300, padding: [10, room, 0, 0],
       legend: { show: false },
