@@ -122,15 +122,21 @@ static lam_status open_text(text *t, const lam_engine *e, const lam_args *args)
     return open_file(t, e, o);
 }
 
+typedef struct watch {
+    lam_progress line;
+    lam_metric metric;
+} watch;
+
 static int on_segment(void *user, const lam_eval_result *r, int64_t total)
 {
-    lam_progress *line = user;
-    if (lam_progress_due(line) && r->tokens > 0) {
+    watch *w = user;
+    if (lam_progress_due(&w->line) && r->tokens > 0) {
         char left[32];
         const double rate = (double)r->tokens / r->seconds;
         lam_progress_show(
-            line, "%3.0f %%  %.4f nats  %.0f tokens/s  %s left",
-            100.0 * (double)r->tokens / (double)total, lam_eval_mean(r), rate,
+            &w->line, "%3.0f %%  %s %.4f  %.0f tokens/s  %s left",
+            100.0 * (double)r->tokens / (double)total, lam_metric_name(w->metric),
+            lam_metric_of(w->metric, lam_eval_mean(r)), rate,
             lam_format_time(left, sizeof left, (double)(total - r->tokens) / fmax(rate, 1e-9)));
     }
     return lam_stop_signal() != 0;
@@ -196,15 +202,15 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
                                 .max_steps = o->max_steps};
     lam_evaluator *evaluator = NULL;
     lam_eval_result result = {0};
-    lam_progress line;
+    watch w = {.metric = t->metric};
     if (mem_len > 0 && model->mem->forgets)
         return lam_fail(LAM_ERR_ARG, "--mem-len %d: memory %s has none to be longer", mem_len,
                         model->cfg.memory);
     LAM_TRY(lam_batcher_check(t->tokens, e.batch)); /* before memory is taken for so many */
     LAM_TRY(lam_evaluator_create(&evaluator, model, &e));
-    lam_progress_open(&line, args->quiet);
-    const lam_status status = lam_evaluator_run(evaluator, &result, t->tokens, on_segment, &line);
-    lam_progress_close(&line);
+    lam_progress_open(&w.line, args->quiet);
+    const lam_status status = lam_evaluator_run(evaluator, &result, t->tokens, on_segment, &w);
+    lam_progress_close(&w.line);
     lam_evaluator_free(evaluator);
     LAM_TRY(status);
     if (o->json)
