@@ -60,11 +60,7 @@ stop() {
     "$LAMEMO" compare --data "$work/corpus" $small --seeds 1,2 --out "$2" \
         xl no-interpolation long=compressive:mem_len=12 > "$out" 2> "$err" &
     pid=$!
-    tries=0
-    while [ ! -s "$2/long-s1/metrics.jsonl" ] && [ $tries -lt 1000 ]; do
-        sleep 0.01
-        tries=$((tries + 1))
-    done
+    await "$2/long-s1/metrics.jsonl"
     kill "-$1" $pid 2> "$work/.kill" || true
     code=0
     wait $pid || code=$?

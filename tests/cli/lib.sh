@@ -26,6 +26,15 @@ run() {
     [ "$code" -eq "$want" ] || fail "lamemo $* exited with $code, not $want"
 }
 
+# await FILE: waits until something is in it, or for ten seconds.
+await() {
+    tries=0
+    while [ ! -s "$1" ] && [ $tries -lt 1000 ]; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+}
+
 # says FILE TEXT: the text is somewhere in $out or $err.
 says() {
     grep -qF -e "$2" "$1" || fail "'$2' is not in the output"

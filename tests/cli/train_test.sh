@@ -82,11 +82,7 @@ finish_after() {
     # shellcheck disable=SC2086
     "$LAMEMO" train --out "$3" $small > "$out" 2> "$err" &
     pid=$!
-    tries=0
-    while [ ! -s "$3/metrics.jsonl" ] && [ $tries -lt 300 ]; do
-        sleep 0.02
-        tries=$((tries + 1))
-    done
+    await "$3/metrics.jsonl"
     kill "-$1" $pid 2> "$work/.kill" || true # it may be done
     wait $pid || code=$?
     [ $code -eq "$2" ] || [ $code -eq 0 ] || fail "SIG$1: exit $code, not $2"
@@ -118,11 +114,7 @@ same "$work/killed"
 # shellcheck disable=SC2086
 "$LAMEMO" train --resume --out "$work/twice" $small > "$out" 2> "$err" &
 pid=$!
-tries=0
-while [ ! -d "$work/twice/last" ] && [ $tries -lt 300 ]; do
-    sleep 0.02
-    tries=$((tries + 1))
-done
+await "$work/twice/last/training_state.json"
 kill -INT $pid 2> "$work/.kill" && kill -INT $pid 2> "$work/.kill" || true
 wait $pid || true
 train 0 --resume --out "$work/twice"
