@@ -113,6 +113,7 @@ struct lam_dev {
     int rounds;          /* numbers in ACT are those of bf16, though act could hold more (ref16) */
     int pad;             /* widths of buffers are rounded up to a multiple of this; 1: not at all */
     size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
+    size_t together;     /* elements of small matrices that keep it busy; 0: 16 million */
     int narrow;          /* 1: products, tables and attention take HALF and BYTE */
 };
 

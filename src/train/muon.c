@@ -14,7 +14,7 @@
 
 enum {
     ROUNDS = 5,
-    TOGETHER = 1 << 24 /* elements of a batch, at most, unless one map alone has more */
+    MANY = 1 << 24 /* elements of a batch where the device names no number */
 };
 
 /* Jordan's quintic: 0 stays 0, what is above 0.01 comes near 1 within five rounds. */
@@ -92,12 +92,14 @@ static int list_all(map *to, const lam_params *p)
     return n;
 }
 
-/* How many maps, at most, of the shape of maps[from] are treated together. */
-static int batch_of(const map *maps, int n, int from)
+/* How many maps, from number `from` on, are treated together: of one shape, and no more elements than keep
+ * the device busy unless one map alone has more. */
+static int batch_of(const lam_muon *m, int from)
 {
-    const size_t size = map_size(&maps[from]), most = size < TOGETHER ? TOGETHER / size : 1;
+    const map *first = &m->maps[from];
+    const size_t hint = m->model->dev->together, most = (hint > 0 ? hint : MANY) / map_size(first);
     int count = 1;
-    while (from + count < n && (size_t)count < most && same_shape(&maps[from], &maps[from + count]))
+    while (from + count < m->n && (size_t)count < most && same_shape(first, first + count))
         count++;
     return count;
 }
@@ -106,7 +108,7 @@ static void layout(lam_muon *m, lam_arena *arena)
 {
     size_t x = 0, square = 0;
     for (int from = 0, count; from < m->n; from += count) {
-        count = batch_of(m->maps, m->n, from);
+        count = batch_of(m, from);
         const size_t k = (size_t)shorter(&m->maps[from]), all = (size_t)count;
         x = all * map_size(&m->maps[from]) > x ? all * map_size(&m->maps[from]) : x;
         square = all * k * k > square ? all * k * k : square;
@@ -317,7 +319,7 @@ void lam_muon_update(lam_muon *m, const lam_muon_step *s)
         const map *shape = &m->maps[from];
         const double factor = ADAM_STEP * sqrt((double)shape->side);
         int used = 0;
-        count = batch_of(m->maps, m->n, from);
+        count = batch_of(m, from);
         for (int i = from; i < from + count; i++) {
             if (!p->list[m->maps[i].param].used)
                 continue;

@@ -345,6 +345,32 @@ START_TEST(a_gradient_that_is_not_finite_changes_nothing)
 }
 END_TEST
 
+/* One map at a time, a few, or all of a shape: the same steps. */
+START_TEST(batches_of_any_size_are_the_same)
+{
+    static const size_t limits[] = {0, 1, 200};
+    const lam_optimizer_options o = options_of(0.25);
+    void *w[3];
+    size_t bytes[3], all = 0;
+    for (int i = 0; i < 3; i++) {
+        bench b = open_bench(devices[_i].ops, "lamemo", &o);
+        lam_optimizer_free(b.optimizer);
+        b.dev->together = limits[i];
+        must(lam_optimizer_create(&b.optimizer, b.model, &o));
+        must(lam_muon_measure(&bytes[i], b.model));
+        set_gradients(&b, 1);
+        lam_optimizer_step(b.optimizer, LR);
+        w[i] = flat_copy(&b, b.model->params.master);
+        all = b.model->params.total * lam_class_size(b.dev, LAM_WIDE);
+        close_bench(&b);
+    }
+    ck_assert(bytes[1] < bytes[0] && bytes[1] <= bytes[2]);
+    ck_assert_int_eq(memcmp(w[0], w[1], all), 0);
+    ck_assert_int_eq(memcmp(w[0], w[2], all), 0);
+    free(w[0]), free(w[1]), free(w[2]);
+}
+END_TEST
+
 START_TEST(what_received_no_gradient_stays)
 {
     const lam_optimizer_options o = options_of(0.0);
@@ -415,6 +441,7 @@ int main(void)
     tcase_add_test(tests, gradients_are_clipped_before_they_enter_the_momentum);
     tcase_add_test(tests, a_step_is_nearly_orthogonal);
     tcase_add_loop_test(tests, a_gradient_that_is_not_finite_changes_nothing, 0, 3);
+    tcase_add_loop_test(tests, batches_of_any_size_are_the_same, 0, 3);
     tcase_add_test(tests, what_received_no_gradient_stays);
     tcase_add_test(tests, padding_stays_zero);
     tcase_add_test(tests, a_lack_of_memory_is_reported_and_leaks_nothing);

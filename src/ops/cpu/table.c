@@ -39,6 +39,7 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
     cpu->base =
         (lam_dev){.ops = &lam_ops_cpu, .act = LAM_F32, .wide = LAM_F32, .pad = 1, .narrow = 1};
     cpu->threads = options->threads > 0 ? options->threads : usable_cpus();
+    cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
     *out = &cpu->base;
     return LAM_OK;
 }
