@@ -3,23 +3,12 @@
  * The first LaMemo and the first Transformer-XL among the models are compared.  A claim is a number with its standard
  * error and a line; it is seen, or not seen, where the number is on one side of the line at a level of 95 %, else the
  * text read was too short to tell. */
-#include "report/analysis_int.h"
+#include "report/analysis_claims.h"
 #include "report/encoding.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { COLS = 3, TEXT = sizeof(lam_finding), CLAIMS = 16 };
-
-typedef struct claims {
-    const lam_analysis *a;
-    const lam_analysed *lamemo, *xl; /* or NULL */
-    int n, left_out;                 /* rows; observations that could not be measured */
-    lam_claim kinds[CLAIMS];
-    lam_cell cells[CLAIMS][COLS];
-    char measured[CLAIMS][TEXT];
-} claims;
 
 static const lam_analysed *first_of(const lam_analysis *a, const char *memory)
 {
@@ -30,7 +19,7 @@ static const lam_analysed *first_of(const lam_analysis *a, const char *memory)
 }
 
 /* A row that was begun but not judged is left out. */
-static void drop_empty(claims *c)
+static void drop_empty(lam_claims *c)
 {
     if (c->n > 0 && !c->cells[c->n - 1][2].text) {
         c->n--;
@@ -38,8 +27,7 @@ static void drop_empty(claims *c)
     }
 }
 
-/* Begins a row. */
-static void claim(claims *c, lam_claim kind, const char *text)
+void lam_claim_begin(lam_claims *c, lam_claim kind, const char *text)
 {
     drop_empty(c);
     lam_cell *row = c->cells[c->n];
@@ -49,44 +37,42 @@ static void claim(claims *c, lam_claim kind, const char *text)
     c->kinds[c->n++] = kind;
 }
 
-/* Ends it: 1 seen, -1 not, 0 too close to tell; and the numbers. */
-__attribute__((format(printf, 3, 4))) static void judge(claims *c, int side, const char *format,
-                                                        ...)
+void lam_claim_judge(lam_claims *c, int side, const char *format, ...)
 {
     static const char *const verdicts[] = {"no", "too close to tell", "yes"};
     va_list ap;
     va_start(ap, format);
-    vsnprintf(c->measured[c->n - 1], TEXT, format, ap);
+    vsnprintf(c->measured[c->n - 1], LAM_CLAIM_TEXT, format, ap);
     va_end(ap);
     c->cells[c->n - 1][2].text = verdicts[side + 1];
 }
 
-/* A number without its sign, for which a word stands. */
-static lam_shown amount(lam_estimate e)
+lam_shown lam_claim_amount(lam_estimate e)
 {
     e.value = fabs(e.value);
     return lam_estimate_shown(&e);
 }
 
-/* That word. */
-static const char *sign(const lam_estimate *e, const char *positive, const char *negative)
+const char *lam_claim_sign(const lam_estimate *e, const char *positive, const char *negative)
 {
     return e->value < 0.0 ? negative : positive;
 }
 
 /* ---- Tables 1 and 2 ---- */
 
-static void better(claims *c, const char *text, const lam_analysed *worse, const lam_analysed *good)
+static void better(lam_claims *c, const char *text, const lam_analysed *worse,
+                   const lam_analysed *good)
 {
-    claim(c, LAM_CLAIM_LOSS, text);
+    lam_claim_begin(c, LAM_CLAIM_LOSS, text);
     if (!worse || !good || worse->probe.N != good->probe.N)
         return; /* other segments: other tokens */
     const lam_estimate e = lam_analysis_gap(c->a, &worse->probe.nll, &good->probe.nll);
-    judge(c, lam_estimate_side(&e, 0.0), "%s %s by %s", lam_metric_name(c->a->corpus->info.metric),
-          sign(&e, "lower", "higher"), amount(e).text);
+    lam_claim_judge(c, lam_estimate_side(&e, 0.0), "%s %s by %s",
+                    lam_metric_name(c->a->corpus->info.metric),
+                    lam_claim_sign(&e, "lower", "higher"), lam_claim_amount(e).text);
 }
 
-static void tables(claims *c)
+static void tables(lam_claims *c)
 {
     const lam_analysed *none = first_of(c->a, "none"), *coarse = first_of(c->a, "compressive");
     const lam_analysed *infinite = first_of(c->a, "infinite");
@@ -138,29 +124,30 @@ static double share_gap(const void *data, int without)
            lam_parted_mean(&p->y->probe.shares, (size_t)lam_analysis_layer(p->a, p->y), without);
 }
 
-static void figure_1(claims *c)
+static void figure_1(lam_claims *c)
 {
     const int can = c->lamemo && c->xl && c->lamemo->probe.M > 0 && c->xl->probe.M > 0;
     far_pair p = {.a = c->a, .x = c->lamemo, .y = c->xl};
-    claim(c, LAM_CLAIM_FAR,
-          "Figure 1: LaMemo keeps more attention on distant tokens than Transformer-XL");
+    lam_claim_begin(c, LAM_CLAIM_FAR,
+                    "Figure 1: LaMemo keeps more attention on distant tokens than Transformer-XL");
     if (can) {
         p.to = fmin(p.x->probe.M + p.x->probe.N, p.y->probe.M + p.y->probe.N);
         p.from = p.to / 2.0;
         const lam_estimate e = lam_estimate_of(far_ratio, &p, &p.x->probe.peaks);
         if (isfinite(e.value))
-            judge(c, lam_estimate_side(&e, 1.0),
-                  "%s has %s times the weight of %s on tokens %.0f to %.0f away", p.x->name,
-                  lam_estimate_shown(&e).text, p.y->name, p.from, p.to);
+            lam_claim_judge(c, lam_estimate_side(&e, 1.0),
+                            "%s has %s times the weight of %s on tokens %.0f to %.0f away",
+                            p.x->name, lam_estimate_shown(&e).text, p.y->name, p.from, p.to);
     }
-    claim(c, LAM_CLAIM_SHARE, "Section 5: LaMemo uses its memory more when it predicts");
+    lam_claim_begin(c, LAM_CLAIM_SHARE, "Section 5: LaMemo uses its memory more when it predicts");
     if (can) {
         const lam_estimate e = lam_estimate_of(share_gap, &p, &p.x->probe.shares);
         char layer[32];
         lam_analysis_layer_name(c->a, layer, sizeof layer);
-        judge(c, lam_estimate_side(&e, 0.0),
-              "%s has %s %s of its attention on memory than %s, in %s", p.x->name, amount(e).text,
-              sign(&e, "more", "less"), p.y->name, layer);
+        lam_claim_judge(c, lam_estimate_side(&e, 0.0),
+                        "%s has %s %s of its attention on memory than %s, in %s", p.x->name,
+                        lam_claim_amount(e).text, lam_claim_sign(&e, "more", "less"), p.y->name,
+                        layer);
     }
 }
 
@@ -191,172 +178,68 @@ static double alpha_gap(const void *data, int without)
     return alpha_mean(r->m, &r->high, without) - alpha_mean(r->m, &r->low, without);
 }
 
-static void figure_6(claims *c)
+static void figure_6(lam_claims *c)
 {
     const lam_analysed *m = c->lamemo && c->lamemo->probe.alpha ? c->lamemo : NULL;
     const int L = m ? m->probe.L : 0, M = m ? m->probe.M : 0, half = L / 2, part = M / 4;
     const region bottom = {0, 1, 0, M}, lower = {0, half, 0, M}, upper = {L - half, L, 0, M};
     const region old = {L - half, L, 0, part}, young = {L - half, L, M - part, M};
-    claim(c, LAM_CLAIM_BOTTOM, "Figure 6: the lowest layer mainly keeps the past (alpha near 1)");
+    lam_claim_begin(c, LAM_CLAIM_BOTTOM,
+                    "Figure 6: the lowest layer mainly keeps the past (alpha near 1)");
     if (m) {
         const regions r = {.m = m, .high = bottom};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
-        judge(c, lam_estimate_side(&e, 0.9), "mean alpha %s in layer 1; the line is 0.9",
-              lam_estimate_shown(&e).text);
+        lam_claim_judge(c, lam_estimate_side(&e, 0.9), "mean alpha %s in layer 1; the line is 0.9",
+                        lam_estimate_shown(&e).text);
     }
-    claim(c, LAM_CLAIM_DEPTH, "Figure 6: higher layers take more from the future");
+    lam_claim_begin(c, LAM_CLAIM_DEPTH, "Figure 6: higher layers take more from the future");
     if (m && L > 1) {
         const regions r = {m, lower, upper};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
-        judge(c, lam_estimate_side(&e, 0.0),
-              "mean alpha %.3f in the lower half of the layers, %.3f in the upper: %s %s",
-              alpha_mean(m, &lower, LAM_ALL_PARTS), alpha_mean(m, &upper, LAM_ALL_PARTS),
-              amount(e).text, sign(&e, "less", "more"));
+        lam_claim_judge(c, lam_estimate_side(&e, 0.0),
+                        "mean alpha %.3f in the lower half of the layers, %.3f in the upper: %s %s",
+                        alpha_mean(m, &lower, LAM_ALL_PARTS), alpha_mean(m, &upper, LAM_ALL_PARTS),
+                        lam_claim_amount(e).text, lam_claim_sign(&e, "less", "more"));
     }
-    claim(c, LAM_CLAIM_OLDEST, "Figure 6: there, the oldest slots above all");
+    lam_claim_begin(c, LAM_CLAIM_OLDEST, "Figure 6: there, the oldest slots above all");
     if (m && L > 1 && part > 0) {
         const regions r = {m, young, old};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
-        judge(c, lam_estimate_side(&e, 0.0),
-              "upper layers: mean alpha %.3f in the oldest quarter of the slots, %.3f in the "
-              "newest: %s %s",
-              alpha_mean(m, &old, LAM_ALL_PARTS), alpha_mean(m, &young, LAM_ALL_PARTS),
-              amount(e).text, sign(&e, "less", "more"));
+        lam_claim_judge(
+            c, lam_estimate_side(&e, 0.0),
+            "upper layers: mean alpha %.3f in the oldest quarter of the slots, %.3f in the "
+            "newest: %s %s",
+            alpha_mean(m, &old, LAM_ALL_PARTS), alpha_mean(m, &young, LAM_ALL_PARTS),
+            lam_claim_amount(e).text, lam_claim_sign(&e, "less", "more"));
     }
-}
-
-/* ---- Figure 5 ---- */
-
-/* Do two models have the same points, at least three? */
-static int comparable(const lam_analysed *x, const lam_analysed *y)
-{
-    int same = x && y && x->n_points == y->n_points && x->n_points > 2;
-    for (int k = 0; same && k < x->n_points; k++)
-        same = x->points[k].mem_len == y->points[k].mem_len;
-    return same;
-}
-
-static void every_length(claims *c, int n)
-{
-    int seen = 0, lost = 0, least = 0;
-    lam_estimate gap[LAM_SWEEP];
-    for (int k = 0; k < n; k++) {
-        gap[k] = lam_analysis_gap(c->a, &c->xl->points[k].nll, &c->lamemo->points[k].nll);
-        const int side = lam_estimate_side(&gap[k], 0.0);
-        seen += side > 0;
-        lost += side < 0;
-        least = gap[k].value < gap[least].value ? k : least;
-    }
-    judge(c,
-          seen == n  ? 1
-          : lost > 0 ? -1
-                     : 0,
-          "%s is surely better than %s at %d of %d lengths, surely worse at %d; the least gap is "
-          "%s %s, at %d",
-          c->lamemo->name, c->xl->name, seen, n, lost, lam_estimate_shown(&gap[least]).text,
-          lam_metric_name(c->a->corpus->info.metric), c->lamemo->points[least].mem_len);
-}
-
-/* Losses of two models with the shortest and the longest memory; or of one, at three lengths. */
-typedef struct lengths {
-    lam_metric metric;
-    const lam_sweep_point *x0, *x1, *y0, *y1;
-} lengths;
-
-static double at(const lengths *p, const lam_sweep_point *point, int without)
-{
-    return lam_metric_of(p->metric, lam_parted_mean(&point->nll, 0, without));
-}
-
-static double gap_growth(const void *data, int without)
-{
-    const lengths *p = data;
-    return at(p, p->y1, without) - at(p, p->x1, without) -
-           (at(p, p->y0, without) - at(p, p->x0, without));
-}
-
-/* A tenth of what is gained in all (x0 to x1), less what is gained after y0. */
-static double spare(const void *data, int without)
-{
-    const lengths *p = data;
-    const double all = at(p, p->x0, without) - at(p, p->x1, without);
-    return 0.1 * all - (at(p, p->y0, without) - at(p, p->x1, without));
-}
-
-static void saturation(claims *c, int n)
-{
-    const int after = (7 * n + 9) / 10 - 1;
-    const lam_analysed *const models[] = {c->lamemo, c->xl};
-    lam_estimate all[2], rest[2];
-    int side = 1;
-    for (int i = 0; i < 2; i++) {
-        const lam_sweep_point *p = models[i]->points;
-        const lengths tenth = {c->a->corpus->info.metric, &p[0], &p[n - 1], &p[after], NULL};
-        const lam_estimate e = lam_estimate_of(spare, &tenth, &p[0].nll);
-        const int level = lam_estimate_side(&e, 0.0);
-        all[i] = lam_analysis_gap(c->a, &p[0].nll, &p[n - 1].nll);
-        rest[i] = lam_analysis_gap(c->a, &p[after].nll, &p[n - 1].nll);
-        const int grows = lam_estimate_side(&all[i], 0.0), both = level < grows ? level : grows;
-        side = both < side ? both : side;
-    }
-    judge(c, side, "%s gains %s %s with the longest memory, %s of it beyond %d; %s %s and %s",
-          c->lamemo->name, lam_estimate_shown(&all[0]).text,
-          lam_metric_name(c->a->corpus->info.metric), lam_estimate_shown(&rest[0]).text,
-          c->lamemo->points[after].mem_len, c->xl->name, lam_estimate_shown(&all[1]).text,
-          lam_estimate_shown(&rest[1]).text);
-}
-
-static void figure_5(claims *c)
-{
-    const int can = comparable(c->lamemo, c->xl), n = can ? c->lamemo->n_points : 0;
-    claim(c, LAM_CLAIM_LENGTHS, "Figure 5: LaMemo is better at every memory length");
-    if (can)
-        every_length(c, n);
-    claim(c, LAM_CLAIM_GROWTH, "Figure 5: the gap grows with the memory");
-    if (can) {
-        const lam_sweep_point *x = c->lamemo->points, *y = c->xl->points;
-        const lengths ends = {c->a->corpus->info.metric, &x[0], &x[n - 1], &y[0], &y[n - 1]};
-        const lam_estimate e = lam_estimate_of(gap_growth, &ends, &x[0].nll);
-        const lam_estimate gap[] = {lam_analysis_gap(c->a, &y[0].nll, &x[0].nll),
-                                    lam_analysis_gap(c->a, &y[n - 1].nll, &x[n - 1].nll)};
-        judge(c, lam_estimate_side(&e, 0.0),
-              "%s is better than %s by %s %s with the shortest and %s with the longest memory: %s "
-              "%s",
-              c->lamemo->name, c->xl->name, lam_estimate_shown(&gap[0]).text,
-              lam_metric_name(c->a->corpus->info.metric), lam_estimate_shown(&gap[1]).text,
-              amount(e).text, sign(&e, "more", "less"));
-    }
-    claim(c, LAM_CLAIM_GAIN,
-          "Figure 5: both gain by a longer memory, but beyond 7 segments little (a tenth)");
-    if (can)
-        saturation(c, n);
 }
 
 /* ---- Appendix B: no model, no error ---- */
 
-static void appendix_b(claims *c)
+static void appendix_b(lam_claims *c)
 {
     const int d = c->a->opt.encoding_width;
     const double slope = lam_encoding_slope(d), gamma = lam_encoding_gamma(d);
-    claim(
+    lam_claim_begin(
         c, LAM_CLAIM_ENCODING,
         "Appendix B: one encoding for both directions makes g steep at 0, of the order d squared");
-    judge(c,
-          fabs(slope / gamma - 1.0) < 0.1 && lam_encoding_g(d, 1.0) * lam_encoding_g(d, -1.0) < 0.0
-              ? 1
-              : -1,
-          "slope %.1f at 0 for d = %d, the paper's gamma %.1f; g(1) = %.1f, g(-1) = %.1f", slope, d,
-          gamma, lam_encoding_g(d, 1.0), lam_encoding_g(d, -1.0));
+    lam_claim_judge(c,
+                    fabs(slope / gamma - 1.0) < 0.1 &&
+                            lam_encoding_g(d, 1.0) * lam_encoding_g(d, -1.0) < 0.0
+                        ? 1
+                        : -1,
+                    "slope %.1f at 0 for d = %d, the paper's gamma %.1f; g(1) = %.1f, g(-1) = %.1f",
+                    slope, d, gamma, lam_encoding_g(d, 1.0), lam_encoding_g(d, -1.0));
 }
 
 /* All of them, for one LaMemo. */
-static void judge_all(claims *c, const lam_analysis *a, const lam_analysed *lamemo)
+static void judge_all(lam_claims *c, const lam_analysis *a, const lam_analysed *lamemo)
 {
-    *c = (claims){.a = a, .lamemo = lamemo, .xl = first_of(a, "xl")};
+    *c = (lam_claims){.a = a, .lamemo = lamemo, .xl = first_of(a, "xl")};
     tables(c);
     figure_1(c);
     figure_6(c);
-    figure_5(c);
+    lam_claims_sweep(c);
     appendix_b(c);
     drop_empty(c);
 }
@@ -364,7 +247,7 @@ static void judge_all(claims *c, const lam_analysis *a, const lam_analysed *lame
 lam_finding lam_analysis_finding(const lam_analysis *a, const lam_analysed *lamemo, lam_claim kind)
 {
     lam_finding out = {""};
-    claims c;
+    lam_claims c;
     judge_all(&c, a, lamemo ? lamemo : first_of(a, "lamemo"));
     for (int i = 0; i < c.n; i++)
         if (c.kinds[i] == kind && !out.text[0])
@@ -373,7 +256,7 @@ lam_finding lam_analysis_finding(const lam_analysis *a, const lam_analysed *lame
 }
 
 /* "Seen here: 4 of 10; not seen: 4; too close to tell: 2." */
-static void count(char *out, size_t size, const claims *c)
+static void count(char *out, size_t size, const lam_claims *c)
 {
     int yes = 0, no = 0;
     for (int i = 0; i < c->n; i++) {
@@ -386,9 +269,9 @@ static void count(char *out, size_t size, const claims *c)
 
 lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
 {
-    static const lam_column columns[COLS] = {
+    static const lam_column columns[LAM_CLAIM_COLS] = {
         {.name = "the paper's observation"}, {.name = "measured here"}, {.name = "seen?"}};
-    claims c;
+    lam_claims c;
     char finding[120], caption[640], missing[120] = "";
     if (!first_of(a, "lamemo"))
         return LAM_OK;
@@ -407,7 +290,7 @@ lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
                                              .finding = finding,
                                              .caption = caption,
                                              .rows = c.n,
-                                             .cols = COLS,
+                                             .cols = LAM_CLAIM_COLS,
                                              .columns = columns,
                                              .cells = c.cells[0]});
 }

@@ -94,5 +94,6 @@ lam_estimate lam_analysis_gap(const lam_analysis *a, const lam_parted *high, con
 /* A standard error in a sentence: "0.012", or "an unknown amount" where too little was read. */
 char *lam_error_shown(char *out, size_t size, double error);
 const char *lam_analysis_unit(const lam_analysis *a); /* "bits per character", "perplexity" */
+int lam_analysis_decimals(const lam_analysis *a);     /* of a loss in a table */
 
 #endif

@@ -14,8 +14,8 @@ lam_status lam_analysis_results(const lam_analysis *a, lam_page *page)
     const lam_column columns[COLS] = {
         {.name = "model"},
         {.name = "memory"},
-        {.name = lam_metric_name(a->corpus->info.metric), .decimals = 4},
-        {.name = "standard error", .decimals = 4, .error = true},
+        {.name = lam_metric_name(a->corpus->info.metric), .decimals = lam_analysis_decimals(a)},
+        {.name = "standard error", .decimals = lam_analysis_decimals(a), .error = true},
         {.name = "parameters"},
         {.name = "MACs per token", .decimals = 2, .note = "millions"},
         {.name = "layers"},

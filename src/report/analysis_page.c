@@ -81,6 +81,11 @@ const char *lam_analysis_unit(const lam_analysis *a)
     return a->corpus->info.metric == LAM_PPL ? "perplexity" : "bits per character";
 }
 
+int lam_analysis_decimals(const lam_analysis *a)
+{
+    return a->corpus->info.metric == LAM_PPL ? 2 : 4;
+}
+
 static lam_status sections(const lam_analysis *a, lam_page *page)
 {
     lam_status (*const all[])(const lam_analysis *, lam_page *) = {

@@ -200,9 +200,11 @@ static lam_status table(const lam_analysis *a, lam_page *page)
         if (m->n_points == 0)
             continue;
         snprintf(errors[i], sizeof *errors, "%s, error", m->name);
-        columns[cols] = (lam_column){
-            .name = m->name, .decimals = 4, .note = lam_metric_name(a->corpus->info.metric)};
-        columns[cols + 1] = (lam_column){.name = errors[i], .decimals = 4, .error = true};
+        columns[cols] = (lam_column){.name = m->name,
+                                     .decimals = lam_analysis_decimals(a),
+                                     .note = lam_metric_name(a->corpus->info.metric)};
+        columns[cols + 1] =
+            (lam_column){.name = errors[i], .decimals = lam_analysis_decimals(a), .error = true};
         for (int k = 0; k < o->n; k++)
             fill(a, &cells[k][cols], m, o->lengths[k]);
         cols += 2;

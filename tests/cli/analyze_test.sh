@@ -28,7 +28,12 @@ done
 grep -q '^Figure 6: .*mean alpha 0\.[0-9]* ± 0\.[0-9]* in layer 1.*,\(yes\|no\|too close to tell\)$' "$work/a/claims.csv" ||
     fail "no error or no verdict: $(cat "$work/a/claims.csv")"
 grep -q '^Table 1: and than the infinity-former,bpc .* ± ' "$work/a/claims.csv" || fail "not compared with all"
-! grep -q 'not measured' "$work/a/claims.csv" || fail "something was not measured"
+[ "$(grep -c -e ',yes$' -e ',no$' -e ',too close to tell$' "$work/a/claims.csv")" -eq 13 ] || fail "something was not measured"
+! grep -q ' ± 0\.0*[ ,"]' "$work/a/claims.csv" || fail "an error of nothing: $(cat "$work/a/claims.csv")"
+for figure in attention-distance attention-entropy memory-use alpha-1 extrapolation extrapolation-gain extrapolation-gap \
+    loss-position encoding-g; do
+    ! grep -q '"finding":""' "$work/a/$figure.json" || fail "$figure says nothing"
+done
 [ ! -e "$work/a/alpha-2.csv" ] || fail "Transformer-XL has an alpha"
 [ "$(wc -l < "$work/a/alpha-1.csv")" -eq 17 ] || fail "alpha has not 16 slots"
 says "$work/a/report.html" "none has no memorizing coefficient: it has no memory"
@@ -50,6 +55,16 @@ awk "BEGIN { d = $(value value) - $expected; exit !(d < 1e-9 && d > -1e-9) }" ||
 says "$out" '"name": "nothing remembered"'
 says "$out" '"alpha_by_layer": null'
 says "$work/b/report.html" "Not measured (--no-extrapolate)"
+
+# Names of any bytes and any length are shown, and no observation is listed that nobody looked at.
+run 0 analyze -m "$work/lamemo" --data "$work/corpus" -o "$work/e" --segments 4 --json --no-extrapolate --story 5 \
+    --prompt "$(printf '<i>line\001\377')" --name "$(printf '<b>\001\377 a name that is longer than anybody would want to read it twice')"
+says "$out" '"name": "<b>\\x01\\xff a name that is longer'
+says "$work/e/report.html" '&lt;b&gt;\x01\xff a name'
+says "$work/e/report.html" '&lt;i&gt;line\x01\xff'
+[ "$(wc -l < "$work/e/claims.csv")" -eq 5 ] || fail "not four observations: $(cat "$work/e/claims.csv")"
+says "$work/e/report.html" "6 more need a Transformer-XL"
+! grep -q '"finding":""' "$work/e/attention-distance.json" || fail "nothing is said of one model"
 
 # A prompt of one's own; the same seed, the same continuation; two models of one name.
 for copy in c d; do
