@@ -222,7 +222,7 @@
       axes: [
         { font, stroke: soft, label: data.x.label, labelFont: font, labelSize: 24, size: 34, gap: 6,
           grid: { show: false }, ticks: { stroke: line, width: 1, size: 5 }, border: { show: true, stroke: line, width: 1 },
-          ...writing(data.x, 75) },
+          ...writing(data.x, 60) },
         { font, stroke: soft, gap: 4, size: (u, values) => 12 + 7.5 * Math.max(3, ...(values || []).map((v) => v.length)),
           grid: { stroke: grid, width: 1 }, ticks: { show: false },
           ...writing(data.y, 42) },
