@@ -143,6 +143,13 @@ static int must_read(const lam_running *r, int64_t step)
            lam_run_stopping(r) || out_of_time(r);
 }
 
+/* The last step too: a short run has something to say. */
+static int logging_due(const lam_running *r)
+{
+    const int64_t step = r->t->state.step;
+    return is_multiple(step, settings(r)->log_interval) || step == settings(r)->max_step;
+}
+
 static lam_status log_step(lam_running *r)
 {
     lam_train_state *s = &r->t->state;
@@ -210,7 +217,7 @@ static lam_status step(lam_running *r)
     }
     r->tokens += r->t->tokens;
     lam_run_show(r, -1.0);
-    return is_multiple(s->step, settings(r)->log_interval) ? log_step(r) : LAM_OK;
+    return logging_due(r) ? log_step(r) : LAM_OK;
 }
 
 /* After a signal: all that is not on disk yet, and the message. */
