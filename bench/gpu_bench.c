@@ -138,17 +138,6 @@ static void run_norm(const bench *x, const job *j)
     (j->extra ? x->ops->norm_bwd : x->ops->norm_fwd)(x->dev, &a);
 }
 
-static void run_relu_bwd(const bench *x, const job *j)
-{
-    x->ops->relu_bwd(x->dev, &(lam_relu_bwd){.rows = j->m,
-                                             .width = j->n,
-                                             .ld = j->n,
-                                             .scale = 1.0,
-                                             .h = x->act[0],
-                                             .dh = x->act[1],
-                                             .dbias = x->wide[3]});
-}
-
 static void run_colsum(const bench *x, const job *j)
 {
     const int ld = (j->n + 15) / 16 * 16;
@@ -366,7 +355,6 @@ static const job jobs[] = {
     {"gemm wt103 softmax", run_gemm, GEMM(256, 267735, 416), .tb = LAM_FLIP, .extra = BIAS},
     {"norm_fwd", run_norm, .bytes = ACTS(4.0 * ROWS * D)},
     {"norm_bwd", run_norm, .bytes = ACTS(4.0 * ROWS * D), .extra = 1},
-    {"relu_bwd", run_relu_bwd, .bytes = ACTS(3.0 * ROWS * F), .m = ROWS, .n = F},
     {"colsum", run_colsum, .bytes = ACTS(1.0 * ROWS * D), .m = ROWS, .n = D},
     {"colsum 267735", run_colsum, .bytes = ACTS(256.0 * 267735), .m = 256, .n = 267735},
     {"dropout", run_dropout, .bytes = ACTS(2.0 * B * N * D), .m = B * N, .n = D},

@@ -35,7 +35,7 @@ typedef struct kernel {
     double bytes, flops; /* that must be moved, or done; one of them is 0 */
     int m, n, k;         /* products only */
     lam_trans ta, tb;
-    int relu, drop;
+    int relu, drop, back; /* back: C goes on through ReLU, with h */
 } kernel;
 
 static const lam_drop dropout = {.p = 0.1, .seed = 1, .step = 2, .site = 3};
@@ -63,7 +63,10 @@ static void run_gemm(bench *x)
                         .beta = k->ta == LAM_FLIP ? 1.0 : 0.0,
                         .bias = k->relu ? x->vec[0] : NULL,
                         .relu = k->relu,
-                        .drop = k->drop ? dropout : (lam_drop){0}};
+                        .drop = k->drop ? dropout : (lam_drop){0},
+                        .h = k->back ? x->big[7] : NULL,
+                        .h_scale = 1.0,
+                        .dbias = x->vec[0]};
     x->ops->gemm(x->dev, &g);
 }
 
@@ -102,18 +105,6 @@ static void run_norm_bwd(bench *x)
 {
     const lam_norm a = norm_of(x);
     x->ops->norm_bwd(x->dev, &a);
-}
-
-static void run_relu_bwd(bench *x)
-{
-    const lam_relu_bwd a = {.rows = ROWS,
-                            .width = F,
-                            .ld = F,
-                            .scale = 1.0,
-                            .h = x->big[7],
-                            .dh = x->big[8],
-                            .dbias = x->vec[0]};
-    x->ops->relu_bwd(x->dev, &a);
 }
 
 static void run_dropout(bench *x)
@@ -261,10 +252,12 @@ static void run_memcpy(bench *x)
     memcpy(x->big[1], x->big[0], (size_t)x->kernel->bytes / 2);
 }
 
-#define GEMM(NAME, TA, TB, m_, n_, k_)                                                             \
+#define PRODUCT(NAME, TA, TB, m_, n_, k_)                                                          \
+    .name = NAME, .run = run_gemm, .elements = (double)(m_) * (n_),                                \
+    .flops = 2.0 * (m_) * (n_) * (k_), .m = (m_), .n = (n_), .k = (k_), .ta = (TA), .tb = (TB)
+#define GEMM(...)                                                                                  \
     {                                                                                              \
-        .name = NAME, .run = run_gemm, .elements = (double)(m_) * (n_),                            \
-        .flops = 2.0 * (m_) * (n_) * (k_), .m = (m_), .n = (n_), .k = (k_), .ta = (TA), .tb = (TB) \
+        PRODUCT(__VA_ARGS__)                                                                       \
     }
 #define ROWWISE(NAME, RUN, COUNT, TIMES)                                                           \
     .name = NAME, .run = RUN, .elements = (double)(COUNT), .bytes = 4.0 * (TIMES) * (double)(COUNT)
@@ -275,21 +268,13 @@ static const kernel kernels[] = {
     GEMM("qkv   y  NT", LAM_KEEP, LAM_FLIP, ROWS, 3 * D, D),
     GEMM("out   y  NT", LAM_KEEP, LAM_FLIP, ROWS, D, D),
     GEMM("ff1   y  NT", LAM_KEEP, LAM_FLIP, ROWS, F, D),
-    {.name = "ff1   y  NT bias relu drop",
-     .run = run_gemm,
-     .elements = (double)ROWS * F,
-     .flops = 2.0 * ROWS * F * D,
-     .m = ROWS,
-     .n = F,
-     .k = D,
-     .tb = LAM_FLIP,
-     .relu = 1,
-     .drop = 1},
+    {PRODUCT("ff1   y  NT bias relu drop", LAM_KEEP, LAM_FLIP, ROWS, F, D), .relu = 1, .drop = 1},
     GEMM("ff2   y  NT", LAM_KEEP, LAM_FLIP, ROWS, D, F),
     GEMM("head  y  NT", LAM_KEEP, LAM_FLIP, B *N, V, D),
     GEMM("qkv  dx  NN", LAM_KEEP, LAM_KEEP, ROWS, D, 3 * D),
     GEMM("ff1  dx  NN", LAM_KEEP, LAM_KEEP, ROWS, D, F),
     GEMM("ff2  dx  NN", LAM_KEEP, LAM_KEEP, ROWS, F, D),
+    {PRODUCT("ff2  dx  NN relu", LAM_KEEP, LAM_KEEP, ROWS, F, D), .back = 1},
     GEMM("qkv  dW  TN", LAM_FLIP, LAM_KEEP, 3 * D, D, ROWS),
     GEMM("out  dW  TN", LAM_FLIP, LAM_KEEP, D, D, ROWS),
     GEMM("ff1  dW  TN", LAM_FLIP, LAM_KEEP, F, D, ROWS),
@@ -300,7 +285,6 @@ static const kernel kernels[] = {
     {ROWWISE("norm_fwd drop", run_norm_fwd, ROWS *D, 4), .drop = 1},
     {ROWWISE("norm_bwd", run_norm_bwd, ROWS *D, 4)},
     {ROWWISE("norm_bwd drop", run_norm_bwd, ROWS *D, 4), .drop = 1},
-    {ROWWISE("relu_bwd", run_relu_bwd, ROWS *F, 3)},
     {ROWWISE("dropout", run_dropout, ROWS *D, 2)},
     {ROWWISE("copy", run_copy, B *M *D, 2)},
     {ROWWISE("colsum", run_colsum, ROWS *F, 1)},

@@ -107,7 +107,7 @@ fi
 if wants sanitize; then
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null)
     if [ -n "$sanitizer" ]; then
-        for family in ${SANITIZE:-gnorm ortho_begin interp_bwd relu_bwd gemm_inner embed_bwd}; do
+        for family in ${SANITIZE:-gnorm ortho_begin interp_bwd gemm_inner embed_bwd}; do
             run "memcheck $family" "$sanitizer" --error-exitcode 9 --log-file "$log.san" \
                 ./opcases cuda "$family"
         done

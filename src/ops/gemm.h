@@ -2,7 +2,6 @@
 #ifndef LAM_OPS_GEMM_H
 #define LAM_OPS_GEMM_H
 
-#include "ops/rowwise.h"
 #include "ops/types.h"
 
 typedef enum lam_trans {
@@ -40,10 +39,20 @@ typedef struct lam_gemm {
     void *dbias;    /* WIDE [n], accumulated */
 } lam_gemm;
 
-/* The second half of a product with h. */
+/* The second half of a product with h, for back-ends that do it in a pass of its own.  The gradient of
+ * h = drop(relu(z + bias)), from h alone: h > 0 exactly where the ReLU passed and the element was kept.
+ * dh = h > 0 ? scale * dh : 0 in place; dbias += column sums of the new dh.  Contiguous [rows][width]. */
+typedef struct lam_relu_bwd {
+    int rows, width;
+    double scale;
+    const void *h; /* ACT */
+    void *dh;      /* ACT, in place */
+    void *dbias;   /* WIDE [width], accumulated */
+} lam_relu_bwd;
+
 static inline lam_relu_bwd lam_gemm_back(const lam_gemm *a)
 {
-    const lam_relu_bwd back = {a->m, a->n, a->n, a->h_scale, a->h, a->c, a->dbias};
+    const lam_relu_bwd back = {a->m, a->n, a->h_scale, a->h, a->c, a->dbias};
     return back;
 }
 

@@ -76,7 +76,6 @@ typedef struct lam_ops {
     void (*gemm)(lam_dev *dev, const lam_gemm *a);
     void (*norm_fwd)(lam_dev *dev, const lam_norm *a);
     void (*norm_bwd)(lam_dev *dev, const lam_norm *a);
-    void (*relu_bwd)(lam_dev *dev, const lam_relu_bwd *a);
     void (*dropout)(lam_dev *dev, const lam_dropout *a);
     void (*copy)(lam_dev *dev, const lam_copy *a);
     void (*colsum)(lam_dev *dev, const lam_colsum *a);

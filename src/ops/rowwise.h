@@ -1,4 +1,4 @@
-/* rowwise.h -- work that goes row by row: residual + LayerNorm, ReLU's gradient, dropout, copies. */
+/* rowwise.h -- work that goes row by row: residual + LayerNorm, dropout, copies, column sums. */
 #ifndef LAM_OPS_ROWWISE_H
 #define LAM_OPS_ROWWISE_H
 
@@ -33,17 +33,6 @@ typedef struct lam_norm {
     void *dadd;                   /* ACT */
     void *dgain, *dshift, *dbias; /* WIDE [width], accumulated */
 } lam_norm;
-
-/* Gradient of h = drop(relu(z + bias)), from h alone: h > 0 exactly where the ReLU passed and the
- * element was kept.  dh = h > 0 ? scale * dh : 0 in place; dbias += column sums of the new dh.
- * Contiguous [rows][ld]; scale is lam_drop_scale(p), 1 without dropout. */
-typedef struct lam_relu_bwd {
-    int rows, width, ld;
-    double scale;
-    const void *h; /* ACT */
-    void *dh;      /* ACT, in place */
-    void *dbias;   /* WIDE [width], accumulated */
-} lam_relu_bwd;
 
 /* out = drop(in), blocks * rows rows of width true columns, ld apart (the rest zero in, zero out).
  * Linear, so its backward is itself.  in and out may be equal.  p = 0 copies. */

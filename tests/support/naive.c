@@ -278,7 +278,6 @@ const lam_ops lam_ops_naive = {
     .gemm = lam_naive_gemm_any,
     .norm_fwd = lam_naive_norm_fwd,
     .norm_bwd = lam_naive_norm_bwd,
-    .relu_bwd = lam_naive_relu_bwd,
     .dropout = lam_naive_dropout,
     .copy = lam_naive_copy,
     .colsum = lam_naive_colsum,

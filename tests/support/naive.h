@@ -18,7 +18,6 @@ size_t lam_naive_up8(int x);
 void lam_naive_gemm(lam_dev *dev, const lam_gemm *a);
 void lam_naive_norm_fwd(lam_dev *dev, const lam_norm *a);
 void lam_naive_norm_bwd(lam_dev *dev, const lam_norm *a);
-void lam_naive_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
 void lam_naive_dropout(lam_dev *dev, const lam_dropout *a);
 void lam_naive_copy(lam_dev *dev, const lam_copy *a);
 void lam_naive_colsum(lam_dev *dev, const lam_colsum *a);

@@ -146,15 +146,6 @@ static void half_norm_bwd(lam_dev *dev, const lam_norm *a)
     finish(dev);
 }
 
-static void half_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
-{
-    lam_relu_bwd b = *a;
-    b.h = wide(dev, a->h);
-    b.dh = wide(dev, a->dh);
-    lam_naive_relu_bwd(dev, &b);
-    finish(dev);
-}
-
 static void half_dropout(lam_dev *dev, const lam_dropout *a)
 {
     lam_dropout b = *a;
@@ -467,7 +458,6 @@ const lam_ops lam_ops_naive16 = {
     .gemm = half_gemm,
     .norm_fwd = half_norm_fwd,
     .norm_bwd = half_norm_bwd,
-    .relu_bwd = half_relu_bwd,
     .dropout = half_dropout,
     .copy = half_copy,
     .colsum = half_colsum,

@@ -4,8 +4,19 @@
 #include <math.h>
 #include <string.h>
 
+/* The second half of a product with h. */
+static void gemm_back(const lam_gemm *a)
+{
+    for (int i = 0; i < a->m * a->n; i++) {
+        float *c = (float *)a->c + i;
+        *c = ((const float *)a->h)[i] > 0.0f ? (float)a->h_scale * *c : 0.0f;
+        ((float *)a->dbias)[i % a->n] += *c;
+    }
+}
+
 void lam_naive_gemm(lam_dev *dev, const lam_gemm *a)
 {
+    (void)dev;
     const size_t down_a = a->ta == LAM_KEEP ? a->lda : 1, along_a = a->ta == LAM_KEEP ? 1 : a->lda;
     const size_t down_b = a->tb == LAM_KEEP ? a->ldb : 1, along_b = a->tb == LAM_KEEP ? 1 : a->ldb;
     const int sums = a->step_c ? 1 : a->batch; /* products that go into one C */
@@ -26,9 +37,8 @@ void lam_naive_gemm(lam_dev *dev, const lam_gemm *a)
             const size_t row = (size_t)o * (size_t)a->m + r;
             *out = sum * lam_naive_keep(&a->drop, row * lam_naive_up8(a->n) + c);
         }
-    const lam_relu_bwd back = lam_gemm_back(a);
     if (a->h)
-        lam_naive_relu_bwd(dev, &back);
+        gemm_back(a);
 }
 
 typedef struct place {
@@ -129,18 +139,6 @@ void lam_naive_norm_bwd(lam_dev *dev, const lam_norm *a)
     for (int b = 0; b < a->blocks; b++)
         for (int r = 0; r < a->rows; r++)
             norm_bwd_row(a, b, r);
-}
-
-void lam_naive_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
-{
-    (void)dev;
-    for (int i = 0; i < a->rows * a->ld; i++) {
-        float *dh = (float *)a->dh + i;
-        const int c = i % a->ld;
-        *dh = c < a->width && ((const float *)a->h)[i] > 0.0f ? (float)a->scale * *dh : 0.0f;
-        if (c < a->width)
-            ((float *)a->dbias)[c] += *dh;
-    }
 }
 
 void lam_naive_dropout(lam_dev *dev, const lam_dropout *a)

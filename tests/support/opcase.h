@@ -139,7 +139,6 @@ void lam_cases_gemm(lam_case_run *run);
 void lam_cases_gemm_inner(lam_case_run *run);
 void lam_cases_norm_fwd(lam_case_run *run);
 void lam_cases_norm_bwd(lam_case_run *run);
-void lam_cases_relu_bwd(lam_case_run *run);
 void lam_cases_dropout(lam_case_run *run);
 void lam_cases_copy(lam_case_run *run);
 void lam_cases_colsum(lam_case_run *run);

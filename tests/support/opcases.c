@@ -20,7 +20,6 @@ static const family families[] = {
     {"gemm_inner", lam_cases_gemm_inner},
     {"norm_fwd", lam_cases_norm_fwd},
     {"norm_bwd", lam_cases_norm_bwd},
-    {"relu_bwd", lam_cases_relu_bwd},
     {"dropout", lam_cases_dropout},
     {"copy", lam_cases_copy},
     {"colsum", lam_cases_colsum},

@@ -189,11 +189,27 @@ static void inner_bwd_one(lam_case_run *run, gemm_case s)
     lam_case_rows(&c, &g.c, "c", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &out, LAM_NAN);
     lam_case_rows(&c, &g.dbias, "dbias", LAM_WIDE, LAM_WRITTEN,
                   &(lam_layout){1, 1, (size_t)s.n, (size_t)s.n, (size_t)s.n}, LAM_RANDOM);
-    c.work.rows = s.m;
+    c.work.rows = s.m > 0 ? s.m : 1;
     c.work.width = s.n > s.k ? s.n : s.k;
     lam_case_name(&c, "gemm_inner backward m=%d n=%d k=%d N%c scale=%g ld=%zu,%zu", s.m, s.n, s.k,
                   flip ? 'T' : 'N', g.h_scale, g.lda, g.ldb);
     lam_case_check(&c);
+}
+
+/* Backward with every edge in either dimension of C: its second half is a pass over C of its own, row by row,
+ * wherever the product does not finish it. */
+static void inner_bwd_edges(lam_case_run *run)
+{
+    static const gemm_case more[] = {
+        {0, 5, 3, 1}, {1000, 3, 2, 1}, {3, 1000, 9, 1}, {513, 257, 7, 1}};
+    lam_case sizes = lam_case_start(run, call_gemm, NULL, 3.0);
+    for (int e = 0; e < lam_case_n_edges; e++) {
+        const int edge = lam_case_edges[e], k = lam_case_edge(&sizes, 33);
+        inner_bwd_one(run, (gemm_case){edge, lam_case_edge(&sizes, 129), k, 1});
+        inner_bwd_one(run, (gemm_case){lam_case_edge(&sizes, 129), edge, k, 1});
+    }
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        inner_bwd_one(run, more[i]);
 }
 
 /* From 256 x 128 on one card does these by a kernel of its own, in tiles of 128 x 128 x 64; several tiles a
@@ -211,6 +227,7 @@ void lam_cases_gemm_inner(lam_case_run *run)
             inner_fwd_one(run, list[i]);
             inner_bwd_one(run, list[i]);
         }
+    inner_bwd_edges(run);
     if (strcmp(run->ops->name, "cuda") != 0)
         return;
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {

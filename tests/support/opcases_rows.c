@@ -1,5 +1,5 @@
-/* opcases_rows.c -- residual + LayerNorm with all its optional parts, ReLU's gradient, dropout,
- * copies and column sums.  Padding columns are zero on the way in; an output's hold garbage before
+/* opcases_rows.c -- residual + LayerNorm with all its optional parts, dropout, copies and
+ * column sums.  Padding columns are zero on the way in; an output's hold garbage before
  * and must be zero after. */
 #include "support/opcase.h"
 
@@ -13,11 +13,6 @@ static void call_norm_fwd(const lam_ops *ops, lam_dev *dev, const void *op)
 static void call_norm_bwd(const lam_ops *ops, lam_dev *dev, const void *op)
 {
     ops->norm_bwd(dev, op);
-}
-
-static void call_relu_bwd(const lam_ops *ops, lam_dev *dev, const void *op)
-{
-    ops->relu_bwd(dev, op);
 }
 
 static void call_dropout(const lam_ops *ops, lam_dev *dev, const void *op)
@@ -216,28 +211,6 @@ void lam_cases_norm_bwd(lam_case_run *run)
     norm_list(run, norm_bwd_one);
 }
 
-static void relu_bwd_one(lam_case_run *run, int rows, int width)
-{
-    lam_relu_bwd a = {.rows = rows, .width = width};
-    lam_case c = lam_case_start(run, call_relu_bwd, &a, 3.0);
-    c.mixed = 1;
-    const lam_layout at = lam_case_layout(&c, 1, rows, width);
-    a.ld = (int)at.ld;
-    a.scale = lam_case_pick(&c, 2) ? 1.0 : lam_drop_scale(0.1);
-    double *h = flat(&c, &a.h, "h", LAM_READ, at);
-    for (size_t i = 0; i < at.rows * at.ld; i++)
-        h[i] = h[i] > 0.0 ? h[i] : 0.0;
-    lam_layout grad = at;
-    grad.step = at.rows * at.ld;
-    lam_case_rows(&c, &a.dh, "dh", LAM_ACT, LAM_WRITTEN | LAM_SAME_ZEROS, &grad, LAM_RANDOM);
-    lam_case_padding(&c, &grad, 0.0);
-    vector(&c, &a.dbias, "dbias", LAM_WRITTEN, at.width);
-    c.work.rows = rows > 0 ? rows : 1;
-    c.work.width = a.ld;
-    lam_case_name(&c, "relu_bwd rows=%d width=%d ld=%d scale=%g", rows, width, a.ld, a.scale);
-    lam_case_check(&c);
-}
-
 /* Calls `one` with every edge in either dimension, and with many rows. */
 static void matrix_list(lam_case_run *run, void (*one)(lam_case_run *, int, int))
 {
@@ -250,11 +223,6 @@ static void matrix_list(lam_case_run *run, void (*one)(lam_case_run *, int, int)
     one(run, 1000, 3);
     one(run, 3, 1000);
     one(run, 513, 257);
-}
-
-void lam_cases_relu_bwd(lam_case_run *run)
-{
-    matrix_list(run, relu_bwd_one);
 }
 
 static void dropout_one(lam_case_run *run, int rows, int width)

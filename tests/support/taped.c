@@ -53,7 +53,6 @@ static entry *add(void (*call)(lam_dev *, const void *), const void *argument, s
     X(gemm, lam_gemm)                                                                              \
     X(norm_fwd, lam_norm)                                                                          \
     X(norm_bwd, lam_norm)                                                                          \
-    X(relu_bwd, lam_relu_bwd)                                                                      \
     X(dropout, lam_dropout)                                                                        \
     X(copy, lam_copy)                                                                              \
     X(colsum, lam_colsum)                                                                          \

@@ -16,25 +16,24 @@ size_t lam_cpu_rowwise_scratch(const lam_work *largest)
 void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
 {
     const lam_cpu_dev *cpu = lam_cpu(dev);
-    const size_t width = (size_t)a->width, ld = (size_t)a->ld, rows = (size_t)a->rows;
+    const size_t width = (size_t)a->width, rows = (size_t)a->rows;
     const float scale = (float)a->scale;
     const lam_chunks c = lam_chunks_of(rows, 1, width);
     float *partial = lam_partial_sums(cpu, c, 1, width);
 
-#pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *ld)) schedule(static)
+#pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *width)) schedule(static)
     for (size_t i = 0; i < c.n; i++) {
         float *sum = partial + i * lam_line_of(width);
         memset(sum, 0, lam_line_of(width) * sizeof *sum);
         for (size_t row = i * c.size; row < lam_chunk_end(c, i); row++) {
-            const float *h = (const float *)a->h + row * ld;
-            float *dh = (float *)a->dh + row * ld;
+            const float *h = (const float *)a->h + row * width;
+            float *dh = (float *)a->dh + row * width;
 #pragma omp simd
             for (size_t j = 0; j < width; j++) {
                 const float g = h[j] > 0.0f ? scale * dh[j] : 0.0f;
                 dh[j] = g;
                 sum[j] += g;
             }
-            lam_clear_padding(dh, width, ld);
         }
     }
     lam_fold(a->dbias, partial, c, 0, 1, width);

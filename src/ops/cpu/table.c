@@ -182,7 +182,6 @@ const lam_ops lam_ops_cpu = {
     .gemm = lam_cpu_gemm,
     .norm_fwd = lam_cpu_norm_fwd,
     .norm_bwd = lam_cpu_norm_bwd,
-    .relu_bwd = lam_cpu_relu_bwd,
     .dropout = lam_cpu_dropout,
     .copy = lam_cpu_copy,
     .colsum = lam_cpu_colsum,

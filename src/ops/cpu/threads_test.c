@@ -128,13 +128,10 @@ static void run_residual(world *w)
 static void run_rowwise(world *w)
 {
     float **p = w->pool;
-    lam_cpu_relu_bwd(w->dev, &(lam_relu_bwd){.rows = ROWS,
-                                             .width = WIDTH,
-                                             .ld = LD,
-                                             .scale = 1.25,
-                                             .h = p[0],
-                                             .dh = p[1],
-                                             .dbias = p[2]});
+    lam_cpu_relu_bwd(
+        w->dev,
+        &(lam_relu_bwd){
+            .rows = ROWS, .width = WIDTH, .scale = 1.25, .h = p[0], .dh = p[1], .dbias = p[2]});
     lam_cpu_dropout(w->dev, &(lam_dropout){.blocks = 3,
                                            .rows = 111,
                                            .width = WIDTH,

@@ -210,9 +210,9 @@ extern "C" void lam_cuda_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
     columns c = {};
     c.rows = a->rows;
     c.width = a->width;
-    c.extent = a->ld; /* padding: h is 0 there, so dh becomes 0 */
-    c.ld = (size_t)a->ld;
-    c.aligned = ((uintptr_t)a->h | (uintptr_t)a->dh) % 16 == 0 && a->ld % 8 == 0;
+    c.extent = a->width;
+    c.ld = (size_t)a->width;
+    c.aligned = ((uintptr_t)a->h | (uintptr_t)a->dh) % 16 == 0 && a->width % 8 == 0;
     c.scale = (float)a->scale;
     c.h = a->h;
     c.in = a->dh;

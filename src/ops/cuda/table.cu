@@ -308,14 +308,14 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
             cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
             cuda_upload, cuda_download, OP##_ZERO, cuda_sync, cuda_peak, lam_cuda_repeat,          \
             lam_cuda_forget, OP(gemm, lam_gemm), OP(norm_fwd, lam_norm), OP(norm_bwd, lam_norm),   \
-            OP(relu_bwd, lam_relu_bwd), OP(dropout, lam_dropout), OP(copy, lam_copy),              \
-            OP(colsum, lam_colsum), OP(attn_fwd, lam_attn), OP(attn_bwd, lam_attn),                \
-            OP(profile, lam_profile), OP(attn_next, lam_attn_next), OP(place, lam_place),          \
-            OP(interp_fwd, lam_interp), OP(interp_bwd, lam_interp), OP(pool, lam_pool),            \
-            OP(distance, lam_distance), OP(gate_fwd, lam_gate), OP(gate_bwd, lam_gate),            \
-            OP(density_fwd, lam_density), OP(density_bwd, lam_density),                            \
-            OP(sticky, lam_sticky_samples), OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed),    \
-            OP(xent, lam_xent), OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm), \
+            OP(dropout, lam_dropout), OP(copy, lam_copy), OP(colsum, lam_colsum),                  \
+            OP(attn_fwd, lam_attn), OP(attn_bwd, lam_attn), OP(profile, lam_profile),              \
+            OP(attn_next, lam_attn_next), OP(place, lam_place), OP(interp_fwd, lam_interp),        \
+            OP(interp_bwd, lam_interp), OP(pool, lam_pool), OP(distance, lam_distance),            \
+            OP(gate_fwd, lam_gate), OP(gate_bwd, lam_gate), OP(density_fwd, lam_density),          \
+            OP(density_bwd, lam_density), OP(sticky, lam_sticky_samples),                          \
+            OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed), OP(xent, lam_xent),                \
+            OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm),                     \
             OP(update, lam_update), OP(ortho_begin, lam_ortho_begin),                              \
             OP(ortho_mix, lam_ortho_mix), OP(tally, lam_tally),                                    \
     }

@@ -144,7 +144,6 @@ START_TEST(the_gradients_of_a_layer_are_its_gradients)
     memcpy(dz, l.dh, sizeof dz);
     lam_ref_relu_bwd(test_ref, &(lam_relu_bwd){.rows = ROWS,
                                                .width = OUT,
-                                               .ld = OUT,
                                                .h = l.h,
                                                .scale = _i % 2 ? lam_drop_scale(0.3) : 1.0,
                                                .dh = dz,

@@ -41,12 +41,6 @@ static void norm_bwd(lam_dev *dev, const lam_norm *a)
     round_matrix(a->dadd, a->blocks * a->rows, a->width, a->ld);
 }
 
-static void relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
-{
-    lam_ref_relu_bwd(dev, a);
-    round_matrix(a->dh, a->rows, a->width, a->ld);
-}
-
 static void dropout(lam_dev *dev, const lam_dropout *a)
 {
     lam_ref_dropout(dev, a);
@@ -181,7 +175,6 @@ const lam_ops lam_ops_ref16 = {
     .gemm = gemm,
     .norm_fwd = norm_fwd,
     .norm_bwd = norm_bwd,
-    .relu_bwd = relu_bwd,
     .dropout = dropout,
     .copy = lam_ref_copy,
     .colsum = lam_ref_colsum,

@@ -134,13 +134,12 @@ void lam_ref_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
     (void)dev;
     double *dbias = a->dbias;
     for (size_t r = 0; r < (size_t)a->rows; r++) {
-        const double *h = (const double *)a->h + r * (size_t)a->ld;
-        double *dh = (double *)a->dh + r * (size_t)a->ld;
+        const double *h = (const double *)a->h + r * (size_t)a->width;
+        double *dh = (double *)a->dh + r * (size_t)a->width;
         for (int c = 0; c < a->width; c++) {
             dh[c] = h[c] > 0.0 ? a->scale * dh[c] : 0.0;
             dbias[c] += dh[c];
         }
-        clear_padding(dh, a->width, a->ld);
     }
 }
 

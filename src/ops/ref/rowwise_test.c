@@ -205,15 +205,14 @@ END_TEST
 START_TEST(relu_bwd_passes_what_was_kept)
 {
     const double h[] = {1.5, 0.0, 2.0, 0.0, 0.0, 3.0};
-    double dh[] = {1, 2, 3, 4, 5, 6}, dbias[] = {10, 20};
-    const double want[] = {2, 0, 0, 0, 0, 0}, sums[] = {12, 20};
+    double dh[] = {1, 2, 3, 4, 5, 6}, dbias[] = {10, 20, 30};
+    const double want[] = {2, 0, 6, 0, 0, 12}, sums[] = {12, 20, 48};
     lam_ref_relu_bwd(
         test_ref,
-        &(lam_relu_bwd){
-            .rows = 2, .width = 2, .ld = 3, .scale = 2.0, .h = h, .dh = dh, .dbias = dbias});
+        &(lam_relu_bwd){.rows = 2, .width = 3, .scale = 2.0, .h = h, .dh = dh, .dbias = dbias});
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq(dh[i], want[i]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         ck_assert_double_eq(dbias[i], sums[i]);
 }
 END_TEST

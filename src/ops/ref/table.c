@@ -128,7 +128,6 @@ const lam_ops lam_ops_ref = {
     .gemm = lam_ref_gemm,
     .norm_fwd = lam_ref_norm_fwd,
     .norm_bwd = lam_ref_norm_bwd,
-    .relu_bwd = lam_ref_relu_bwd,
     .dropout = lam_ref_dropout,
     .copy = lam_ref_copy,
     .colsum = lam_ref_colsum,
