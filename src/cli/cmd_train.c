@@ -46,6 +46,19 @@ static int has(const char *dir, const char *name)
     return lam_path_join(path, sizeof path, dir, name) == LAM_OK && lam_path_exists(path);
 }
 
+/* Adds to what is wrong with the checkpoint what is left of the run. */
+static lam_status cannot_go_on(const session *s, lam_status status)
+{
+    if (status != LAM_ERR_FORMAT)
+        return status;
+    if (!has(s->o->out, "best"))
+        return lam_fail(status, "%s; the run cannot go on: --overwrite begins anew", lam_error());
+    return lam_fail(status,
+                    "%s; the run cannot go on, but %s/best holds its best model, for all but "
+                    "training; begin anew with another --out",
+                    lam_error(), s->o->out);
+}
+
 /* Is there a run to go on with, and may we? */
 static lam_status look_at_folder(session *s)
 {
@@ -68,7 +81,7 @@ static lam_status look_at_folder(session *s)
                         o->out);
     if (!o->resume || !checkpoint)
         return LAM_OK;
-    LAM_TRY(lam_checkpoint_peek(s->last, &s->then));
+    LAM_TRY(cannot_go_on(s, lam_checkpoint_peek(s->last, &s->then)));
     s->resumed = 1;
     return LAM_OK;
 }
@@ -147,7 +160,7 @@ static lam_status open_run(session *s)
     LAM_TRY(lam_trainer_create(&s->trainer, s->model, &s->corpus->split[LAM_TRAIN], &s->settings));
     LAM_TRY(note_corpus(s));
     if (s->resumed)
-        LAM_TRY(lam_trainer_resume(s->trainer, s->last));
+        LAM_TRY(cannot_go_on(s, lam_trainer_resume(s->trainer, s->last)));
     else
         LAM_TRY(lam_model_init(s->model, (uint64_t)s->settings.seed));
     const lam_run_options options = run_options(s);

@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 
 #include "core/file.h"
+#include "core/seal.h"
 #include "model/folder.h"
 #include "nn/params_io.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 
 static const char STATE[] = "training_state.json", MOMENTS[] = "optimizer.safetensors",
-                  MEMORY[] = "memory.safetensors";
+                  MEMORY[] = "memory.safetensors", CONFIG[] = "config.json";
 
 /* The flat vectors of optimizer.safetensors, in order; those that do not exist are left out. */
 typedef struct vectors {
@@ -92,7 +93,8 @@ static lam_status write_parts(void *user, const char *dir)
     LAM_TRY(lam_path_join(path, sizeof path, dir, MEMORY));
     LAM_TRY(lam_memories_save(c->memories, path));
     LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
-    return lam_train_state_save(c->state, &c->model->params, path);
+    LAM_TRY(lam_train_state_save(c->state, &c->model->params, path));
+    return lam_seal_write(dir);
 }
 
 lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c)
@@ -105,6 +107,7 @@ lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c)
 lam_status lam_checkpoint_load(const char *dir, const lam_checkpoint *c)
 {
     char path[PATH_MAX];
+    LAM_TRY(lam_seal_check(dir, NULL));
     LAM_TRY(lam_folder_restore(c->model, dir));
     LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
     LAM_TRY(read_moments(path, c));
@@ -119,6 +122,8 @@ lam_status lam_checkpoint_peek(const char *dir, lam_train_state *state)
 {
     char path[PATH_MAX];
     LAM_TRY(lam_dir_recover(dir));
+    LAM_TRY(lam_seal_check(dir, STATE));
+    LAM_TRY(lam_seal_check(dir, CONFIG));
     LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
     return lam_train_state_load(state, NULL, path);
 }

@@ -1,9 +1,9 @@
 /* checkpoint.h -- a run that can go on as if it had never stopped.
  *
- * A checkpoint is a model folder (model/folder.h) with three files more: training_state.json,
- * optimizer.safetensors (moments) and memory.safetensors.  It is written beside the old one, synced
- * and put in its place by one renaming: a crash, a full disk or an error at any moment leaves the
- * old one or the new one, whole. */
+ * A checkpoint is a model folder (model/folder.h) with four files more: training_state.json,
+ * optimizer.safetensors (moments), memory.safetensors and a record of their checksums (core/seal.h).  It is
+ * written beside the old one, synced and put in its place by one renaming: a crash, a full disk or an error
+ * at any moment leaves the old one or the new one, whole. */
 #ifndef LAM_TRAIN_CHECKPOINT_H
 #define LAM_TRAIN_CHECKPOINT_H
 
@@ -23,9 +23,11 @@ typedef struct lam_checkpoint {
 /* Writes the checkpoint `dir`. */
 lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c);
 /* Restores every part from `dir`; the model must have its configuration, the batches its shape.
- * After a failure the parts are in an undefined, but valid, state. */
+ * A damaged file is LAM_ERR_FORMAT before anything is read.  After another failure the parts are in an
+ * undefined, but valid, state. */
 lam_status lam_checkpoint_load(const char *dir, const lam_checkpoint *c);
-/* Only the state, to build the parts by.  Completes an interrupted exchange of names first. */
+/* Only the state, to build the parts by; it and the configuration are not damaged.  Completes an interrupted
+ * exchange of names first. */
 lam_status lam_checkpoint_peek(const char *dir, lam_train_state *state);
 
 #endif

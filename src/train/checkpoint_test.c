@@ -98,6 +98,14 @@ START_TEST(a_resumed_run_is_the_uninterrupted_one_bit_for_bit)
 }
 END_TEST
 
+/* As if the checkpoint came from a time without checksums, or somebody had changed it on purpose. */
+static void unseal(const char *dir)
+{
+    char path[PATH_MAX];
+    must(lam_path_join(path, sizeof path, dir, "CRC32SUMS"));
+    ck_assert_int_eq(remove(path), 0);
+}
+
 /* Rewrites the moments with a v, of sevens, of Muon's matrices too, as older checkpoints have one. */
 static void age_moments(const toyrun *r, const char *path)
 {
@@ -146,6 +154,7 @@ START_TEST(muons_matrices_have_no_square_and_one_in_an_older_file_does_not_matte
     must(lam_trainer_save(a.trainer, dir, NULL));
     must(lam_path_join(path, sizeof path, dir, "optimizer.safetensors"));
     age_moments(&a, path); /* it looks at what is there, too */
+    unseal(dir);
     must(lam_trainer_resume(b.trainer, dir));
     ck_assert(toyrun_equal(&a, &b));
     toyrun_steps(&a, AFTER, NULL);
@@ -225,8 +234,66 @@ START_TEST(a_state_that_cannot_be_is_refused_by_name)
                             : json_integer((json_int_t)value));
     ck_assert_int_eq(json_dump_file(root, path, 0), 0);
     json_decref(root);
+    unseal(dir);
     ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_FORMAT);
     ck_assert_msg(strstr(lam_error(), impossible[_i].message) != NULL, "%s", lam_error());
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+/* Turns one bit of a byte: at the start of a file, in its middle, at its end. */
+static void turn_bit(const char *path, int where, int bit)
+{
+    FILE *const f = fopen(path, "r+");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+    const long at[] = {0, ftell(f) / 2, ftell(f) - 1};
+    ck_assert_int_eq(fseek(f, at[where], SEEK_SET), 0);
+    const int c = fgetc(f);
+    ck_assert_int_ne(c, EOF);
+    ck_assert_int_eq(fseek(f, at[where], SEEK_SET), 0);
+    ck_assert_int_ne(fputc(c ^ 1 << bit, f), EOF);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(a_bit_that_turned_in_any_file_is_noticed)
+{
+    static const char *const files[] = {
+        "config.json",        "model.safetensors",   "vocab.json", "optimizer.safetensors",
+        "memory.safetensors", "training_state.json", "CRC32SUMS"};
+    const kind k = kind_of(4);
+    const char *dir = test_temp_path("turned"), *name = files[_i];
+    char path[PATH_MAX], message[PATH_MAX + 64];
+    toyrun a = open_kind(&k), b = open_kind(&k);
+    toyrun_steps(&a, 3, NULL);
+    must(lam_trainer_save(a.trainer, dir, "{}"));
+    must(lam_path_join(path, sizeof path, dir, name));
+    snprintf(message, sizeof message, "%s: damaged: ", path);
+    for (int i = 0; i < 24; i++) {
+        turn_bit(path, i / 8, i % 8);
+        ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_FORMAT);
+        ck_assert_msg(strncmp(lam_error(), message, strlen(message)) == 0, "%s", lam_error());
+        turn_bit(path, i / 8, i % 8);
+    }
+    ck_assert(!toyrun_equal(&a, &b)); /* nothing was taken over */
+    must(lam_trainer_resume(b.trainer, dir));
+    ck_assert(toyrun_equal(&a, &b));
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(a_checkpoint_without_checksums_resumes)
+{
+    const kind k = kind_of(4);
+    const char *dir = test_temp_path("unsealed");
+    toyrun a = open_kind(&k), b = open_kind(&k);
+    toyrun_steps(&a, 3, NULL);
+    must(lam_trainer_save(a.trainer, dir, NULL));
+    unseal(dir);
+    must(lam_trainer_resume(b.trainer, dir));
+    ck_assert(toyrun_equal(&a, &b));
     toyrun_close(&a);
     toyrun_close(&b);
 }
@@ -299,7 +366,7 @@ START_TEST(a_failing_write_sync_or_rename_leaves_a_whole_checkpoint)
             must(status);
         check_whole(dir, &k, &two, &four);
     }
-    ck_assert_int_gt(calls, 20); /* five files: write, fsync, rename, fsync of the folder */
+    ck_assert_int_gt(calls, 20); /* seven files: write, fsync, rename, fsync of the folder */
     toyrun_close(&two);
     toyrun_close(&four);
 }
@@ -372,6 +439,8 @@ int main(void)
     tcase_add_test(tests, every_field_of_the_state_comes_back);
     tcase_add_loop_test(tests, a_state_that_cannot_be_is_refused_by_name, 0,
                         (int)(sizeof impossible / sizeof *impossible));
+    tcase_add_loop_test(tests, a_bit_that_turned_in_any_file_is_noticed, 0, 7);
+    tcase_add_test(tests, a_checkpoint_without_checksums_resumes);
     tcase_add_test(tests, another_run_is_refused_by_name);
     tcase_add_loop_test(tests, a_failing_write_sync_or_rename_leaves_a_whole_checkpoint, 0, 2);
     tcase_add_loop_test(tests, a_crash_at_any_system_call_leaves_a_whole_checkpoint, 0, 2);

@@ -25,7 +25,7 @@ says "$out" "best valid bpc"
 says "$out" "test bpc"
 says "$err" "step     120"
 for file in last/model.safetensors last/optimizer.safetensors last/memory.safetensors \
-    last/training_state.json last/config.json last/vocab.json best/config.json \
+    last/training_state.json last/CRC32SUMS last/config.json last/vocab.json best/config.json \
     best/model.safetensors best/vocab.json metrics.jsonl train.log; do
     [ -s "$work/whole/$file" ] || fail "$file is missing"
 done
@@ -198,6 +198,9 @@ mv "$odd" "$work/moved"
 cp -r "$work/twice" "$work/mover"
 sed -i "s|\"path\": *\"[^\"]*\"|\"path\": \"$work/gone\"|" "$work/mover/last/training_state.json"
 run 1 train --out "$work/mover" --resume --no_test
+says "$err" "training_state.json: damaged: "
+rm "$work/mover/last/CRC32SUMS" # it was changed on purpose
+run 1 train --out "$work/mover" --resume --no_test
 says "$err" "there is no such folder; if the run's corpus is elsewhere now, --data says where"
 run 0 train --out "$work/mover" --resume --no_test --data "$work/moved"
 seq 1 2000 > "$work/numbers"
@@ -210,15 +213,23 @@ says "$err" "another corpus"
 cp -r "$work/whole" "$work/state"
 sed 's/"loss_scale": [^,}]*/"loss_scale": -1/' "$work/whole/last/training_state.json" \
     > "$work/state/last/training_state.json"
+rm "$work/state/last/CRC32SUMS"
 run 1 train --out "$work/state" --resume
 says "$err" "training_state.json: settings: loss_scale is -1, must be 1e-06 to 1e+06"
 cp -r "$work/corpus" "$work/cut"
 head -c 1000 "$work/corpus/train.bin" > "$work/cut/train.bin"
 run 1 train --data "$work/cut" --out "$work/new"
 says "$err" "train.bin"
-printf x | dd of="$work/whole/last/model.safetensors" bs=1 seek=0 conv=notrunc 2> "$work/.dd"
+# A byte that changed on the disk: one line says where, and what is left.
+printf '\377' | dd of="$work/whole/last/model.safetensors" bs=1 seek=5000 conv=notrunc 2> "$work/.dd"
 run 1 train --out "$work/whole" --resume --max_step 130
-says "$err" "last/model.safetensors"
+says "$err" "last/model.safetensors: damaged: "
+says "$err" "the run cannot go on, but $work/whole/best holds its best model, for all but training; begin anew"
+[ "$(wc -l < "$err")" -eq 1 ] || fail "more than one line about a damaged file"
+run 0 eval --model "$work/whole/best" --data "$work/corpus"
+rm -r "$work/whole/best"
+run 1 train --out "$work/whole" --resume --max_step 130
+says "$err" "the run cannot go on: --overwrite begins anew"
 
 # --overwrite begins anew, in the same folder.
 train 0 --out "$work/whole" --overwrite --seed 5 --max_step 20

@@ -1,0 +1,18 @@
+/* seal.h -- a folder that remembers its files: CRC32SUMS holds length and CRC-32 of each.
+ *
+ * A file that was cut shows it when it is parsed; one whose bytes have changed on the disk or on the way
+ * there may not: a weight is as good a number as any other. */
+#ifndef LAM_CORE_SEAL_H
+#define LAM_CORE_SEAL_H
+
+#include "core/status.h"
+
+/* Reads every file in `dir` and writes the record, in the place of an older one.  For a folder that is about to be
+ * renamed (lam_dir_write), after its last file. */
+lam_status lam_seal_write(const char *dir);
+
+/* Is the file `name` of `dir` (NULL: every file on the record) what it was?  LAM_ERR_FORMAT names the first that is
+ * damaged, the record itself included.  A folder without a record is taken as it is. */
+lam_status lam_seal_check(const char *dir, const char *name);
+
+#endif
