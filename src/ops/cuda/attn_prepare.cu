@@ -174,7 +174,7 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
         lam_cuda_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
 }
 
-/* A thread for each eight columns of each row; rows in x, which may be more than 65535 as y may not. */
+/* A thread for each eight columns of each row; rows in x, where a grid has no limit they could reach. */
 static dim3 by_rows(int rows, int width, int threads)
 {
     return dim3((unsigned)rows, (unsigned)lam_cuda_ceil(width, 8 * threads));

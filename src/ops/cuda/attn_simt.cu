@@ -70,8 +70,9 @@ void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
     const dim3 grid((unsigned)a->queries, (unsigned)a->H, (unsigned)a->B);
-    /* Few rows: more threads each, for the sake of latency. */
-    const int threads = a->queries * a->H * a->B <= 4 * dev->sms ? 512 : 128;
+    /* Few rows: more threads each, for the sake of latency, where shared memory has room for them. */
+    const size_t rows = (size_t)a->queries * (size_t)a->H * (size_t)a->B;
+    const int threads = rows <= 4 * (size_t)dev->sms && a->K <= 512 ? 512 : 128;
     const size_t shared = simt_floats(a->K, threads) * sizeof(float);
     if (dev->bf16)
         lam_cuda_launch(dev, "attn_fwd", simt_fwd<lam_bf16>, grid, threads, shared, *c);

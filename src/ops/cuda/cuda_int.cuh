@@ -21,6 +21,7 @@
 
 extern "C" {
 #include "core/rng.h"
+#include "ops/cuda/limits.h"
 #include "ops/ops.h"
 }
 
@@ -73,7 +74,8 @@ static inline void *lam_cuda_scratch(const lam_cuda_dev *dev, size_t bytes)
     return dev->scratch;
 }
 
-/* Remembers the failure unless there was one before. */
+/* Remembers the failure unless there was one before.  What the runtime keeps of it is cleared, so that
+ * nobody meets it again at another launch, or on the next device. */
 void lam_cuda_note(lam_cuda_dev *dev, const char *op, cudaError_t error);
 void lam_cuda_note_text(lam_cuda_dev *dev, const char *op, const char *text);
 

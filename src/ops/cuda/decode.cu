@@ -291,14 +291,7 @@ static void launch(lam_cuda_dev *dev, const next_call &n)
     const lam_attn *a = &n.x.a;
     const size_t shared = (2 + (size_t)a->K) * GROUPS * sizeof(float);
     const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
-    if (shared > 48 * 1024) {
-        const cudaError_t error = cudaFuncSetAttribute(
-            attn_next<T, C, U>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-        if (error != cudaSuccess)
-            lam_cuda_note(dev, "attn_next", error);
-    }
-    attn_next<T, C, U><<<grid, THREADS, shared, dev->stream>>>(n);
-    lam_cuda_check_launch(dev, "attn_next");
+    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, grid, THREADS, shared, n);
 }
 
 template <typename T>

@@ -109,11 +109,8 @@ typedef void kernel(lam_interp);
 static void launch(lam_dev *dev, const lam_interp *a, kernel *run, const char *op)
 {
     lam_cuda_dev *cuda = lam_cuda(dev);
-    assert(a->K % 8 == 0);
-    if (a->K / 8 > BLOCK) {
-        lam_cuda_note_text(cuda, op, "heads (d_head) of more than 2048 columns");
-        return;
-    }
+    static_assert(8 * BLOCK >= LAM_CUDA_HEAD, "a head is shared by the threads of one block");
+    assert(a->K % 8 == 0 && a->K <= LAM_CUDA_HEAD);
     const size_t heads = (size_t)a->B * (size_t)a->rows * (size_t)a->H;
     const unsigned x = (unsigned)a->K / 8, y = BLOCK / x;
     if (heads == 0)

@@ -159,7 +159,7 @@ static void dispatch_bwd(lam_cuda_dev *dev, const lam_norm *a)
 
 size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest)
 {
-    const int ld = largest->width < MAX_LD ? largest->width : MAX_LD;
+    const int ld = largest->width < LAM_CUDA_ROW ? largest->width : (int)LAM_CUDA_ROW;
     return (size_t)(dev->sms * BLOCKS_PER_SM) * LAM_CUDA_SUMS * (size_t)(ld + LAM_CUDA_PAD) *
            sizeof(float);
 }

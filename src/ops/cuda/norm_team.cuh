@@ -9,7 +9,7 @@
 
 #include "ops/cuda/cuda_int.cuh"
 
-enum { THREADS = 256, BLOCKS_PER_SM = 3, MAX_LD = 8192 }; /* blocks: all that are resident */
+enum { THREADS = 256, BLOCKS_PER_SM = 3 }; /* blocks: all that are resident */
 
 /* A team: W warps side by side, several teams to a block. */
 template <int W>
@@ -117,14 +117,19 @@ static int blocks_of(const lam_cuda_dev *dev, const lam_norm *a)
     return needed < most ? needed : most;
 }
 
-/* Is there something to do that can be done?  A row has to fit the registers of one block. */
+/* Is there something to do that can be done?  A row has to fit the registers of one block, and what lies
+ * between two streams 32 bits. */
 static bool is_possible(lam_cuda_dev *dev, const char *op, const lam_norm *a)
 {
+    const size_t steps = a->x.step | a->y.step | a->dy.step | a->dx.step | a->dsum.step;
     assert(a->width >= 1 && a->ld >= a->width && a->ld % 8 == 0);
-    assert((a->x.step | a->y.step | a->dy.step | a->dx.step | a->dsum.step) <= UINT32_MAX);
-    if (a->ld > MAX_LD)
+    if (a->blocks == 0 || a->rows == 0)
+        return false;
+    if (a->ld > LAM_CUDA_ROW)
         lam_cuda_note_text(dev, op, "rows (d_model) of more than 8192 columns");
-    return a->ld <= MAX_LD && a->blocks * a->rows > 0;
+    else if (steps > UINT32_MAX)
+        lam_cuda_note_text(dev, op, "streams (rows times d_model) of more than 4294967295 numbers");
+    return a->ld <= LAM_CUDA_ROW && steps <= UINT32_MAX;
 }
 
 static bool is_full(const lam_norm *a, int columns)

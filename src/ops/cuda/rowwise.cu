@@ -21,7 +21,7 @@ lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, i
     unsigned x = 256;
     while (x > 1 && x / 2 >= cols)
         x /= 2;
-    assert(blocks >= 1 && blocks <= 65535); /* the card's limit on z */
+    assert(blocks >= 1 && blocks <= LAM_CUDA_STREAMS);
     const unsigned y = 256 / x, wide = (unsigned)((cols + x - 1) / x);
     const unsigned tall = (unsigned)lam_cuda_ceil(rows, (int)y), deep = (unsigned)blocks;
     /* enough to fill the card several times over, then rows are walked */

@@ -32,6 +32,7 @@ void lam_cuda_note_text(lam_cuda_dev *dev, const char *op, const char *text)
 
 void lam_cuda_note(lam_cuda_dev *dev, const char *op, cudaError_t error)
 {
+    (void)cudaGetLastError();
     lam_cuda_note_text(dev, op, cudaGetErrorString(error));
 }
 
@@ -160,6 +161,7 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     const lam_status status = open_parts(dev);
     if (status != LAM_OK) {
         cuda_close(&dev->base);
+        (void)cudaGetLastError(); /* it has been told; the next device is not to meet it */
         return status;
     }
     *out = &dev->base;
@@ -208,24 +210,25 @@ static lam_status take_memory(void **out, size_t bytes, const char *what)
     return lam_fail(LAM_ERR_DEVICE, "device cuda: %s", cudaGetErrorString(error));
 }
 
-/* Grows only, so that a smaller plan does not take from a larger one. */
+/* Grows only, so that a smaller plan does not take from a larger one.  The old scratch goes first, for
+ * both may not fit; where the new one does not either, those who planned with the old one get its size
+ * again: they may be other sessions. */
 static lam_status cuda_reserve(lam_dev *base, const lam_work *largest)
 {
     lam_cuda_dev *dev = lam_cuda(base);
-    const size_t bytes = cuda_reserve_bytes(base, largest);
-    if (bytes <= dev->scratch_bytes)
+    LAM_TRY(lam_cuda_check(largest));
+    const size_t bytes = cuda_reserve_bytes(base, largest), before = dev->scratch_bytes;
+    if (bytes <= before)
         return LAM_OK;
-    void *scratch = NULL;
     if (dev->scratch)
         cudaFree(dev->scratch); /* waits for the work that uses it */
-    dev->scratch = NULL;
-    dev->scratch_bytes = 0;
     dev->moved++;
-    LAM_TRY(take_memory(&scratch, bytes, " of scratch"));
-    dev->scratch = scratch;
-    dev->scratch_bytes = bytes;
+    const lam_status status = take_memory(&dev->scratch, bytes, " of scratch");
+    dev->scratch_bytes = status == LAM_OK ? bytes : before;
+    if (status != LAM_OK && before > 0)
+        note_if(dev, "reserve", cudaMalloc(&dev->scratch, before));
     (void)cuda_peak(base);
-    return LAM_OK;
+    return status;
 }
 
 static lam_status cuda_alloc(lam_dev *base, void **out, size_t bytes)

@@ -17,6 +17,8 @@ static encoder find_encoder(void)
     const cudaError_t error =
         cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &how);
 #endif
+    if (error != cudaSuccess)
+        (void)cudaGetLastError(); /* there are other ways: no launch is to report it */
     return error == cudaSuccess && how == cudaDriverEntryPointSuccess ? (encoder)found : NULL;
 }
 
