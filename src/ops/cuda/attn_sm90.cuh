@@ -1,7 +1,7 @@
 /* cuda/attn_sm90.cuh -- what the Hopper attention kernels share: 64 x 64 tiles of a warpgroup.
  *
- * Rows are always queries, columns keys.  A block of ATTN_GROUPS warpgroups computes, each on tiles
- * of its own, and one thread of another warpgroup has the copy engine bring what they need. */
+ * Rows are always queries, columns keys.  A block of three warpgroups computes, each on tiles of
+ * its own, and one thread of a fourth has the copy engine bring what they need. */
 #ifndef LAM_OPS_CUDA_ATTN_SM90_CUH
 #define LAM_OPS_CUDA_ATTN_SM90_CUH
 
@@ -17,20 +17,17 @@ struct attn_maps {
     CUtensorMap qu, qv, d_o; /* backward only */
 };
 
-#ifndef ATTN_GROUPS
-#define ATTN_GROUPS 2
-#endif
-
 enum {
     WG_ROWS = LAM_TMA_ROWS, /* of every tile */
     WG_TILE = LAM_TMA_TILE, /* its bytes */
     WG_THREADS = 128,       /* of a warpgroup */
     WG_STEP_ROWS = 2,
-    WG_STEP_COLS = 128,      /* a step of depth 16, by rows and by columns, in units of 16 bytes */
-    WG_GROUPS = ATTN_GROUPS, /* warpgroups of a block that compute */
+    WG_STEP_COLS = 128, /* a step of depth 16, by rows and by columns, in units of 16 bytes */
+    WG_GROUPS = 3,      /* warpgroups of a block that compute */
+    WG_OWN = WG_GROUPS * WG_ROWS,      /* queries, keys or places of a block */
     WG_BLOCK = WG_GROUPS * WG_THREADS, /* threads that compute; then those that copy */
     WG_ALL = WG_BLOCK + WG_THREADS,
-    WG_REGISTERS = WG_GROUPS == 2 ? 240 : 160 /* of a thread that computes */
+    WG_REGISTERS = 160 /* of a thread that computes */
 };
 
 /* d = a b^T in the background, for a tile a of 64 rows of K elements and N / 64 tiles b in line. */
@@ -156,18 +153,46 @@ static __device__ __forceinline__ uint32_t attn_once(uint32_t bars)
     return bars + 16 * STAGES;
 }
 
-/* A thread's place among those that compute. */
+/* A thread's place among those that compute, and in shared memory. */
 struct attn_me {
     int group, warp; /* warpgroup of the block, warp of the group */
     int lane;
-    uint32_t rows; /* where this warp's sixteen rows lie in a tile, in bytes */
+    attn_lanes lanes;
+    uint32_t rows;       /* where this warp's sixteen rows lie in a tile, in bytes */
+    uint32_t room, mine; /* the block's tiles; those that each group has one of, at this group's */
 };
 
+/* K: columns of the tiles that the warp's own loads and stores see. */
+template <int K>
 static __device__ __forceinline__ attn_me attn_find_me(void)
 {
     const int warp = lam_uniform((int)threadIdx.x / LAM_WARP % 4);
-    return {lam_uniform((int)threadIdx.x / WG_THREADS), warp, (int)threadIdx.x % LAM_WARP,
-            (uint32_t)(16 * warp * 128)};
+    const int group = lam_uniform((int)threadIdx.x / WG_THREADS);
+    const int lane = (int)threadIdx.x % LAM_WARP;
+    const uint32_t room = lam_address(lam_room());
+    return {group,
+            warp,
+            lane,
+            attn_lanes_of<K>(lane),
+            (uint32_t)(16 * warp * 128),
+            room,
+            room + (uint32_t)(group * WG_TILE)};
+}
+
+/* Of every query the scores in base 2: 2^x is faster than e^x. */
+static __device__ __forceinline__ float attn_scale2(const attn_call &c)
+{
+    return (float)c.a.scale * CUDART_L2E_F;
+}
+
+/* Behind a wait for products: gives back the stage whose sums they were, if any; the next to be given
+ * back is `stage`. */
+template <int STAGES>
+static __device__ __forceinline__ void attn_leave_before(uint32_t bars, int &before, int stage)
+{
+    if (before >= 0)
+        lam_bar_leave(attn_empty<STAGES>(bars, before));
+    before = stage;
 }
 
 /* One thread of the last warpgroup copies, the others compute. */
@@ -194,19 +219,20 @@ static __device__ __forceinline__ bool attn_sees(const attn_call &c, int at, int
     return last - at >= c.e_lo && j0 - (at + WG_ROWS - 1) <= c.e_hi;
 }
 
-/* Scores of pairs that are not visible become -infinity; `row`: this thread's first query. */
-static __device__ __forceinline__ void attn_hide(float (&s)[8][4], const attn_call &c, int at,
-                                                 int row, int j0, int t)
+/* Scores of pairs that are not visible become -infinity; queries from position `at` on, keys from j0. */
+static __device__ __forceinline__ void attn_hide(float (&s)[8][4], const attn_call &c,
+                                                 const attn_me &me, int at, int j0)
 {
     if (j0 - (at + WG_ROWS - 1) >= c.e_lo && j0 + WG_ROWS - 1 - at <= c.e_hi &&
         j0 + WG_ROWS <= c.a.keys)
         return;
+    const int row = 16 * me.warp + me.lanes.g; /* this thread's first query */
     const int lo = at + row - j0 + c.e_lo, hi = at + row - j0 + c.e_hi, end = c.a.keys - j0;
 #pragma unroll
     for (int n = 0; n < 8; n++)
 #pragma unroll
         for (int x = 0; x < 4; x++) {
-            const int key = 8 * n + 2 * t + x % 2, down = x / 2 * 8;
+            const int key = 8 * n + 2 * me.lanes.t + x % 2, down = x / 2 * 8;
             if (key < lo + down || key > hi + down || key >= end)
                 s[n][x] = -CUDART_INF_F;
         }
@@ -232,7 +258,6 @@ struct attn_walk {
 
 static __device__ __forceinline__ attn_walk attn_walk_of(const attn_call &c)
 {
-    enum { OWN = WG_GROUPS * WG_ROWS };
     const lam_attn &a = c.a;
     attn_walk w;
     w.h = c.head + (int)blockIdx.y;
@@ -240,12 +265,12 @@ static __device__ __forceinline__ attn_walk attn_walk_of(const attn_call &c)
     /* Later queries of a causal call see more keys, earlier ones of the others: longest work first,
      * and what is not full last. */
     const int end = (a.queries + WG_ROWS - 1) / WG_ROWS * WG_ROWS, block = (int)blockIdx.x;
-    w.i0 = c.e_hi == 0 ? end - (block + 1) * OWN : block * OWN;
-    const int i_end = min(w.i0 + OWN, a.queries);
+    w.i0 = c.e_hi == 0 ? end - (block + 1) * WG_OWN : block * WG_OWN;
+    const int i_end = min(w.i0 + WG_OWN, a.queries);
     const int key_hi = min(a.keys - 1, a.shift + i_end - 1 + c.e_hi);
     w.key_lo = max(0, a.shift + max(0, w.i0) + c.e_lo) / WG_ROWS * WG_ROWS;
     w.tiles = key_hi < w.key_lo ? 0 : (key_hi - w.key_lo) / WG_ROWS + 1;
-    w.r0 = w.key_lo - a.shift - (w.i0 + OWN - 1) - c.e_first;
+    w.r0 = w.key_lo - a.shift - (w.i0 + WG_OWN - 1) - c.e_first;
     return w;
 }
 
@@ -264,6 +289,12 @@ struct attn_asked {
 /* Describes the call's tensors; false, and noted, if the driver cannot. */
 bool lam_cuda_attn_maps(lam_cuda_dev *dev, const char *op, attn_maps *m, const attn_call *c);
 
+/* Blocks that share the queries of a stream and head; in backward each leaves a part of du and dv. */
+static inline int attn_query_blocks(const lam_attn *a)
+{
+    return lam_cuda_ceil(a->queries, WG_OWN);
+}
+
 /* The three passes of backward over heads head .. head + heads - 1: the first leaves dS behind, the
  * other two read it; du, dv and dr as partial sums. */
 void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c,
@@ -272,8 +303,5 @@ void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c,
                               const attn_maps *maps); /* dq, du, dv */
 void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c,
                               const attn_maps *maps); /* dr */
-
-/* Blocks of queries of the second, each with a part of du and dv. */
-int lam_cuda_attn_sm90_q_parts(int queries);
 
 #endif

@@ -7,11 +7,9 @@
  * that the places of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
  * read by columns: the left operands of the two sums.  The tile of dS then leaves for device memory,
  * for attn_sm90_bwd_q.cu and attn_sm90_bwd_r.cu, which so need neither scores nor exponentials. */
-#define ATTN_GROUPS 3
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
-    OWN = WG_GROUPS * WG_ROWS,
     STAGES = 3, /* this tile, one to come, one whose sums may still run */
     SLOTS = STAGES + WG_GROUPS,
     KEY = 0,
@@ -43,8 +41,8 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
     /* Earlier keys of a causal call see more queries, later ones of the others: longest work first,
      * and what is not full last. */
     const int end = c.key_tiles * WG_ROWS, block = (int)blockIdx.x;
-    w.first = c.e_hi == 0 ? block * OWN : end - (block + 1) * OWN;
-    const int last = min(w.first + OWN, a.keys) - 1;
+    w.first = c.e_hi == 0 ? block * WG_OWN : end - (block + 1) * WG_OWN;
+    const int last = min(w.first + WG_OWN, a.keys) - 1;
     const int i_hi = min(a.queries - 1, last - a.shift - c.e_lo);
     const int tile_lo = max(0, w.first - a.shift - c.e_hi) / WG_ROWS;
     w.tile_hi = i_hi < 0 ? -1 : i_hi / WG_ROWS;
@@ -114,15 +112,14 @@ static __device__ __forceinline__ void finish(const attn_call &c, const walk &w,
                                               const float (&dv)[K / 8][4])
 {
     const lam_attn &a = c.a;
-    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
     unsigned char *out = lam_room() + me.group * WG_TILE + me.rows;
     const int row = w.first + WG_ROWS * me.group + 16 * me.warp;
     const size_t col = (size_t)w.h * K;
     if (row < 0)
         return;
     lam_wg_barrier(me.group); /* k and value are free */
-    attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, lanes);
-    attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, lanes);
+    attn_store_tile<K>(out + KEY, dk, (float)a.scale, (float)a.scale, me.lanes);
+    attn_store_tile<K>(out + VALUE, dv, 1.0f, 1.0f, me.lanes);
     __syncwarp();
     attn_write_rows<K>(attn_row<lam_bf16>(a.dk, a.ldk, w.b, row, col), a.ldk, out + KEY,
                        a.keys - row, a.kv_add);
@@ -130,17 +127,26 @@ static __device__ __forceinline__ void finish(const attn_call &c, const walk &w,
                        a.keys - row, a.kv_add);
 }
 
+/* dS from P and dP. */
+static __device__ __forceinline__ void grade(float (&p)[8][4], const float (&dp)[8][4],
+                                             const float (&delta)[2])
+{
+#pragma unroll
+    for (int n = 0; n < 8; n++)
+#pragma unroll
+        for (int x = 0; x < 4; x++)
+            p[n][x] *= dp[n][x] - delta[x / 2];
+}
+
 template <int K>
 static __device__ __forceinline__ void compute(const attn_call &c, const walk &w)
 {
     const lam_attn &a = c.a;
-    const attn_me me = attn_find_me();
-    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
+    const attn_me me = attn_find_me<K>();
     const attn_skew skew = attn_skew_by(RIGHT, me.lane);
-    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
-    const uint32_t mine = room + (uint32_t)(me.group * WG_TILE);
-    const float *floats = (const float *)(lam_room() + LSE2) + 16 * me.warp + lanes.g;
-    const float scale2 = (float)a.scale * CUDART_L2E_F;
+    const uint32_t bars = me.room + BARS;
+    const float *floats = (const float *)(lam_room() + LSE2) + 16 * me.warp + me.lanes.g;
+    const float scale2 = attn_scale2(c);
     const bool lead = threadIdx.x % WG_THREADS == 0; /* stores dS */
     const int j0 = w.first + WG_ROWS * me.group;
 
@@ -152,19 +158,17 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     for (int n = 0; n < w.tiles; n++) {
         const int tile = w.tile_hi - n, stage = turn.stage;
         const int at = a.shift + tile * WG_ROWS; /* where the first query stands */
-        const uint32_t qu = room + QU + (uint32_t)(stage * WG_TILE);
-        const uint32_t qv = room + QV + (uint32_t)(stage * WG_TILE);
-        const uint32_t d_o = room + DO + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunk0 = room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t qu = me.room + QU + (uint32_t)(stage * WG_TILE);
+        const uint32_t qv = me.room + QV + (uint32_t)(stage * WG_TILE);
+        const uint32_t d_o = me.room + DO + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunk0 = me.room + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
-        const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t chunk1 = me.room + BAND + (uint32_t)(slot * WG_TILE);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         if (j0 < 0 || j0 >= a.keys || !attn_sees(c, at, j0)) {
             lam_wg_wait<0>();
-            if (before >= 0)
-                lam_bar_leave(attn_empty<STAGES>(bars, before));
-            before = -1;
+            attn_leave_before<STAGES>(bars, before, -1);
             lam_bar_leave(attn_empty<STAGES>(bars, stage));
             continue;
         }
@@ -172,7 +176,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         lam_wg_hold(s);
         lam_wg_hold(band);
         lam_wg_begin();
-        attn_wg_rows<K, 64>(s, qu, mine + KEY);
+        attn_wg_rows<K, 64>(s, qu, me.mine + KEY);
         attn_wg_rows<K, 64>(band, qv, chunk0);
         lam_wg_close();
 #pragma unroll
@@ -183,42 +187,36 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         lam_wg_wait<0>(); /* for the sums of the tile before, too */
         lam_wg_hold(s);
         lam_wg_hold(band);
-        if (before >= 0)
-            lam_bar_leave(attn_empty<STAGES>(bars, before));
-        before = stage;
+        attn_leave_before<STAGES>(bars, before, stage);
         attn_add_skewed<0>(s, band, last, me.warp, skew);
         lam_wg_hold(band);
         lam_wg_begin();
         attn_wg_rows<K, 64>(band, qv, chunk1);
         lam_wg_close();
         if (lead)
-            lam_tma_stores_read();
+            lam_tma_stores_read(); /* dS of the tile before has left */
         lam_wg_wait<0>();
         lam_wg_hold(band);
         attn_add_skewed<8>(s, band, last, me.warp, skew);
         lam_wg_hold(band);
         lam_wg_begin();
-        attn_wg_rows<K, 64>(band, d_o, mine + VALUE); /* dP */
+        attn_wg_rows<K, 64>(band, d_o, me.mine + VALUE); /* dP */
         lam_wg_close();
-        attn_hide(s, c, at, 16 * me.warp + lanes.g, j0, lanes.t);
+        attn_hide(s, c, me, at, j0);
         weigh(s, scale2, lse2);
         lam_wg_barrier(me.group); /* P and dS of the tile before are no longer read */
-        attn_store_left(mine + me.rows + P, s, lanes);
+        attn_store_left(me.mine + me.rows + P, s, me.lanes);
         lam_wg_wait<0>();
         lam_wg_hold(band);
-#pragma unroll
-        for (int y = 0; y < 8; y++)
-#pragma unroll
-            for (int x = 0; x < 4; x++)
-                s[y][x] *= band[y][x] - delta[x / 2];
-        attn_store_left(mine + me.rows + DS, s, lanes);
+        grade(s, band, delta);
+        attn_store_left(me.mine + me.rows + DS, s, me.lanes);
         lam_wg_publish();
         lam_wg_barrier(me.group);
         if (lead)
-            lam_tma_store(attn_ds_tile(c, w.b, w.h, tile, j0 / WG_ROWS), mine + DS, WG_TILE);
+            lam_tma_store(attn_ds_tile(c, w.b, w.h, tile, j0 / WG_ROWS), me.mine + DS, WG_TILE);
         lam_wg_begin();
-        attn_wg_columns<K>(dv, mine + P, d_o);
-        attn_wg_columns<K>(dk, mine + DS, qu);
+        attn_wg_columns<K>(dv, me.mine + P, d_o);
+        attn_wg_columns<K>(dk, me.mine + DS, qu);
         lam_wg_close();
     }
     lam_wg_wait<0>();
@@ -241,7 +239,8 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
 
 void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
 {
-    const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, OWN), (unsigned)c->heads, (unsigned)c->a.B);
+    const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, WG_OWN), (unsigned)c->heads,
+                    (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
         lam_cuda_launch(dev, "attn_bwd", sm90_bwd_kv<width>, grid, WG_ALL, BYTES, *c, *maps);
     });

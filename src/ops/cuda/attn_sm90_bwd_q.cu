@@ -6,7 +6,6 @@
  * takes them as they lie in shared memory.  For the second dS is skewed back to the band's columns
  * (attn_bwd_q.cu explains how) in registers, as left operands of its eight steps of depth 16; a
  * warp's window covers five of them, the others are zero.  The first sum of a tile runs meanwhile. */
-#define ATTN_GROUPS 3
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
@@ -137,7 +136,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
                                               float (&dq_r)[K / 8][4])
 {
     const lam_attn &a = c.a;
-    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
+    const attn_lanes lanes = attn_lanes_of<K>(me.lane); /* me.lanes: of dS */
     const float scale = (float)a.scale;
     float *sums = (float *)(lam_room() + KEY);
     const size_t part = (((size_t)w.b * gridDim.x + blockIdx.x) * a.H + w.h) * K;
@@ -164,10 +163,9 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
 template <int K>
 static __device__ __forceinline__ void compute(const attn_call &c, const attn_walk &w)
 {
-    const attn_me me = attn_find_me();
-    const attn_lanes lanes = attn_lanes_of<WG_ROWS>(me.lane);
+    const attn_me me = attn_find_me<WG_ROWS>();
     const attn_unskew back = attn_unskew_of(me.lane);
-    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
+    const uint32_t bars = me.room + BARS;
     const int i0 = w.i0 + WG_ROWS * me.group;
 
     float dq_k[K / 8][4] = {}, dq_r[K / 8][4] = {};
@@ -176,11 +174,11 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     int before = -1;                     /* the stage whose sums may still run */
     for (int t = 0; t < w.tiles; t++) {
         const int stage = turn.stage;
-        const uint32_t ds = room + DS + (uint32_t)((stage * WG_GROUPS + me.group) * WG_TILE);
-        const uint32_t key = room + KEY + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunk0 = room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t ds = me.room + DS + (uint32_t)((stage * WG_GROUPS + me.group) * WG_TILE);
+        const uint32_t key = me.room + KEY + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunk0 = me.room + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
-        const uint32_t chunk1 = room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t chunk1 = me.room + BAND + (uint32_t)(slot * WG_TILE);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         const bool mine = attn_uses(c, i0, w.key_lo + t * WG_ROWS);
@@ -192,13 +190,11 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         } else {
             lam_wg_wait<0>();
         }
-        if (before >= 0)
-            lam_bar_leave(attn_empty<STAGES>(bars, before));
-        before = stage;
+        attn_leave_before<STAGES>(bars, before, stage);
         if (!mine)
             continue;
         uint32_t left[4][4], band[8][4];
-        attn_load_left<WG_ROWS>(left, ds + me.rows, lanes);
+        attn_load_left<WG_ROWS>(left, ds + me.rows, me.lanes);
         unskew(band, left, me.warp, back);
         lam_wg_begin();
         attn_wg_left<K>(dq_r, band, chunk0);
@@ -221,15 +217,9 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
         room + BARS, [&] { copy<K>(c, maps, w, room); }, [&] { compute<K>(c, w); });
 }
 
-int lam_cuda_attn_sm90_q_parts(int queries)
-{
-    return lam_cuda_ceil(queries, WG_GROUPS * WG_ROWS);
-}
-
 void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
 {
-    const dim3 grid((unsigned)lam_cuda_attn_sm90_q_parts(c->a.queries), (unsigned)c->heads,
-                    (unsigned)c->a.B);
+    const dim3 grid((unsigned)attn_query_blocks(&c->a), (unsigned)c->heads, (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
         lam_cuda_launch(dev, "attn_bwd", sm90_bwd_q<width>, grid, WG_ALL, BYTES, *c, *maps);
     });

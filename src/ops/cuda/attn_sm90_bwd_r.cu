@@ -7,7 +7,6 @@
  * neighbouring tiles of keys hold the 64 diagonals, because places are counted from a multiple of 64
  * keys on.  Their rows are shifted in registers so that diagonals become columns, which are then the
  * left operand of the sum.  Groups of streams are summed in order at the end. */
-#define ATTN_GROUPS 3
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
@@ -43,7 +42,7 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
     const int streams = (int)((long)(blockIdx.z + 1) * a.B / c.groups) - w.stream;
     w.first = tile_of(c.e_first + a.shift) + block * WG_GROUPS;
     const int e0 = w.first * WG_ROWS - a.shift;
-    const int lo = max(e0, c.e_lo), hi = min(e0 + WG_GROUPS * WG_ROWS - 1, c.e_hi);
+    const int lo = max(e0, c.e_lo), hi = min(e0 + WG_OWN - 1, c.e_hi);
     const int i_hi = lo > hi ? -1 : min(a.queries - 1, a.keys - 1 - a.shift - lo);
     w.tile_lo = max(0, -a.shift - hi) / WG_ROWS;
     w.tiles = i_hi < 0 ? 0 : max(0, i_hi / WG_ROWS - w.tile_lo + 1);
@@ -90,14 +89,14 @@ static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps 
 /* The five 16-column steps that a warp's rows need of two neighbouring tiles, from column 16 warp on;
  * bit x of `there`: is tile x? */
 static __device__ __forceinline__ void load_rows(uint32_t (&a)[5][4], uint32_t tiles, int there,
-                                                 const attn_me &me, const attn_lanes &lanes)
+                                                 const attn_me &me)
 {
 #pragma unroll
     for (int n = 0; n < 5; n++) {
         const int step = me.warp + n, right = step / 4;
         if (there >> right & 1)
             lam_load4(a[n], tiles + (uint32_t)(right * WG_TILE) + me.rows +
-                                (lanes.a ^ (uint32_t)(step % 4 << 5)));
+                                (me.lanes.a ^ (uint32_t)(step % 4 << 5)));
         else
             a[n][0] = a[n][1] = a[n][2] = a[n][3] = 0;
     }
@@ -126,50 +125,13 @@ static __device__ __forceinline__ void straighten(uint32_t (&out)[4][4], const u
     }
 }
 
+/* Writes this group of streams' part of dr. */
 template <int K>
-static __device__ __forceinline__ void compute(const attn_call &c, const walk &w)
+static __device__ __forceinline__ void finish(const attn_call &c, const walk &w, const attn_me &me,
+                                              const float (&dr)[K / 8][4])
 {
     const lam_attn &a = c.a;
-    const attn_me me = attn_find_me();
-    const attn_lanes lanes = attn_lanes_of<WG_ROWS>(me.lane);
-    const attn_skew skew = attn_skew_by(LEFT, me.lane);
-    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
-    const int mine = w.first + me.group;
-
-    float dr[K / 8][4] = {};
-    attn_turn turn = {};
-    int tile = w.tile_lo, before = -1; /* the stage whose sum may still run */
-    for (int n = 0; n < w.steps; n++) {
-        const int stage = turn.stage, key_tile = mine + tile;
-        const int there = is_there(c, tile, key_tile) | is_there(c, tile, key_tile + 1) << 1;
-        const uint32_t ds = room + DS + (uint32_t)((stage * CHUNKS + me.group) * WG_TILE);
-        const uint32_t skewed = room + SKEWED + (uint32_t)((2 * me.group + n % 2) * WG_TILE);
-        tile = tile + 1 == w.tile_lo + w.tiles ? w.tile_lo : tile + 1;
-        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
-        attn_advance<STAGES>(turn);
-        if (there) {
-            uint32_t rows[5][4], left[4][4];
-            load_rows(rows, ds, there, me, lanes);
-            straighten(left, rows, skew);
-#pragma unroll
-            for (int kk = 0; kk < 4; kk++)
-                lam_store4(skewed + me.rows + (lanes.a ^ (uint32_t)(kk << 5)), left[kk]);
-            lam_wg_publish();
-        }
-        lam_wg_wait<0>();
-        if (before >= 0)
-            lam_bar_leave(attn_empty<STAGES>(bars, before));
-        before = stage;
-        lam_wg_barrier(me.group); /* also: nobody reads the other `skewed` any more */
-        if (there) {
-            lam_wg_begin();
-            attn_wg_columns<K>(dr, skewed, room + QV + (uint32_t)(stage * WG_TILE));
-            lam_wg_close();
-        }
-    }
-    lam_wg_wait<0>();
-    lam_wg_hold(dr);
-    const int e0 = mine * WG_ROWS - a.shift + 16 * me.warp + lanes.g;
+    const int e0 = (w.first + me.group) * WG_ROWS - a.shift + 16 * me.warp + me.lanes.g;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int row = a.r_zero + a.r_sign * (e0 + 8 * half);
@@ -178,9 +140,51 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         float *out = c.dr_part + ((size_t)blockIdx.z * a.r_rows + row) * a.H * K + (size_t)w.h * K;
 #pragma unroll
         for (int y = 0; y < K / 8; y++)
-            *(float2 *)(out + 8 * y + 2 * lanes.t) =
+            *(float2 *)(out + 8 * y + 2 * me.lanes.t) =
                 make_float2(dr[y][2 * half] * (float)a.scale, dr[y][2 * half + 1] * (float)a.scale);
     }
+}
+
+template <int K>
+static __device__ __forceinline__ void compute(const attn_call &c, const walk &w)
+{
+    const attn_me me = attn_find_me<WG_ROWS>();
+    const attn_skew skew = attn_skew_by(LEFT, me.lane);
+    const uint32_t bars = me.room + BARS;
+    const int mine = w.first + me.group;
+
+    float dr[K / 8][4] = {};
+    attn_turn turn = {};
+    int tile = w.tile_lo, before = -1; /* the stage whose sum may still run */
+    for (int n = 0; n < w.steps; n++) {
+        const int stage = turn.stage, key_tile = mine + tile;
+        const int there = is_there(c, tile, key_tile) | is_there(c, tile, key_tile + 1) << 1;
+        const uint32_t ds = me.room + DS + (uint32_t)((stage * CHUNKS + me.group) * WG_TILE);
+        const uint32_t skewed = me.room + SKEWED + (uint32_t)((2 * me.group + n % 2) * WG_TILE);
+        tile = tile + 1 == w.tile_lo + w.tiles ? w.tile_lo : tile + 1;
+        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        attn_advance<STAGES>(turn);
+        if (there) {
+            uint32_t rows[5][4], left[4][4];
+            load_rows(rows, ds, there, me);
+            straighten(left, rows, skew);
+#pragma unroll
+            for (int kk = 0; kk < 4; kk++)
+                lam_store4(skewed + me.rows + (me.lanes.a ^ (uint32_t)(kk << 5)), left[kk]);
+            lam_wg_publish();
+        }
+        lam_wg_wait<0>();
+        attn_leave_before<STAGES>(bars, before, stage);
+        lam_wg_barrier(me.group); /* also: nobody reads the other `skewed` any more */
+        if (there) {
+            lam_wg_begin();
+            attn_wg_columns<K>(dr, skewed, me.room + QV + (uint32_t)(stage * WG_TILE));
+            lam_wg_close();
+        }
+    }
+    lam_wg_wait<0>();
+    lam_wg_hold(dr);
+    finish<K>(c, w, me, dr);
 }
 
 template <int K>

@@ -6,7 +6,6 @@
  *
  * The softmax is online with a lazy base: weights are 2^(S - base), and the base only moves when a
  * score passes it by more than 8 (in base 2), so the sums hardly ever have to be scaled again. */
-#define ATTN_GROUPS 3
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
@@ -79,11 +78,13 @@ static __device__ __forceinline__ void soften(state<K> &st, float (&s)[8][4], fl
 
 /* Divides by the sums and writes o and lse of a warp's sixteen rows. */
 template <int K>
-static __device__ __forceinline__ void finish(const attn_call &c, const state<K> &st,
-                                              const attn_walk &w, int row, unsigned char *room,
-                                              const attn_lanes &lanes)
+static __device__ __forceinline__ void finish(const attn_call &c, const attn_walk &w,
+                                              const attn_me &me, const state<K> &st)
 {
     const lam_attn &a = c.a;
+    const attn_lanes &lanes = me.lanes;
+    const int row = w.i0 + WG_ROWS * me.group + 16 * me.warp;
+    unsigned char *room = lam_room() + QU + me.group * WG_TILE + me.rows;
     float over[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -153,9 +154,11 @@ static __device__ __forceinline__ void copy(const attn_maps &maps, const attn_wa
 /* q becomes q + u and q + v, rounded once, in this warp's sixteen rows. */
 template <int K>
 static __device__ __forceinline__ void add_biases(const attn_call &c, const attn_walk &w,
-                                                  uint32_t rows, const attn_lanes &lanes)
+                                                  const attn_me &me)
 {
     const lam_attn &a = c.a;
+    const attn_lanes &lanes = me.lanes;
+    const uint32_t rows = me.mine + me.rows;
     uint32_t qu[K / 16][4], qv[K / 16][4];
     attn_load_biased<K>(qu, rows + QU, a.u ? (const float *)a.u + w.h * K : NULL, lanes);
     attn_load_biased<K>(qv, rows + QU, a.v ? (const float *)a.v + w.h * K : NULL, lanes);
@@ -169,17 +172,14 @@ static __device__ __forceinline__ void add_biases(const attn_call &c, const attn
 template <int K>
 static __device__ __forceinline__ void compute(const attn_call &c, const attn_walk &w)
 {
-    const lam_attn &a = c.a;
-    const attn_me me = attn_find_me();
-    const attn_lanes lanes = attn_lanes_of<K>(me.lane);
+    const attn_me me = attn_find_me<K>();
     const attn_skew skew = attn_skew_by(RIGHT, me.lane);
-    const uint32_t room = lam_address(lam_room()), bars = room + BARS;
-    const uint32_t mine = room + (uint32_t)(me.group * WG_TILE);
-    const float scale2 = (float)a.scale * CUDART_L2E_F;
-    const int i0 = w.i0 + WG_ROWS * me.group, at = a.shift + i0;
+    const uint32_t bars = me.room + BARS;
+    const float scale2 = attn_scale2(c);
+    const int i0 = w.i0 + WG_ROWS * me.group, at = c.a.shift + i0;
 
     lam_bar_wait(attn_once<STAGES>(bars), 0);
-    add_biases<K>(c, w, mine + me.rows, lanes);
+    add_biases<K>(c, w, me);
     lam_wg_publish();
     lam_wg_barrier(me.group);
     state<K> st = {};
@@ -189,9 +189,9 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     int slot = WG_GROUPS - 1 - me.group; /* the first chunk of the group's band */
     for (int t = 0; t < w.tiles; t++) {
         const int j0 = w.key_lo + t * WG_ROWS, stage = turn.stage;
-        const uint32_t key = room + KEY + (uint32_t)(stage * WG_TILE);
-        const uint32_t value = room + VALUE + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunks = room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t key = me.room + KEY + (uint32_t)(stage * WG_TILE);
+        const uint32_t value = me.room + VALUE + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunks = me.room + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
@@ -200,14 +200,14 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
             lam_wg_hold(s);
             lam_wg_hold(band);
             lam_wg_begin();
-            attn_wg_rows<K, 64>(s, mine + QU, key);
-            attn_wg_rows<K, 128>(band, mine + QV, chunks);
+            attn_wg_rows<K, 64>(s, me.mine + QU, key);
+            attn_wg_rows<K, 128>(band, me.mine + QV, chunks);
             lam_wg_close();
             lam_wg_wait<0>();
             lam_wg_hold(s);
             lam_wg_hold(band);
             attn_add_skewed<0>(s, band, last, me.warp, skew);
-            attn_hide(s, c, at, 16 * me.warp + lanes.g, j0, lanes.t);
+            attn_hide(s, c, me, at, j0);
             soften<K>(st, s, scale2);
             uint32_t p[4][4];
             attn_pack_left(p, s);
@@ -221,8 +221,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
         lam_bar_leave(attn_empty<STAGES>(bars, stage));
     }
     if (i0 >= 0)
-        finish<K>(c, st, w, i0 + 16 * me.warp, lam_room() + QU + me.group * WG_TILE + me.rows,
-                  lanes);
+        finish<K>(c, w, me, st);
 }
 
 template <int K>
@@ -237,8 +236,7 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
 
 void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c)
 {
-    const dim3 grid((unsigned)lam_cuda_ceil(c->a.queries, WG_GROUPS * WG_ROWS), (unsigned)c->a.H,
-                    (unsigned)c->a.B);
+    const dim3 grid((unsigned)attn_query_blocks(&c->a), (unsigned)c->a.H, (unsigned)c->a.B);
     attn_maps maps;
     if (!lam_cuda_attn_maps(dev, "attn_fwd", &maps, c))
         return;

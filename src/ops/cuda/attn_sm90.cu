@@ -1,5 +1,5 @@
-/* cuda/attn_sm90_map.cu -- describes a call's tensors to Hopper's copy engine, and calls the kernels
- * of backward with them. */
+/* cuda/attn_sm90.cu -- describes a call's tensors to Hopper's copy engine, and runs the passes of
+ * backward, some heads at a time. */
 #include "ops/cuda/attn_sm90.cuh"
 
 bool lam_cuda_attn_maps(lam_cuda_dev *dev, const char *op, attn_maps *m, const attn_call *c)
@@ -34,7 +34,7 @@ void lam_cuda_attn_sm90_bwd(lam_cuda_dev *dev, const attn_call *c)
         lam_cuda_attn_sm90_bwd_r(dev, &some, &maps);
         lam_cuda_attn_sm90_bwd_q(dev, &some, &maps);
     }
-    const int parts = a->B * lam_cuda_attn_sm90_q_parts(a->queries), width = a->H * a->K;
+    const int parts = a->B * attn_query_blocks(a), width = a->H * a->K;
     float *du = a->u ? (float *)a->du : NULL, *dv = a->v ? (float *)a->dv : NULL;
     const lam_cuda_sums sums = {
         {du, dv, NULL}, c->du_part, (size_t)width, (size_t)(c->dv_part - c->du_part), parts, width};
