@@ -156,17 +156,14 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
     const int h = (int)blockIdx.y, b = (int)blockIdx.z, i0 = tile * P::QUERIES;
     const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
     const attn_lanes lanes = attn_lanes_of<K>(lane);
-    const attn_skew skew = attn_skew_of(lane);
+    const attn_skew skew = attn_skew_by(RIGHT, lane);
     const uint32_t room = lam_address(lam_room());
     const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, (size_t)h * K);
     const lam_bf16 *value = attn_row<const lam_bf16>(a.value, a.ldk, b, 0, (size_t)h * K);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
 
-    const int i_end = min(i0 + P::QUERIES, a.queries);
-    const int key_lo = max(0, a.shift + i0 + c.e_lo) / KEYS * KEYS;
-    const int key_hi = min(a.keys - 1, a.shift + i_end - 1 + c.e_hi);
-    const int tiles = key_hi < key_lo ? 0 : (key_hi - key_lo) / KEYS + 1;
-    const int e0 = key_lo - a.shift - (i0 + P::QUERIES - 1); /* the place of row 0 of the ring */
+    const attn_tile_walk walk = attn_tile_walk_of<P::QUERIES, KEYS>(c, i0);
+    const int key_lo = walk.key_lo, tiles = walk.tiles, e0 = walk.e0;
 
     attn_load_rows<K, P::QUERIES, THREADS>(
         room + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, (size_t)h * K), a.ldq, i0, 1,

@@ -11,26 +11,13 @@
 
 #include "ops/cuda/attn_tile.cuh"
 
-/* Which way rows move: columns of row g come from 7 - g further right, or from g further right. */
-enum attn_side { RIGHT, LEFT };
-
-static __device__ __forceinline__ attn_skew attn_skew_by(attn_side side, int lane)
-{
-    const int g = lane / 4, t = lane % 4, quad = lane & ~3, shift = side == RIGHT ? 7 - g : g;
-    const int even = t + (shift + 1) / 2, odd = t + shift / 2;
-    return {quad + even % 4, quad + odd % 4, even >= 4, odd >= 4, shift % 2 == 1};
-}
-
 /* One tile of the band, number n of the ten a warp reads: its columns go to where they belong. */
 static __device__ __forceinline__ void attn_skew_tile(float (&s)[8][4], const float (&from)[4],
                                                       float (&last)[4], int n,
                                                       const attn_skew &skew)
 {
     float now[4];
-    now[0] = __shfl_sync(ATTN_FULL_WARP, from[0], skew.even);
-    now[1] = __shfl_sync(ATTN_FULL_WARP, from[1], skew.odd);
-    now[2] = __shfl_sync(ATTN_FULL_WARP, from[2], skew.even);
-    now[3] = __shfl_sync(ATTN_FULL_WARP, from[3], skew.odd);
+    attn_skew_fetch(now, from, skew);
 #pragma unroll
     for (int half = 0; half < 2; half++) { /* 0: row g, 1: row g + 8 */
         const int tile = n - (half == 0 ? 2 : 1);

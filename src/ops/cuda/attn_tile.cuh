@@ -87,6 +87,23 @@ static __device__ __forceinline__ void attn_load_band(uint32_t to, const attn_ca
                                      c.a.r_zero + c.a.r_sign * first, c.a.r_sign, c.a.r_rows);
 }
 
+/* The keys that the block of QUERIES queries from i0 on walks over, in tiles of KEYS. */
+struct attn_tile_walk {
+    int key_lo, tiles;
+    int e0; /* the place of row 0 of the ring */
+};
+
+template <int QUERIES, int KEYS>
+static __device__ __forceinline__ attn_tile_walk attn_tile_walk_of(const attn_call &c, int i0)
+{
+    const lam_attn &a = c.a;
+    const int i_end = min(i0 + QUERIES, a.queries);
+    const int key_lo = max(0, a.shift + i0 + c.e_lo) / KEYS * KEYS;
+    const int key_hi = min(a.keys - 1, a.shift + i_end - 1 + c.e_hi);
+    return {key_lo, key_hi < key_lo ? 0 : (key_hi - key_lo) / KEYS + 1,
+            key_lo - a.shift - (i0 + QUERIES - 1)};
+}
+
 /* ---- the skew of rows ------------------------------------------------------------------------ */
 
 struct attn_skew {
@@ -95,11 +112,24 @@ struct attn_skew {
     bool swap;
 };
 
-static __device__ __forceinline__ attn_skew attn_skew_of(int lane)
+/* Which way rows move: columns of row g come from 7 - g further right, or from g further right. */
+enum attn_side { RIGHT, LEFT };
+
+static __device__ __forceinline__ attn_skew attn_skew_by(attn_side side, int lane)
 {
-    const int shift = 7 - lane / 4, t = lane % 4, quad = lane & ~3;
+    const int g = lane / 4, t = lane % 4, quad = lane & ~3, shift = side == RIGHT ? 7 - g : g;
     const int even = t + (shift + 1) / 2, odd = t + shift / 2;
     return {quad + even % 4, quad + odd % 4, even >= 4, odd >= 4, shift % 2 == 1};
+}
+
+/* A tile's columns, brought from their lanes. */
+static __device__ __forceinline__ void attn_skew_fetch(float (&now)[4], const float (&band)[4],
+                                                       const attn_skew &skew)
+{
+    now[0] = __shfl_sync(ATTN_FULL_WARP, band[0], skew.even);
+    now[1] = __shfl_sync(ATTN_FULL_WARP, band[1], skew.odd);
+    now[2] = __shfl_sync(ATTN_FULL_WARP, band[2], skew.even);
+    now[3] = __shfl_sync(ATTN_FULL_WARP, band[3], skew.odd);
 }
 
 /* The way back of attn_skew: column 2t + x of a band tile comes from column 2t + x - shift of the
@@ -130,10 +160,7 @@ static __device__ __forceinline__ void attn_skew_feed(float (&s)[TILES][4], floa
                                                       const attn_skew &skew)
 {
     float now[4];
-    now[0] = __shfl_sync(ATTN_FULL_WARP, band[0], skew.even);
-    now[1] = __shfl_sync(ATTN_FULL_WARP, band[1], skew.odd);
-    now[2] = __shfl_sync(ATTN_FULL_WARP, band[2], skew.even);
-    now[3] = __shfl_sync(ATTN_FULL_WARP, band[3], skew.odd);
+    attn_skew_fetch(now, band, skew);
     if (n >= 2) {
         const float x = skew.even_next ? now[0] : last[0], y = skew.odd_next ? now[1] : last[1];
         s[n - 2][0] = skew.swap ? y : x;
