@@ -1,4 +1,4 @@
-/* cuda/decode.cu -- attention of one new row per stream, and putting rows where they are kept.
+/* cuda/decode.cu -- attention of one new row per stream; place.cu puts other rows where they are kept.
  *
  * One query leaves nothing to a tile: the time is that of reading keys, values and positions once.  Eight
  * lanes share a key (sixteen bytes each for heads up to 64 wide), so that a warp reads whole rows of a
@@ -335,46 +335,4 @@ extern "C" void lam_cuda_attn_next(lam_dev *base, const lam_attn_next *x)
         launch_width<lam_bf16>(dev, n);
     else
         launch_width<float>(dev, n);
-}
-
-/* ---- rows to their places -------------------------------------------------------------------- */
-
-enum { MOST_ITEMS = 64 };
-
-struct place_item {
-    const uint32_t *in;
-    uint32_t *out;
-    size_t step; /* all in words */
-    int words;
-};
-
-struct place_list {
-    place_item item[MOST_ITEMS];
-};
-
-static __global__ void place(const __grid_constant__ place_list list, const int32_t *at)
-{
-    const place_item i = list.item[blockIdx.x];
-    const size_t row = (size_t)*at * i.words;
-    for (int x = (int)threadIdx.x; x < i.words; x += (int)blockDim.x)
-        i.out[blockIdx.y * i.step + row + x] = i.in[(size_t)blockIdx.y * i.words + x];
-}
-
-extern "C" void lam_cuda_place(lam_dev *base, const lam_place *a)
-{
-    lam_cuda_dev *dev = lam_cuda(base);
-    for (int from = 0; from < a->n; from += MOST_ITEMS) {
-        place_list list = {};
-        const int n = a->n - from < MOST_ITEMS ? a->n - from : MOST_ITEMS;
-        for (int i = 0; i < n; i++) {
-            const lam_place_item *x = &a->items[from + i];
-            const size_t size = lam_class_size(base, x->type);
-            assert((size_t)x->width * size % 4 == 0 && x->out.step * size % 4 == 0);
-            list.item[i] = {(const uint32_t *)x->in, (uint32_t *)x->out.p, x->out.step * size / 4,
-                            (int)((size_t)x->width * size / 4)};
-        }
-        place<<<dim3((unsigned)n, (unsigned)a->B), 256, 0, dev->stream>>>(list,
-                                                                          (const int32_t *)a->at);
-        lam_cuda_check_launch(dev, "place");
-    }
 }

@@ -5,110 +5,12 @@
  *   - bias and ReLU ride in cuBLASLt's epilogue; with dropout one pass over C finishes the result, and
  *     with h another one; on Hopper a kernel of our own does both on the way (gemm_sm90.cu);
  *   - rows that are no multiple of 16 bytes are split into the most of it and a rest;
- *   - a sum of products (step_c = 0) becomes one product with a longer k, its operands packed side
- *     by side in scratch unless they lie so already: one rounding, and one launch for 40 streams;
- *   - what cuBLASLt declines (addresses that are not even 4-byte aligned, k = 0) is done by a plain
- *     loop: correct, slow, and not met by any model of ours but in three columns of a softmax. */
+ *   - a sum of products (step_c = 0) becomes one product with a longer k (gemm_sum.cu);
+ *   - what cuBLASLt declines is done by a plain loop (gemm_plain.cu). */
 #include "ops/cuda/blas.cuh"
+#include "ops/cuda/gemm_int.cuh"
 
 #include <string.h>
-
-/* ---- after the product: drop(relu(c + bias)) ------------------------------------------------- */
-
-struct finish_args {
-    void *c;
-    const float *bias;
-    size_t ldc, step_c;
-    int m, n, relu;
-    bool aligned;
-    lam_cuda_mask mask;
-};
-
-/* A thread owns eight columns, one Philox block, of every so many rows of product blockIdx.z.  ALIGNED:
- * all eight exist and lie on a 16-byte border; the next row is fetched while this one is worked on. */
-template <typename C, bool ALIGNED>
-static __device__ __forceinline__ void finish_rows(const finish_args &a, int group, int n)
-{
-    const int groups = lam_cuda_ceil(a.n, 8), stride = (int)(gridDim.y * blockDim.y);
-    const lam_f8 bias = lam_load8_n(a.bias + group * 8, a.bias ? n : 0, false);
-    C *c = (C *)a.c + blockIdx.z * a.step_c + group * 8;
-    int row = (int)(blockIdx.y * blockDim.y + threadIdx.y);
-    lam_raw8<C> ahead = lam_fetch8(c + (size_t)row * a.ldc, ALIGNED && row < a.m);
-    for (; row < a.m; row += stride) {
-        C *at = c + (size_t)row * a.ldc;
-        lam_f8 x = ALIGNED ? lam_unpack8(ahead) : lam_load8_n(at, n, false);
-        ahead = lam_fetch8(c + (size_t)(row + stride) * a.ldc, ALIGNED && row + stride < a.m);
-#pragma unroll
-        for (int j = 0; j < 8; j++) {
-            x.v[j] += bias.v[j];
-            if (a.relu)
-                x.v[j] = x.v[j] < 0.0f ? 0.0f : x.v[j]; /* a NaN stays one */
-        }
-        const uint64_t above = blockIdx.z * (uint64_t)a.m + (uint64_t)row;
-        lam_mask8(x, a.mask, above * (uint64_t)groups + (uint64_t)group);
-        lam_store8_n(at, x, ALIGNED ? 8 : n, ALIGNED);
-    }
-}
-
-template <typename C>
-static __global__ void finish(finish_args a)
-{
-    const int group = (int)(blockIdx.x * blockDim.x + threadIdx.x), n = min(a.n - group * 8, 8);
-    if (n == 8 && a.aligned)
-        finish_rows<C, true>(a, group, n);
-    else if (n > 0)
-        finish_rows<C, false>(a, group, n);
-}
-
-static void launch_finish(lam_cuda_dev *dev, const lam_gemm *a)
-{
-    finish_args args = {a->c,  (const float *)a->bias,    a->ldc, a->step_c, a->m, a->n, a->relu,
-                        false, lam_cuda_mask_of(&a->drop)};
-    args.aligned = (uintptr_t)a->c % 16 == 0 && a->ldc % 8 == 0 && a->step_c % 8 == 0;
-    const lam_cuda_grid g = lam_cuda_grid_of(dev, lam_cuda_ceil(a->n, 8), a->m, a->batch);
-    if (dev->bf16 && a->c_class == LAM_ACT)
-        finish<lam_bf16><<<g.grid, g.block, 0, dev->stream>>>(args);
-    else
-        finish<float><<<g.grid, g.block, 0, dev->stream>>>(args);
-    lam_cuda_check_launch(dev, "gemm");
-}
-
-/* ---- the plain loop -------------------------------------------------------------------------- */
-
-template <typename T, typename C>
-static __global__ void multiply(lam_gemm a)
-{
-    const int col = (int)(blockIdx.x * 32 + threadIdx.x), row = (int)(blockIdx.y * 8 + threadIdx.y);
-    if (row >= a.m || col >= a.n)
-        return;
-    for (size_t i = blockIdx.z; i < (size_t)a.batch; i += gridDim.z) {
-        const T *x = (const T *)a.a + i * a.step_a, *y = (const T *)a.b + i * a.step_b;
-        C *c = (C *)a.c + i * a.step_c + (size_t)row * a.ldc + col;
-        const size_t x_row = a.ta == LAM_KEEP ? a.lda : 1, x_k = a.ta == LAM_KEEP ? 1 : a.lda;
-        const size_t y_col = a.tb == LAM_KEEP ? 1 : a.ldb, y_k = a.tb == LAM_KEEP ? a.ldb : 1;
-        float sum = a.beta == 0.0 ? 0.0f : lam_float(*c);
-        for (size_t t = 0; t < (size_t)a.k; t++)
-            sum += lam_float(x[(size_t)row * x_row + t * x_k]) *
-                   lam_float(y[(size_t)col * y_col + t * y_k]);
-        *c = lam_act<C>(sum);
-    }
-}
-
-static void launch_multiply(lam_cuda_dev *dev, const lam_gemm *a)
-{
-    const dim3 grid((unsigned)lam_cuda_ceil(a->n, 32), (unsigned)lam_cuda_ceil(a->m, 8),
-                    (unsigned)(a->batch < 1024 ? a->batch : 1024));
-    const dim3 block(32, 8);
-    if (!dev->bf16)
-        multiply<float, float><<<grid, block, 0, dev->stream>>>(*a);
-    else if (a->c_class == LAM_ACT)
-        multiply<lam_bf16, lam_bf16><<<grid, block, 0, dev->stream>>>(*a);
-    else
-        multiply<lam_bf16, float><<<grid, block, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "gemm");
-}
-
-/* ---- cuBLASLt -------------------------------------------------------------------------------- */
 
 /* The largest power of two, up to 256, that divides the address and every step from it. */
 static int alignment(const void *p, size_t step, size_t size)
@@ -200,9 +102,9 @@ static void run_even(lam_cuda_dev *dev, const lam_gemm *a)
     if (plan && plan->found > 0)
         run_plan(dev, a, plan, NULL);
     else
-        launch_multiply(dev, a);
+        lam_cuda_gemm_multiply(dev, a);
     if (!finished)
-        launch_finish(dev, a);
+        lam_cuda_gemm_finish(dev, a);
 }
 
 /* A product of bf16 is five times slower where a row of an operand or of C is not a multiple of
@@ -248,7 +150,7 @@ static void run_product(lam_cuda_dev *dev, const lam_gemm *a)
 }
 
 /* Separate products, finished.  Dropout counts whole rows, so it comes last and for all. */
-static void run(lam_cuda_dev *dev, const lam_gemm *a)
+void lam_cuda_gemm_each(lam_cuda_dev *dev, const lam_gemm *a)
 {
     if (a->drop.p == 0.0) {
         run_product(dev, a);
@@ -259,104 +161,7 @@ static void run(lam_cuda_dev *dev, const lam_gemm *a)
     plain.relu = 0;
     plain.drop.p = 0.0;
     run_product(dev, &plain);
-    launch_finish(dev, a);
-}
-
-/* ---- sums of products ------------------------------------------------------------------------ */
-
-/* One operand of a sum of products: `outer` rows of the result, k terms each, `batch` times. */
-struct operand {
-    const void *p;
-    size_t ld, step;
-    size_t outer;
-    int k_is_row; /* stored k x outer, else outer x k */
-};
-
-/* Do the products of this operand lie side by side along k already? */
-static int in_line(const operand *o, size_t k)
-{
-    return o->step == (o->k_is_row ? k * o->ld : k);
-}
-
-/* Row stride of the packed operand, kept a multiple of 16 bytes. */
-static size_t packed_ld(const operand *o, size_t k, size_t batch)
-{
-    return ((o->k_is_row ? o->outer : k * batch) + 7) / 8 * 8;
-}
-
-static size_t packed_bytes(const operand *o, size_t k, size_t batch, size_t size)
-{
-    if (in_line(o, k))
-        return 0;
-    return ((o->k_is_row ? k * batch : o->outer) * packed_ld(o, k, batch) * size + 255) / 256 * 256;
-}
-
-static void pack(lam_cuda_dev *dev, operand *o, void *to, size_t k, size_t batch, size_t size)
-{
-    if (in_line(o, k))
-        return;
-    const size_t ld = packed_ld(o, k, batch);
-    lam_cuda_rows rows;
-    rows.src = o->p;
-    rows.dst = to;
-    rows.src_step = o->step * size;
-    rows.src_ld = o->ld * size;
-    rows.dst_step = (o->k_is_row ? k * ld : k) * size;
-    rows.dst_ld = ld * size;
-    rows.blocks = (int)batch;
-    rows.rows = o->k_is_row ? k : o->outer;
-    rows.width = (o->k_is_row ? o->outer : k) * size;
-    lam_cuda_copy_rows(dev, "gemm", &rows);
-    o->p = to;
-    o->ld = ld;
-}
-
-/* Packing the rows of all streams of the widest pair that a memory of ours needs: W_o's and W_q's. */
-size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *w)
-{
-    return (size_t)w->rows * 2 * (size_t)w->H * (size_t)w->K * (dev->bf16 ? 2 : 4) + 512;
-}
-
-/* Adds up the products one after the other: only when there is no room to pack.  In bf16 the sum is
- * then rounded after each. */
-static void run_in_turn(lam_cuda_dev *dev, const lam_gemm *a)
-{
-    const size_t size = dev->bf16 ? 2 : 4;
-    for (size_t i = 0; i < (size_t)a->batch; i++) {
-        lam_gemm one = *a;
-        one.batch = 1;
-        one.a = (const char *)a->a + i * a->step_a * size;
-        one.b = (const char *)a->b + i * a->step_b * size;
-        one.beta = i > 0 ? 1.0 : a->beta;
-        if (i + 1 < (size_t)a->batch) {
-            one.bias = NULL;
-            one.relu = 0;
-            one.drop.p = 0.0;
-        }
-        run(dev, &one);
-    }
-}
-
-static void run_sum(lam_cuda_dev *dev, const lam_gemm *a)
-{
-    const size_t size = dev->bf16 ? 2 : 4, k = (size_t)a->k, batch = (size_t)a->batch;
-    operand x = {a->a, a->lda, a->step_a, (size_t)a->m, a->ta == LAM_FLIP};
-    operand y = {a->b, a->ldb, a->step_b, (size_t)a->n, a->tb == LAM_KEEP};
-    const size_t for_x = packed_bytes(&x, k, batch, size), for_y = packed_bytes(&y, k, batch, size);
-    if (for_x + for_y > dev->scratch_bytes || k * batch > INT32_MAX) {
-        run_in_turn(dev, a);
-        return;
-    }
-    pack(dev, &x, dev->scratch, k, batch, size);
-    pack(dev, &y, (char *)dev->scratch + for_x, k, batch, size);
-    lam_gemm one = *a;
-    one.batch = 1;
-    one.k = (int)(k * batch);
-    one.a = x.p;
-    one.lda = x.ld;
-    one.b = y.p;
-    one.ldb = y.ld;
-    run(dev, &one);
+    lam_cuda_gemm_finish(dev, a);
 }
 
 extern "C" void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a)
@@ -369,9 +174,9 @@ extern "C" void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a)
     if (lam_cuda_gemm_sm90(cuda, a))
         return;
     if (a->batch > 1 && a->step_c == 0)
-        run_sum(cuda, a);
+        lam_cuda_gemm_sum(cuda, a);
     else if (!lam_cuda_gemv(cuda, a))
-        run(cuda, a);
+        lam_cuda_gemm_each(cuda, a);
     if (a->h) {
         const lam_relu_bwd back = lam_gemm_back(a);
         lam_cuda_relu_bwd(dev, &back);

@@ -23,6 +23,7 @@
  *     group 0 has seen them all.  B is never replaced, so nobody has to give it back.
  *   - Nothing waits for anything later: uses are given back without waiting for another group. */
 #include "ops/cuda/gemm_finish.cuh"
+#include "ops/cuda/gemm_int.cuh"
 #include "ops/cuda/tma.cuh"
 
 enum {

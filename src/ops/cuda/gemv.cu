@@ -3,7 +3,7 @@
  * The time is that of reading W once; what counts is that many loads are under way at once and that there is
  * one launch.  A warp owns one column of y, which is one row of W: its lanes read it in pieces of
  * sixteen bytes.  Bias and ReLU are applied on the way out. */
-#include "ops/cuda/cuda_int.cuh"
+#include "ops/cuda/gemm_int.cuh"
 
 enum { WARPS = 8, MOST_ROWS = 4, PIECES = 4 };
 
