@@ -12,18 +12,21 @@
 enum { BLOCK = 256 };
 
 struct mix {
-    float alpha, slope, lse;
+    float alpha, rest; /* rest is 1 - alpha, without the cancellation */
+    float slope;       /* d(alpha) / d(log s<-) */
+    float lse;         /* log(s-> + s<-), without eps */
 };
 
 static __device__ mix mix_of(float lse_old, float lse_new, float eps)
 {
     const float top = fmaxf(lse_old, lse_new);
     if (top == -CUDART_INF_F)
-        return {0.0f, 0.0f, -CUDART_INF_F};
+        return {0.0f, 1.0f, 0.0f, -CUDART_INF_F}; /* a slot that never attended to anything */
     const float s_old = expf(lse_old - top), s_new = expf(lse_new - top);
     const float sum = s_old + s_new + eps;
     const float moved = s_new + (lse_new >= lse_old ? eps : 0.0f);
-    return {s_old / sum, -s_old * moved / (sum * sum), top + logf(s_old + s_new)};
+    return {s_old / sum, (s_new + eps) / sum, -s_old * moved / (sum * sum),
+            top + logf(s_old + s_new)};
 }
 
 /* Which head of which slot of which stream this thread works on; threadIdx.y counts heads. */
@@ -61,7 +64,7 @@ static __global__ void interp_fwd(lam_interp a)
         lam_f8 c = lam_load8(context_at<const T>(a, a.c_new, p));
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            c.v[i] = w.alpha * c_old.v[i] + (1.0f - w.alpha) * c.v[i];
+            c.v[i] = w.alpha * c_old.v[i] + w.rest * c.v[i];
         lam_store8(context_at<T>(a, a.c_out, p), c);
     }
     __syncthreads(); /* lse_out may be lse_new, which the other threads of the head read */
@@ -90,7 +93,7 @@ static __global__ void interp_bwd(lam_interp a)
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             dalpha += d.v[i] * (c_old.v[i] - c_new.v[i]);
-            d.v[i] *= 1.0f - w.alpha;
+            d.v[i] *= w.rest;
         }
         lam_store8(context_at<T>(a, a.dc_new, p), d);
         room[at] = dalpha;
