@@ -81,6 +81,7 @@ static lam_status look_at_folder(session *s)
                         o->out);
     if (!o->resume || !checkpoint)
         return LAM_OK;
+    LAM_TRY(lam_runlog_open(&s->log, o->out)); /* whoever trains here may be exchanging names */
     LAM_TRY(cannot_go_on(s, lam_checkpoint_peek(s->last, &s->then)));
     s->resumed = 1;
     return LAM_OK;
@@ -167,7 +168,9 @@ static lam_status open_run(session *s)
     LAM_TRY(lam_run_check(s->trainer, &options));
     /* From here on the folder changes. */
     LAM_TRY(lam_dir_make(s->o->out));
-    LAM_TRY(lam_runlog_open(&s->log, s->o->out, s->resumed ? &s->then.marks : NULL));
+    if (!s->log)
+        LAM_TRY(lam_runlog_open(&s->log, s->o->out));
+    LAM_TRY(lam_runlog_begin(s->log, s->resumed ? &s->then.marks : NULL));
     return s->o->overwrite ? remove_run(s->o->out) : LAM_OK;
 }
 

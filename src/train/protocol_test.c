@@ -44,7 +44,8 @@ static void trial_go(trial *t, const char *dir, int with_test)
 {
     lam_runlog *log;
     must(lam_dir_make(dir));
-    must(lam_runlog_open(&log, dir, NULL));
+    must(lam_runlog_open(&log, dir));
+    must(lam_runlog_begin(log, NULL));
     must(lam_run(
         &t->result, t->run.trainer, log,
         &(lam_run_options){

@@ -62,7 +62,9 @@ static lam_status call(const char *dir, const lam_settings *s, int stop_after,
     if (resumed)
         status = lam_trainer_resume(r.trainer, last);
     if (status == LAM_OK)
-        status = lam_runlog_open(&log, dir, resumed ? &r.trainer->state.marks : NULL);
+        status = lam_runlog_open(&log, dir);
+    if (status == LAM_OK)
+        status = lam_runlog_begin(log, resumed ? &r.trainer->state.marks : NULL);
     if (status == LAM_OK)
         status = lam_run(result ? result : &ignored, r.trainer, log,
                          &(lam_run_options){.dir = dir, .valid = &valid, .vocab = "{}"},
@@ -233,7 +235,8 @@ START_TEST(the_first_evaluation_finds_a_checkpoint)
     s.save_interval = 0;
     toyrun r = toyrun_open("cpu", &cfg, &s);
     must(lam_dir_make(dir));
-    must(lam_runlog_open(&log, dir, NULL));
+    must(lam_runlog_open(&log, dir));
+    must(lam_runlog_begin(log, NULL));
     must(lam_run(&result, r.trainer, log, &(lam_run_options){.dir = dir, .valid = &valid},
                  &(lam_run_watch){&evaluations, NULL, look_for_checkpoint}));
     ck_assert_int_gt(evaluations, 1);
@@ -283,7 +286,8 @@ START_TEST(a_bad_number_leaves_the_last_good_checkpoint_and_names_it)
     s.max_step = 6;
     toyrun r = toyrun_open("cpu", &cfg, &s);
     must(lam_dir_make(dir));
-    must(lam_runlog_open(&log, dir, NULL));
+    must(lam_runlog_open(&log, dir));
+    must(lam_runlog_begin(log, NULL));
     const lam_run_options options = {.dir = dir};
     must(lam_run(&result, r.trainer, log, &options, NULL));
     spoil(&r);

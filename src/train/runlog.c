@@ -23,6 +23,7 @@ static const char PREFIX[] = "events.out.tfevents.";
 enum { METRICS, LOG, EVENTS, FILES, MAX_LINE = 2048 };
 
 struct lam_runlog {
+    char dir[PATH_MAX];
     int fd[FILES];
     char path[FILES][PATH_MAX];
     char events_name[256];
@@ -47,19 +48,19 @@ static lam_status append(lam_runlog *r, int which, const void *data, size_t size
     return LAM_OK;
 }
 
-/* Opens one file and cuts it at `mark`; one that is shorter stays as it is. */
-static lam_status open_at(lam_runlog *r, int which, const char *dir, const char *name, int64_t mark)
+static lam_status open_one(lam_runlog *r, int which, const char *name)
 {
-    LAM_TRY(lam_path_join(r->path[which], sizeof r->path[which], dir, name));
+    LAM_TRY(lam_path_join(r->path[which], sizeof r->path[which], r->dir, name));
     r->fd[which] = open(r->path[which], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (r->fd[which] < 0)
-        return failed(r, which, "open");
-    if (which == LOG && flock(r->fd[which], LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        return lam_fail(LAM_ERR_IO, "%s: another process is training here", dir);
+    return r->fd[which] < 0 ? failed(r, which, "open") : LAM_OK;
+}
+
+/* A file that is shorter stays as it is. */
+static lam_status cut(lam_runlog *r, int which, int64_t mark)
+{
     const off_t size = lseek(r->fd[which], 0, SEEK_END);
-    if (size > mark && ftruncate(r->fd[which], (off_t)mark) != 0)
-        return failed(r, which, "cut");
-    return LAM_OK;
+    return size > mark && ftruncate(r->fd[which], (off_t)mark) != 0 ? failed(r, which, "cut")
+                                                                    : LAM_OK;
 }
 
 /* A new run in an old folder: TensorBoard would join the old curves to the new ones. */
@@ -82,7 +83,33 @@ static double wall_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static lam_status open_files(lam_runlog *r, const char *dir, const lam_log_marks *marks)
+static lam_status lock(lam_runlog *r, const char *dir)
+{
+    if ((size_t)snprintf(r->dir, sizeof r->dir, "%s", dir) >= sizeof r->dir)
+        return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", dir, sizeof r->dir);
+    LAM_TRY(open_one(r, LOG, "train.log"));
+    if (flock(r->fd[LOG], LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return lam_fail(LAM_ERR_IO, "%s: another process is training here", dir);
+    return LAM_OK;
+}
+
+lam_status lam_runlog_open(lam_runlog **out, const char *dir)
+{
+    *out = NULL;
+    lam_runlog *r = calloc(1, sizeof *r);
+    if (!r)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
+    for (int i = 0; i < FILES; i++)
+        r->fd[i] = -1;
+    const lam_status status = lock(r, dir);
+    if (status == LAM_OK)
+        *out = r;
+    else
+        lam_runlog_close(r);
+    return status;
+}
+
+lam_status lam_runlog_begin(lam_runlog *r, const lam_log_marks *marks)
 {
     char host[128] = "localhost";
     (void)gethostname(host, sizeof host - 1);
@@ -92,33 +119,18 @@ static lam_status open_files(lam_runlog *r, const char *dir, const lam_log_marks
         strcpy(r->events_name, marks->events_name);
     const lam_log_marks none = {0};
     const lam_log_marks *m = marks ? marks : &none;
-    /* The log first: it carries the lock, and nothing else is cut without it. */
-    LAM_TRY(open_at(r, LOG, dir, "train.log", m->log));
     if (!marks)
-        remove_events(dir);
-    LAM_TRY(open_at(r, METRICS, dir, "metrics.jsonl", m->metrics));
-    LAM_TRY(open_at(r, EVENTS, dir, r->events_name, m->events));
+        remove_events(r->dir);
+    LAM_TRY(open_one(r, METRICS, "metrics.jsonl"));
+    LAM_TRY(open_one(r, EVENTS, r->events_name));
+    LAM_TRY(cut(r, LOG, m->log));
+    LAM_TRY(cut(r, METRICS, m->metrics));
+    LAM_TRY(cut(r, EVENTS, m->events));
     if (lseek(r->fd[EVENTS], 0, SEEK_END) == 0) {
         unsigned char frame[LAM_TFEVENT_MAX];
         LAM_TRY(append(r, EVENTS, frame, lam_tfevent_version(frame, wall_clock())));
     }
     return LAM_OK;
-}
-
-lam_status lam_runlog_open(lam_runlog **out, const char *dir, const lam_log_marks *marks)
-{
-    *out = NULL;
-    lam_runlog *r = calloc(1, sizeof *r);
-    if (!r)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
-    for (int i = 0; i < FILES; i++)
-        r->fd[i] = -1;
-    const lam_status status = open_files(r, dir, marks);
-    if (status == LAM_OK)
-        *out = r;
-    else
-        lam_runlog_close(r);
-    return status;
 }
 
 void lam_runlog_close(lam_runlog *r)

@@ -17,9 +17,11 @@ typedef struct lam_log_marks {
 
 typedef struct lam_runlog lam_runlog;
 
-/* Opens the files in folder `dir`; marks NULL begins new ones.  One process at a time: a second one is
- * refused. */
-lam_status lam_runlog_open(lam_runlog **out, const char *dir, const lam_log_marks *marks);
+/* Takes the run in folder `dir` for this process, and changes nothing yet: train.log is opened and locked, a
+ * second process is refused. */
+lam_status lam_runlog_open(lam_runlog **out, const char *dir);
+/* Cuts the files at `marks`, or, where that is NULL, begins new ones.  Only then can anything be written. */
+lam_status lam_runlog_begin(lam_runlog *r, const lam_log_marks *marks);
 void lam_runlog_close(lam_runlog *r); /* NULL is fine */
 
 /* A line for people: train.log, and the log of the program (core/log.h, level info). */

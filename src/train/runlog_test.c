@@ -115,7 +115,8 @@ START_TEST(a_resumed_log_goes_on_where_the_checkpoint_was)
     lam_runlog *r;
     lam_log_marks marks, later;
     must(lam_dir_make(dir));
-    must(lam_runlog_open(&r, dir, NULL));
+    must(lam_runlog_open(&r, dir));
+    must(lam_runlog_begin(r, NULL));
     must(record(r, 1, 1.0));
     must(record(r, 2, 1.0));
     must(lam_runlog_sync(r, &marks));
@@ -123,7 +124,8 @@ START_TEST(a_resumed_log_goes_on_where_the_checkpoint_was)
     must(record(r, 4, 1.0));
     lam_runlog_close(r);
 
-    must(lam_runlog_open(&r, dir, &marks));
+    must(lam_runlog_open(&r, dir));
+    must(lam_runlog_begin(r, &marks));
     must(record(r, 3, 1.0));
     must(lam_runlog_sync(r, &later));
     lam_runlog_close(r);
@@ -134,7 +136,8 @@ START_TEST(a_resumed_log_goes_on_where_the_checkpoint_was)
         ck_assert_msg(steps[i][0] == 1 && steps[i][1] == 2 && steps[i][2] == 3 && steps[i][3] == -1,
                       "file %d", i);
 
-    must(lam_runlog_open(&r, dir, NULL)); /* a new run: nothing is left of the old one */
+    must(lam_runlog_open(&r, dir));
+    must(lam_runlog_begin(r, NULL)); /* a new run: nothing is left of the old one */
     must(record(r, 9, NAN));
     must(lam_runlog_sync(r, &later));
     lam_runlog_close(r);
@@ -155,16 +158,18 @@ START_TEST(two_processes_do_not_train_in_one_folder)
     const char *dir = test_temp_path("shared");
     lam_runlog *r, *second;
     must(lam_dir_make(dir));
-    must(lam_runlog_open(&r, dir, NULL));
+    must(lam_runlog_open(&r, dir));
+    must(lam_runlog_begin(r, NULL));
     must(record(r, 1, 1.0));
-    ck_assert_int_eq(lam_runlog_open(&second, dir, NULL), LAM_ERR_IO);
+    ck_assert_int_eq(lam_runlog_open(&second, dir), LAM_ERR_IO);
     ck_assert_ptr_nonnull(strstr(lam_error(), "another process is training here"));
     ck_assert_ptr_null(second);
     lam_log_marks marks;
     must(lam_runlog_sync(r, &marks));
     ck_assert_int_gt(marks.log, 0); /* the second one cut nothing */
     lam_runlog_close(r);
-    must(lam_runlog_open(&r, dir, &marks));
+    must(lam_runlog_open(&r, dir));
+    must(lam_runlog_begin(r, &marks));
     lam_runlog_close(r);
 }
 END_TEST

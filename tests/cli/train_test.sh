@@ -140,6 +140,19 @@ says "$err" "resumed at step 120"
 [ "$(grep -c '"loss"' "$work/twice/metrics.jsonl")" -eq 13 ] || fail "not 13 logged steps"
 [ "$(grep -c '"test_loss"' "$work/twice/metrics.jsonl")" -eq 1 ] || fail "not 1 test"
 
+# While another process trains, nothing is touched, not even what looks like a crash's leftovers.
+cp -r "$work/whole" "$work/held"
+mv "$work/held/last" "$work/held/last.old"
+(
+    flock -n 9
+    run 1 train --out "$work/held" --resume
+    says "$err" "held: another process is training here"
+) 9< "$work/held/train.log"
+[ -d "$work/held/last.old" ] && [ ! -e "$work/held/last" ] || fail "names were changed without the lock"
+cmp "$work/whole/train.log" "$work/held/train.log" || fail "a log was cut without the lock"
+run 0 train --out "$work/held" --resume
+same "$work/held"
+
 # What is there is not overwritten, and what does not fit is named.
 train 2 --out "$work/whole"
 says "$err" "there is a run already"
