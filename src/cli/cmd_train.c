@@ -238,6 +238,15 @@ static lam_status introduce(session *s)
     return lam_runlog_line(s->log, "resumed at step %lld", step);
 }
 
+/* On a terminal the live line, with the ^C in it, makes room. */
+static const char *answer_to_stop(void)
+{
+    static const char clear[] = "\r\033[K";
+    static const char text[] =
+        "\r\033[Kfinishing the step and saving; Ctrl-C again leaves at once, without saving\n";
+    return lam_term_is_tty(stderr) ? text : text + sizeof clear - 1;
+}
+
 static int on_stop(void *user)
 {
     (void)user;
@@ -312,7 +321,9 @@ static lam_status train(session *s)
     const lam_run_watch watch = {s, on_stop, on_progress};
     LAM_TRY(introduce(s));
     lam_progress_open(&s->line, s->args->quiet || !lam_term_is_tty(stderr));
+    lam_stop_answer(s->args->quiet ? NULL : answer_to_stop());
     const lam_status status = lam_run(&result, s->trainer, s->log, &options, &watch);
+    lam_stop_answer(NULL);
     lam_progress_close(&s->line);
     if (status == LAM_ERR_INTERRUPTED)
         (void)lam_runlog_line(s->log, "%s; --resume goes on", lam_error());
@@ -355,7 +366,7 @@ const lam_command lam_command_train = {
         "metrics.jsonl, train.log and events for TensorBoard. A preset gives sizes and batches; "
         "options change single values. The option names of the Transformer-XL and LaMemo scripts "
         "(--n_layer, --mem_len, --attn_type, ...) are accepted. Ctrl-C or SIGTERM finishes the "
-        "step, saves and leaves.",
+        "step, saves and leaves; Ctrl-C again leaves at once, without saving.",
     .options = lam_train_table,
     .options_size = sizeof(lam_train_options),
     .examples = "lamemo train --data corpus --preset tiny --memory lamemo --out run\n"

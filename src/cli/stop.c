@@ -5,18 +5,27 @@
  * below them, and one Ctrl-C in a few hundred ended in "free(): invalid size" instead of a checkpoint. */
 #include "cli/stop.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { STACK_BYTES = 1 << 16 }; /* a frame holds all vector registers: some 4 kB */
 
 static volatile sig_atomic_t stop_signal;
+static const char *volatile answer;
 static char handler_stack[STACK_BYTES];
 
 static void on_signal(int signal_number)
 {
-    if (stop_signal == 0) /* what follows (a reader that Ctrl-C ended too) is not the reason */
-        stop_signal = signal_number;
+    const char *const text = answer;
+    const int error = errno;
+    if (stop_signal != 0) /* what follows (a reader that Ctrl-C ended too) is not the reason */
+        return;
+    stop_signal = signal_number;
+    if (signal_number == SIGINT && text && write(STDERR_FILENO, text, strlen(text)) < 0)
+        errno = error; /* nobody reads it */
 }
 
 void lam_stop_install(void)
@@ -43,4 +52,9 @@ void lam_stop_install(void)
 int lam_stop_signal(void)
 {
     return stop_signal;
+}
+
+void lam_stop_answer(const char *text)
+{
+    answer = text;
 }

@@ -9,4 +9,8 @@
 void lam_stop_install(void);
 int lam_stop_signal(void); /* the signal that asked us to stop, or 0 */
 
+/* What the first Ctrl-C is answered with, at once, on standard error: a step may take a while.  `text`, a whole line,
+ * is kept; NULL: nothing. */
+void lam_stop_answer(const char *text);
+
 #endif

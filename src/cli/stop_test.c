@@ -1,9 +1,13 @@
-/* stop_test.c -- a signal sets the flag, on a stack of its own. */
+/* stop_test.c -- a signal sets the flag, on a stack of its own, and Ctrl-C is answered. */
 #include "cli/stop.h"
 
+#include "core/file.h"
 #include "support/suite.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 START_TEST(a_signal_asks_and_the_next_one_insists)
 {
@@ -16,6 +20,49 @@ START_TEST(a_signal_asks_and_the_next_one_insists)
     ck_assert_int_eq(lam_stop_signal(), it);
     ck_assert_int_eq(sigaction(it, NULL, &now), 0);
     ck_assert(now.sa_handler == SIG_DFL);
+}
+END_TEST
+
+/* What a signal writes on standard error, to be freed. */
+static char *said_to(int signal_number)
+{
+    char *text;
+    size_t size;
+    const int kept = dup(STDERR_FILENO);
+    FILE *const file = fopen(test_temp_path("said"), "w+");
+    ck_assert_ptr_nonnull(file);
+    dup2(fileno(file), STDERR_FILENO);
+    raise(signal_number);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    fclose(file);
+    must(lam_file_load(&text, &size, test_temp_path("said"), 1000));
+    return text;
+}
+
+START_TEST(the_first_ctrl_c_is_answered_at_once)
+{
+    lam_stop_install();
+    lam_stop_answer("soon\n");
+    char *text = said_to(_i ? SIGTERM : SIGINT);
+    ck_assert_str_eq(text, _i ? "" : "soon\n"); /* SIGTERM comes from a program */
+    free(text);
+    lam_stop_install();
+    text = said_to(SIGINT); /* not the first */
+    ck_assert_str_eq(text, "");
+    free(text);
+}
+END_TEST
+
+START_TEST(without_an_answer_nothing_is_said)
+{
+    lam_stop_install();
+    lam_stop_answer("soon\n");
+    lam_stop_answer(NULL);
+    char *text = said_to(SIGINT);
+    ck_assert_str_eq(text, "");
+    ck_assert_int_eq(lam_stop_signal(), SIGINT);
+    free(text);
 }
 END_TEST
 
@@ -54,8 +101,11 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_loop_test(tests, a_signal_asks_and_the_next_one_insists, 0, 3);
     tcase_add_loop_test(tests, the_handler_does_not_use_the_stack_it_finds, 0, 2);
+    tcase_add_loop_test(tests, the_first_ctrl_c_is_answered_at_once, 0, 2);
+    tcase_add_test(tests, without_an_answer_nothing_is_said);
     tcase_add_test(tests, a_limit_on_files_does_not_kill);
     tcase_add_test(tests, an_ignored_hangup_stays_ignored);
     return test_run("cli/stop", tests);

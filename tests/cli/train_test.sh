@@ -88,6 +88,8 @@ finish_after() {
     [ $code -eq "$2" ] || [ $code -eq 0 ] || fail "SIG$1: exit $code, not $2"
     if [ $code -ne 0 ] && [ "$1" != KILL ]; then
         says "$err" "saved in $3/last; --resume goes on"
+        answers=$(grep -c "^finishing the step and saving; Ctrl-C again leaves at once, without saving$" "$err" || true)
+        [ "$answers" -eq "$([ "$1" = INT ] && echo 1 || echo 0)" ] || fail "SIG$1: $answers answers"
     fi
     run 0 train --out "$3" --resume # the checkpoint knows the rest
 }
