@@ -30,7 +30,7 @@ extern "C" {
 enum { LAM_CUDA_PAD = 16, LAM_CUDA_TICKETS = 1024 };
 
 struct lam_cuda_blas;  /* cuda/blas.cuh: cuBLASLt and the algorithms found so far */
-struct lam_cuda_stage; /* cuda/table.cu: pinned memory for uploads */
+struct lam_cuda_stage; /* cuda/transfer.cu: pinned memory for uploads */
 
 struct lam_cuda_dev {
     lam_dev base;
@@ -77,12 +77,16 @@ static inline void *lam_cuda_scratch(const lam_cuda_dev *dev, size_t bytes)
 void lam_cuda_note(lam_cuda_dev *dev, const char *op, cudaError_t error);
 void lam_cuda_note_text(lam_cuda_dev *dev, const char *op, const char *text);
 
+static inline void lam_cuda_note_if(lam_cuda_dev *dev, const char *op, cudaError_t error)
+{
+    if (error != cudaSuccess)
+        lam_cuda_note(dev, op, error);
+}
+
 /* To be called after every launch: picks up its error, if any. */
 static inline void lam_cuda_check_launch(lam_cuda_dev *dev, const char *op)
 {
-    const cudaError_t error = cudaGetLastError();
-    if (error != cudaSuccess)
-        lam_cuda_note(dev, op, error);
+    lam_cuda_note_if(dev, op, cudaGetLastError());
 }
 
 /* Launches a kernel that may want more than 48 KB of shared memory. */
@@ -101,8 +105,7 @@ static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P.
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     if (error == cudaSuccess)
         error = cudaLaunchKernelEx(&config, kernel, args...);
-    if (error != cudaSuccess)
-        lam_cuda_note(dev, op, error);
+    lam_cuda_note_if(dev, op, error);
 }
 
 static inline __host__ __device__ int lam_cuda_ceil(int n, int step)
@@ -126,6 +129,13 @@ size_t lam_cuda_optim_scratch(void);
 size_t lam_cuda_density_scratch(const lam_work *largest);
 size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 size_t lam_cuda_next_scratch(void);
+
+/* Between the host and the card (transfer.cu); a stage that was opened in part can be closed. */
+lam_status lam_cuda_stage_open(lam_cuda_dev *dev);
+void lam_cuda_stage_close(lam_cuda_dev *dev);
+void lam_cuda_upload(lam_dev *dev, void *dst, const void *host, size_t bytes);
+lam_status lam_cuda_download(lam_dev *dev, void *host, const void *src, size_t bytes);
+lam_status lam_cuda_sync(lam_dev *dev); /* waits, and reports what failed */
 
 /* The table whose operations do nothing, but for uploads: what runs while a recording is played. */
 const lam_ops *lam_cuda_quiet(void);

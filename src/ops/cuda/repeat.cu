@@ -89,8 +89,7 @@ static void record(lam_cuda_dev *dev, lam_tape *tape, recording *r, void (*work)
         error = order(dev->side, dev->stream);
     if (error == cudaSuccess)
         error = cudaGraphLaunch(r->graph, dev->stream);
-    if (error != cudaSuccess)
-        lam_cuda_note(dev, "record", error);
+    lam_cuda_note_if(dev, "record", error);
     r->moved = dev->moved;
 }
 
@@ -100,9 +99,7 @@ static void play(lam_cuda_dev *dev, const recording *r, void (*work)(void *), vo
     dev->base.ops = lam_cuda_quiet();
     work(arg);
     dev->base.ops = ops;
-    const cudaError_t error = cudaGraphLaunch(r->graph, dev->stream);
-    if (error != cudaSuccess)
-        lam_cuda_note(dev, "play", error);
+    lam_cuda_note_if(dev, "play", cudaGraphLaunch(r->graph, dev->stream));
 }
 
 void lam_cuda_repeat(lam_dev *base, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)

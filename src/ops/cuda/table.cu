@@ -1,8 +1,4 @@
-/* cuda/table.cu -- the cuda device (a stream, scratch, a sticky failure) and its table.
- *
- * Uploads go through a ring of pinned memory, so that the caller's memory is free at once and the
- * stream is not stalled; larger ones are copied by the driver, which has the same effect later.  Small
- * downloads go through pinned memory too: the driver's own way takes longer. */
+/* cuda/table.cu -- the cuda device (a stream, scratch, a sticky failure) and its table. */
 #include "ops/cuda/blas.cuh"
 
 #include <stdio.h>
@@ -10,16 +6,8 @@
 #include <string.h>
 
 enum {
-    STAGE_SLOTS = 8,
-    STAGE_BYTES = 512 << 10, /* of a slot */
-    MIN_SCRATCH = 64 << 20,  /* bytes: what small models share */
-    MIN_MAJOR = 8            /* compute capability: bf16 on tensor cores */
-};
-
-struct lam_cuda_stage {
-    char *memory; /* pinned, STAGE_BYTES for each slot and for downloads */
-    cudaEvent_t done[STAGE_SLOTS];
-    int next;
+    MIN_SCRATCH = 64 << 20, /* bytes: what small models share */
+    MIN_MAJOR = 8           /* compute capability: bf16 on tensor cores */
 };
 
 void lam_cuda_note_text(lam_cuda_dev *dev, const char *op, const char *text)
@@ -34,12 +22,6 @@ void lam_cuda_note(lam_cuda_dev *dev, const char *op, cudaError_t error)
 {
     (void)cudaGetLastError();
     lam_cuda_note_text(dev, op, cudaGetErrorString(error));
-}
-
-static void note_if(lam_cuda_dev *dev, const char *op, cudaError_t error)
-{
-    if (error != cudaSuccess)
-        lam_cuda_note(dev, op, error);
 }
 
 extern "C" int lam_cuda_present(void)
@@ -74,35 +56,6 @@ static lam_status check_card(lam_cuda_dev *dev)
     return LAM_OK;
 }
 
-static lam_status open_stage(lam_cuda_dev *dev)
-{
-    lam_cuda_stage *s = (lam_cuda_stage *)calloc(1, sizeof *s);
-    dev->stage = s; /* close() frees what there is */
-    if (!s)
-        return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for uploads");
-    cudaError_t error =
-        cudaMallocHost((void **)&s->memory, (size_t)(STAGE_SLOTS + 1) * STAGE_BYTES);
-    for (int i = 0; error == cudaSuccess && i < STAGE_SLOTS; i++)
-        error = cudaEventCreateWithFlags(&s->done[i], cudaEventDisableTiming);
-    if (error != cudaSuccess)
-        return lam_fail(LAM_ERR_DEVICE, "device cuda: pinned memory: %s",
-                        cudaGetErrorString(error));
-    return LAM_OK;
-}
-
-static void close_stage(lam_cuda_dev *dev)
-{
-    lam_cuda_stage *s = dev->stage;
-    if (!s)
-        return;
-    for (int i = 0; i < STAGE_SLOTS; i++)
-        if (s->done[i])
-            cudaEventDestroy(s->done[i]);
-    if (s->memory)
-        cudaFreeHost(s->memory);
-    free(s);
-}
-
 static void cuda_close(lam_dev *base)
 {
     lam_cuda_dev *dev = lam_cuda(base);
@@ -111,7 +64,7 @@ static void cuda_close(lam_dev *base)
     if (dev->stream)
         cudaStreamSynchronize(dev->stream);
     lam_cuda_blas_close(dev);
-    close_stage(dev);
+    lam_cuda_stage_close(dev);
     if (dev->scratch)
         cudaFree(dev->scratch);
     if (dev->tickets)
@@ -140,7 +93,7 @@ static lam_status open_parts(lam_cuda_dev *dev)
         error = cudaMemsetAsync(dev->tickets, 0, tickets, dev->stream);
     if (error != cudaSuccess)
         return lam_fail(LAM_ERR_DEVICE, "device cuda: %s", cudaGetErrorString(error));
-    LAM_TRY(open_stage(dev));
+    LAM_TRY(lam_cuda_stage_open(dev));
     return lam_cuda_blas_open(dev);
 }
 
@@ -226,7 +179,7 @@ static lam_status cuda_reserve(lam_dev *base, const lam_work *largest)
     const lam_status status = take_memory(&dev->scratch, bytes, " of scratch");
     dev->scratch_bytes = status == LAM_OK ? bytes : before;
     if (status != LAM_OK && before > 0)
-        note_if(dev, "reserve", cudaMalloc(&dev->scratch, before));
+        lam_cuda_note_if(dev, "reserve", cudaMalloc(&dev->scratch, before));
     (void)cuda_peak(base);
     return status;
 }
@@ -237,7 +190,7 @@ static lam_status cuda_alloc(lam_dev *base, void **out, size_t bytes)
     *out = NULL;
     const size_t whole = bytes > 0 ? bytes : 1;
     LAM_TRY(take_memory(out, whole, ""));
-    note_if(dev, "alloc", cudaMemsetAsync(*out, 0, whole, dev->stream));
+    lam_cuda_note_if(dev, "alloc", cudaMemsetAsync(*out, 0, whole, dev->stream));
     (void)cuda_peak(base);
     return LAM_OK;
 }
@@ -249,46 +202,12 @@ static void cuda_release(lam_dev *dev, void *memory)
         cudaFree(memory);
 }
 
-static void cuda_upload(lam_dev *base, void *dst, const void *host, size_t bytes)
+lam_status lam_cuda_sync(lam_dev *base)
 {
     lam_cuda_dev *dev = lam_cuda(base);
-    lam_cuda_stage *s = dev->stage;
-    const cudaStream_t stream = dev->recording ? dev->side : dev->stream;
-    if (bytes == 0)
-        return;
-    if (bytes > STAGE_BYTES) {
-        note_if(dev, "upload", cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, stream));
-        return;
-    }
-    const int slot = s->next;
-    char *stage = s->memory + (size_t)slot * STAGE_BYTES;
-    s->next = (slot + 1) % STAGE_SLOTS;
-    note_if(dev, "upload", cudaEventSynchronize(s->done[slot])); /* eight uploads ago */
-    memcpy(stage, host, bytes);
-    note_if(dev, "upload", cudaMemcpyAsync(dst, stage, bytes, cudaMemcpyHostToDevice, stream));
-    note_if(dev, "upload", cudaEventRecord(s->done[slot], stream));
-}
-
-static lam_status cuda_sync(lam_dev *base)
-{
-    lam_cuda_dev *dev = lam_cuda(base);
-    note_if(dev, "sync", cudaStreamSynchronize(dev->stream));
+    lam_cuda_note_if(dev, "sync", cudaStreamSynchronize(dev->stream));
     if (dev->failed)
         return lam_fail(LAM_ERR_DEVICE, "device cuda: %s", dev->failure);
-    return LAM_OK;
-}
-
-static lam_status cuda_download(lam_dev *base, void *host, const void *src, size_t bytes)
-{
-    lam_cuda_dev *dev = lam_cuda(base);
-    char *stage = dev->stage->memory + (size_t)STAGE_SLOTS * STAGE_BYTES;
-    void *to = bytes <= STAGE_BYTES ? stage : host;
-    if (bytes > 0)
-        note_if(dev, "download",
-                cudaMemcpyAsync(to, src, bytes, cudaMemcpyDeviceToHost, dev->stream));
-    LAM_TRY(cuda_sync(base));
-    if (bytes > 0 && to != host)
-        memcpy(host, to, bytes);
     return LAM_OK;
 }
 
@@ -296,7 +215,7 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     if (bytes > 0)
-        note_if(dev, "zero", cudaMemsetAsync(dst, 0, bytes, dev->stream));
+        lam_cuda_note_if(dev, "zero", cudaMemsetAsync(dst, 0, bytes, dev->stream));
 }
 
 #define TEXT_(x) #x
@@ -309,16 +228,16 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
             "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(                \
                 __CUDACC_VER_MINOR__) ", cuBLASLt",                                                \
             cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
-            cuda_upload, cuda_download, OP##_ZERO, cuda_sync, cuda_peak, lam_cuda_repeat,          \
-            lam_cuda_forget, OP(gemm, lam_gemm), OP(norm_fwd, lam_norm), OP(norm_bwd, lam_norm),   \
-            OP(dropout, lam_dropout), OP(copy, lam_copy), OP(colsum, lam_colsum),                  \
-            OP(attn_fwd, lam_attn), OP(attn_bwd, lam_attn), OP(profile, lam_profile),              \
-            OP(attn_next, lam_attn_next), OP(place, lam_place), OP(interp_fwd, lam_interp),        \
-            OP(interp_bwd, lam_interp), OP(pool, lam_pool), OP(distance, lam_distance),            \
-            OP(gate_fwd, lam_gate), OP(gate_bwd, lam_gate), OP(density_fwd, lam_density),          \
-            OP(density_bwd, lam_density), OP(sticky, lam_sticky_samples),                          \
-            OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed), OP(xent, lam_xent),                \
-            OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm),                     \
+            lam_cuda_upload, lam_cuda_download, OP##_ZERO, lam_cuda_sync, cuda_peak,               \
+            lam_cuda_repeat, lam_cuda_forget, OP(gemm, lam_gemm), OP(norm_fwd, lam_norm),          \
+            OP(norm_bwd, lam_norm), OP(dropout, lam_dropout), OP(copy, lam_copy),                  \
+            OP(colsum, lam_colsum), OP(attn_fwd, lam_attn), OP(attn_bwd, lam_attn),                \
+            OP(profile, lam_profile), OP(attn_next, lam_attn_next), OP(place, lam_place),          \
+            OP(interp_fwd, lam_interp), OP(interp_bwd, lam_interp), OP(pool, lam_pool),            \
+            OP(distance, lam_distance), OP(gate_fwd, lam_gate), OP(gate_bwd, lam_gate),            \
+            OP(density_fwd, lam_density), OP(density_bwd, lam_density),                            \
+            OP(sticky, lam_sticky_samples), OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed),    \
+            OP(xent, lam_xent), OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm), \
             OP(update, lam_update), OP(ortho_begin, lam_ortho_begin),                              \
             OP(ortho_mix, lam_ortho_mix), OP(tally, lam_tally),                                    \
     }
