@@ -14,12 +14,11 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     const int warp = (int)threadIdx.x / LAM_WARP, group = (int)blockIdx.z;
     const attn_lanes lanes = attn_lanes_of<K>((int)threadIdx.x % LAM_WARP);
     const int tile = c.e_hi == 0 ? (int)(gridDim.x - 1 - blockIdx.x) : (int)blockIdx.x;
-    const int e_first = a.r_sign > 0 ? -a.r_zero : a.r_zero - (a.r_rows - 1);
     attn_own_task w;
     w.h = (int)blockIdx.y;
     w.stream = (int)((long)group * a.B / c.groups);
     const int streams = (int)((long)(group + 1) * a.B / c.groups) - w.stream;
-    w.first = e_first + tile * P::OWN;
+    w.first = c.e_first + tile * P::OWN;
     const int lo = max(w.first, c.e_lo), hi = min(w.first + P::OWN - 1, c.e_hi);
     w.tile_lo = max(0, -a.shift - hi) / P::QUERIES;
     const int i_hi = lo > hi ? -1 : min(a.queries - 1, a.keys - 1 - a.shift - lo);

@@ -52,7 +52,7 @@ void lam_cuda_fold(lam_cuda_dev *dev, const char *op, const lam_cuda_sums *s)
 }
 
 struct columns {
-    int rows, width, extent; /* extent: columns to be visited, width: to be summed */
+    int rows, width;
     size_t ld;
     int chunk; /* rows of a block */
     bool aligned;
@@ -103,7 +103,7 @@ static __device__ __forceinline__ lam_f8 walk(const columns &a, int first, int l
 template <typename T, bool RELU>
 static __device__ lam_f8 walk_slowly(const columns &a, int first, int last, int col)
 {
-    const int n = min(a.extent - col, 8);
+    const int n = min(a.width - col, 8);
     lam_f8 sum = {};
     for (int row = first; row < last; row += WARPS) {
         const size_t at = (size_t)row * a.ld + (size_t)col;
@@ -125,9 +125,9 @@ static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
     const int begin = (int)blockIdx.y * a.chunk, last = min(begin + a.chunk, a.rows);
     const int first = begin + (int)threadIdx.y;
     lam_f8 sum = {};
-    if (a.aligned && col + 8 <= a.extent)
+    if (a.aligned && col + 8 <= a.width)
         sum = walk<T, RELU>(a, first, last, col);
-    else if (col < a.extent)
+    else if (col < a.width)
         sum = walk_slowly<T, RELU>(a, first, last, col);
     lam_store8(&room[threadIdx.y][threadIdx.x * 8], sum);
     __syncthreads();
@@ -144,10 +144,10 @@ static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
         a.out[out] += total;
 }
 
-static int chunks_of(const lam_cuda_dev *dev, int rows, int extent)
+static int chunks_of(const lam_cuda_dev *dev, int rows, int width)
 {
     const int most = lam_cuda_ceil(rows, MIN_CHUNK);
-    const int wanted = dev->sms * BLOCKS_PER_SM / lam_cuda_ceil(extent, COLUMNS);
+    const int wanted = dev->sms * BLOCKS_PER_SM / lam_cuda_ceil(width, COLUMNS);
     return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
@@ -168,12 +168,12 @@ static void launch_columns(lam_cuda_dev *dev, const char *op, columns a)
 {
     if (a.rows == 0)
         return;
-    const int wanted = chunks_of(dev, a.rows, a.extent);
+    const int wanted = chunks_of(dev, a.rows, a.width);
     a.chunk = lam_cuda_ceil(a.rows, wanted);
     const int chunks = lam_cuda_ceil(a.rows, a.chunk);
     if (chunks > 1)
         a.lines = (float *)lam_cuda_scratch(dev, (size_t)chunks * (size_t)a.width * sizeof(float));
-    const dim3 grid((unsigned)lam_cuda_ceil(a.extent, COLUMNS), (unsigned)chunks);
+    const dim3 grid((unsigned)lam_cuda_ceil(a.width, COLUMNS), (unsigned)chunks);
     const dim3 block(LAM_WARP, WARPS);
     if (dev->bf16)
         sum_columns<lam_bf16, RELU><<<grid, block, 0, dev->stream>>>(a);
@@ -191,7 +191,6 @@ extern "C" void lam_cuda_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
     columns c = {};
     c.rows = a->rows;
     c.width = a->width;
-    c.extent = a->width;
     c.ld = (size_t)a->width;
     c.aligned = ((uintptr_t)a->h | (uintptr_t)a->dh) % 16 == 0 && a->width % 8 == 0;
     c.scale = (float)a->scale;
@@ -205,7 +204,7 @@ extern "C" void lam_cuda_colsum(lam_dev *dev, const lam_colsum *a)
 {
     columns c = {};
     c.rows = a->rows;
-    c.width = c.extent = a->width;
+    c.width = a->width;
     c.ld = (size_t)a->ld;
     c.aligned = (uintptr_t)a->in % 16 == 0 && a->ld % 8 == 0;
     c.in = (void *)(uintptr_t)a->in;
