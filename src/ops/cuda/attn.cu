@@ -102,8 +102,15 @@ static lam_bf16 *take_ds(attn_call *c, float **next)
     return (lam_bf16 *)take(next, (all < ds_room ? all : ds_room) / sizeof(float));
 }
 
-/* Lays the scratch of backward out from `base` (NULL: to measure); returns the floats it needs. */
-static size_t lay_out(attn_call *c, float *base, kind how)
+/* Lays the scratch of a pass out from `base` (NULL: to measure); returns the floats it needs. */
+static size_t lay_out_fwd(attn_call *c, float *base)
+{
+    float *next = base;
+    c->rp = take_reversed(c, &next);
+    return (size_t)(next - base);
+}
+
+static size_t lay_out_bwd(attn_call *c, float *base, kind how)
 {
     const lam_attn *a = &c->a;
     const size_t B = (size_t)a->B, H = (size_t)a->H, K = (size_t)a->K, keys = (size_t)a->keys;
@@ -151,10 +158,14 @@ static size_t larger(size_t x, size_t y)
 size_t lam_cuda_attn_scratch(const lam_work *largest)
 {
     attn_call c = {};
-    c.a.B = largest->B, c.a.H = largest->H, c.a.K = largest->K;
-    c.a.queries = largest->queries, c.a.keys = largest->keys;
-    const size_t tiled = larger(lay_out(&c, NULL, TILED), lay_out(&c, NULL, SM90)); /* without r */
-    const size_t plain = (c.a.r_rows = largest->r_rows, lay_out(&c, NULL, PLAIN));
+    c.a.B = largest->B;
+    c.a.H = largest->H;
+    c.a.K = largest->K;
+    c.a.queries = largest->queries;
+    c.a.keys = largest->keys;
+    const size_t tiled = larger(lay_out_bwd(&c, NULL, TILED), lay_out_bwd(&c, NULL, SM90));
+    c.a.r_rows = largest->r_rows; /* what the tiled ways need for r is bounded by `rows` */
+    const size_t plain = lay_out_bwd(&c, NULL, PLAIN);
     const size_t own = ATTN_OWN, H = (size_t)largest->H, K = (size_t)largest->K;
     const size_t blocks = 512 + H * (((size_t)largest->r_rows + own - 1) / own + 1) * 2;
     const size_t rows = blocks * (own + 1) * K + H * (size_t)largest->r_rows * (K / 2 + 2) + 5 * 64;
@@ -167,10 +178,8 @@ extern "C" void lam_cuda_attn_fwd(lam_dev *base, const lam_attn *a)
     attn_call c = call_of(dev, a);
     const kind how = a->queries < FEW_QUERIES ? PLAIN : kind_of(dev, &c);
     if (how == SM90) {
-        float *next = NULL, *base;
-        take_reversed(&c, &next);
-        base = (float *)lam_cuda_scratch(dev, (size_t)((char *)next - (char *)NULL));
-        c.rp = take_reversed(&c, &base);
+        const size_t bytes = sizeof(float) * lay_out_fwd(&c, NULL);
+        lay_out_fwd(&c, (float *)lam_cuda_scratch(dev, bytes));
         lam_cuda_attn_reverse(dev, &c);
         lam_cuda_attn_sm90_fwd(dev, &c);
     } else if (how == TILED)
@@ -186,8 +195,8 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
     kind how = kind_of(dev, &c);
     if (how == SM90 && ds_of_head(a) > ds_room)
         how = TILED;
-    const size_t bytes = sizeof(float) * lay_out(&c, NULL, how);
-    lay_out(&c, (float *)lam_cuda_scratch(dev, bytes), how);
+    const size_t bytes = sizeof(float) * lay_out_bwd(&c, NULL, how);
+    lay_out_bwd(&c, (float *)lam_cuda_scratch(dev, bytes), how);
 
     lam_cuda_attn_prepare(dev, &c);
     if (how == SM90) {

@@ -13,7 +13,6 @@
     X(cublasLtCreate)                                                                              \
     X(cublasLtDestroy)                                                                             \
     X(cublasLtGetStatusName)                                                                       \
-    X(cublasLtGetVersion)                                                                          \
     X(cublasLtMatmul)                                                                              \
     X(cublasLtMatmulAlgoConfigGetAttribute)                                                        \
     X(cublasLtMatmulAlgoGetHeuristic)                                                              \
