@@ -3,6 +3,7 @@
  * 0 done; 1 the job failed; 2 wrong usage; 128 + n after signal n. */
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/spell.h"
 #include "cli/stop.h"
 #include "core/log.h"
 
@@ -24,6 +25,7 @@ static lam_status flush_output(void)
 
 static int exit_code(const lam_command *command, lam_status status)
 {
+    char text[1024]; /* as long as a message can be */
     if (status == LAM_OK)
         return 0;
     if (lam_stop_signal() == SIGPIPE)
@@ -33,7 +35,8 @@ static int exit_code(const lam_command *command, lam_status status)
         return 128 + lam_stop_signal();
     }
     if (status == LAM_ERR_ARG)
-        lam_usage_error(command, "%s", lam_error());
+        lam_usage_error(command, "%s",
+                        lam_spell_options(text, sizeof text, lam_error(), command->options));
     fprintf(stderr, "lamemo %s: %s\n", command->name, lam_error());
     return 1;
 }

@@ -255,6 +255,9 @@ lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *
         const double a = value_of(now, f), b = value_of(then, f);
         if (f->use != FIELD_FIXED || a == b)
             continue;
+        if (f->type == FIELD_BOOL)
+            return lam_fail(LAM_ERR_ARG, "%s is %s: the run was begun %s it", f->name,
+                            a != 0.0 ? "on" : "off", b != 0.0 ? "with" : "without");
         if (f->type == FIELD_WORD)
             return lam_fail(LAM_ERR_ARG, "%s %s: the run was begun with %s", f->name,
                             f->words[(int)a], f->words[(int)b]);

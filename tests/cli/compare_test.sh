@@ -100,7 +100,7 @@ says "$err" "--out is missing"
 new="--data $work/corpus --out $work/new"
 for wrong in "magic:there is no memory 'magic'" "a=lamemo:max_step=5:--max-step is the same for all" \
     "a=lamemo:heads=5:unknown option '--heads'" "../a=xl:cannot be a label" \
-    "a=lamemo:attn_type=0:attn_type 0 does not go with memory lamemo" \
+    "a=lamemo:attn_type=0:--attn-type 0 does not go with memory lamemo" \
     "a=xl:n_layer=x:'x' is not an integer"; do
     # shellcheck disable=SC2086
     run 2 compare $new "${wrong%:*}"

@@ -33,7 +33,7 @@ run 0 eval --model "$work/none" --data "$work/corpus" --json --tgt-len 4 --ext-l
 says "$out" '"ext_len":4'
 [ "$(number nats)" != "$short" ] || fail "ext_len changes nothing"
 run 2 eval --model "$work/lamemo" --data "$work/corpus" --ext-len 4
-says "$err" "ext_len 4 has no meaning for memory lamemo, only for none and xl"
+says "$err" "--ext-len 4 has no meaning for memory lamemo, only for none and xl"
 
 # One stream, three ways: eval of a file, the same on standard input, and score, whose start is a newline.
 { echo; head -c 3000 "$work/text"; } > "$work/piece"
@@ -112,7 +112,7 @@ says "$out" "192.32"
 run 0 info --preset wt103-base --table --json
 says "$out" '"paper": 191000000.0'
 run 2 info --memory none --table
-says "$err" "mem_len is 0"
+says "$err" "--mem-len is 0"
 run 0 info --preset tiny --n-layer 8 --d_model 320 --n-head 5 --mem-len 0 --memory xl --n-token 10000
 says "$out" "memory xl, 8 layers, d_model 320, 5 heads of 32"
 says "$out" "vocabulary 10000; tgt_len 64, mem_len 0"

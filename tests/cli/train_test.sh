@@ -159,7 +159,9 @@ same "$work/held"
 train 2 --out "$work/whole"
 says "$err" "there is a run already"
 run 2 train --out "$work/whole" --resume --batch_size 8
-says "$err" "batch_size 8: the run was begun with 4"
+says "$err" "train: --batch-size 8: the run was begun with 4"
+run 2 train --out "$work/whole" --resume --roll
+says "$err" "train: --roll is on: the run was begun without it"
 run 2 train --out "$work/whole" --resume --n_layer 3
 says "$err" '--n-layer 3: the run was begun with 2'
 run 1 train --out "$work/whole" --resume --pre_lnorm
@@ -177,28 +179,28 @@ says "$err" "magic"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
 says "$err" "too few for 100000 streams"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 1000000
-says "$err" "tgt_len 1000000: the text to train on has only"
+says "$err" "train: --tgt-len 1000000: the text to train on has only"
 # What only an evaluation would find is said before the first step, and before an old run is thrown away.
 run 2 train --data "$work/corpus" --out "$work/new" --eval_batch_size 100000
 says "$err" "split are too few for 100000 streams"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 8 --mem_len 8 --eval_tgt_len 17
-says "$err" "eval_tgt_len 17 is above"
+says "$err" "train: --eval-tgt-len 17 is above --tgt-len + --mem-len = 16"
 train 2 --out "$work/whole" --overwrite --eval_batch_size 100000
 [ -s "$work/whole/last/training_state.json" ] || fail "a refused run threw an old one away"
 run 2 train --data "$work/corpus" --out "$work/new" --d_model 15
-says "$err" "d_model is 15, must be even"
+says "$err" "--d-model is 15, must be even"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 4 --batch_chunk 3
-says "$err" "batch_chunk 3"
+says "$err" "train: --batch-size 4 cannot be divided into --batch-chunk 3 equal parts"
 run 2 train --data "$work/corpus" --out "$work/new" --optim muon --muon_mom 1
-says "$err" "muon_mom is 1, must be below 1"
+says "$err" "train: --muon-mom is 1, must be below 1"
 run 2 train --data "$work/corpus" --out "$work/new" --mem_reset -1
 says "$err" "mem-reset"
 run 2 train --data "$work/corpus" --out "$work/new" --init uniform --init_out depth
-says "$err" "init_out needs normal"
+says "$err" "--init-out needs normal"
 run 2 train --out "$work/whole" --resume --recipe fast
-says "$err" "recipe fast: the run was begun with paper"
+says "$err" "train: --recipe fast: the run was begun with paper"
 run 2 train --out "$work/whole" --resume --optim muon
-says "$err" "optim muon: the run was begun with adam"
+says "$err" "train: --optim muon: the run was begun with adam"
 [ ! -e "$work/new" ] || fail "a refused run left a folder"
 # A path that JSON cannot hold: the run is whole, only --resume must be told again.
 odd=$work/$(printf 'caf\351')
@@ -281,7 +283,7 @@ for memory in compressive infinite xl; do
 done
 grep -q 'ext_len' "$work/aux/last/config.json" || fail "config.json has no ext_len"
 train 2 --out "$work/new" --ext_len 4
-says "$err" "ext_len 4 has no meaning for memory lamemo, only for none and xl"
+says "$err" "--ext-len 4 has no meaning for memory lamemo, only for none and xl"
 
 # `lamemo info` announces what a training takes, within 10 %; a sanitizer takes more.
 case $LAMEMO in */release/*) ;; *) exit 0 ;; esac
