@@ -247,6 +247,13 @@ static void ortho_mix_with_another_diagonal(lam_dev *dev, const lam_ortho_mix *a
     lam_naive_ortho_mix(dev, &b);
 }
 
+static void ortho_even_of_all_rows_but_the_last(lam_dev *dev, const lam_ortho_even *a)
+{
+    lam_ortho_even b = *a;
+    b.rows--;
+    lam_naive_ortho_even(dev, &b);
+}
+
 static void attn_next_one_row_late(lam_dev *dev, const lam_attn_next *x)
 {
     const int32_t late = *(const int32_t *)x->at - 1;
@@ -340,6 +347,7 @@ static const struct broken {
     BREAK(sticky, sticky_at_the_left_edge_only),
     BREAK(ortho_begin, ortho_begin_without_nesterov),
     BREAK(ortho_mix, ortho_mix_with_another_diagonal),
+    BREAK(ortho_even, ortho_even_of_all_rows_but_the_last),
     BREAK(attn_next, attn_next_one_row_late),
     BREAK(place, place_in_row_zero),
     BREAK(tally, tally_of_infinity),
@@ -378,6 +386,7 @@ START_TEST(a_broken_operation_is_found)
     TAKE(update);
     TAKE(ortho_begin);
     TAKE(ortho_mix);
+    TAKE(ortho_even);
     TAKE(pool);
     TAKE(distance);
     TAKE(gate_bwd);

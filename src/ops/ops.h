@@ -102,6 +102,7 @@ typedef struct lam_ops {
     void (*update)(lam_dev *dev, const lam_update *a);
     void (*ortho_begin)(lam_dev *dev, const lam_ortho_begin *a);
     void (*ortho_mix)(lam_dev *dev, const lam_ortho_mix *a);
+    void (*ortho_even)(lam_dev *dev, const lam_ortho_even *a);
     void (*tally)(lam_dev *dev, const lam_tally *a);
 } lam_ops;
 

@@ -34,4 +34,13 @@ typedef struct lam_ortho_mix {
     void *q;           /* ACT [count][n][n] */
 } lam_ortho_mix;
 
+/* Rows of `count` matrices, [rows][cols] from offset[i] of a flat vector on, all get the same length; rows of
+ * zeros stay.  The lengths there are are summed up in double. */
+typedef struct lam_ortho_even {
+    const size_t *offset; /* [count], host memory, borrowed for the call */
+    int count, rows, cols;
+    double length;
+    void *x; /* WIDE, flat */
+} lam_ortho_even;
+
 #endif

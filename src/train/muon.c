@@ -25,6 +25,7 @@ typedef struct map {
     int param;
     int rows, cols; /* as stored */
     int side;       /* the longer one, without padding */
+    double even;    /* length of the rows of an orthogonal step, root mean square */
     size_t offset;
 } map;
 
@@ -51,7 +52,7 @@ static int shorter(const map *a)
 
 static int same_shape(const map *a, const map *b)
 {
-    return a->rows == b->rows && a->cols == b->cols && a->side == b->side;
+    return a->rows == b->rows && a->cols == b->cols && a->side == b->side && a->even == b->even;
 }
 
 static int compare(const void *x, const void *y)
@@ -60,7 +61,8 @@ static int compare(const void *x, const void *y)
     if (!same_shape(a, b))
         return a->rows != b->rows   ? (a->rows > b->rows) - (a->rows < b->rows)
                : a->cols != b->cols ? (a->cols > b->cols) - (a->cols < b->cols)
-                                    : (a->side > b->side) - (a->side < b->side);
+               : a->side != b->side ? (a->side > b->side) - (a->side < b->side)
+                                    : (a->even > b->even) - (a->even < b->even);
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
@@ -76,6 +78,7 @@ static int list_param(map *to, const lam_params *p, int i)
                .rows = q->dim[0].groups * q->dim[0].ld / q->maps,
                .cols = q->dim[1].groups * q->dim[1].ld,
                .side = true_rows > true_cols ? true_rows : true_cols,
+               .even = true_rows > true_cols ? sqrt((double)true_cols / (double)true_rows) : 1.0,
                .offset = q->offset};
     for (int k = 0; to && k < q->maps; k++, one.offset += map_size(&one))
         to[k] = one;
@@ -309,6 +312,13 @@ static void orthogonalise(const lam_muon *m, const map *shape, int count, const 
         else
             apply_to_gradients(m, &b, x);
     }
+    if (s->rows == LAM_MUON_ROWS_EVEN)
+        b.dev->ops->ortho_even(b.dev, &(lam_ortho_even){.offset = m->offset,
+                                                        .count = count,
+                                                        .rows = b.rows,
+                                                        .cols = b.cols,
+                                                        .length = shape->even,
+                                                        .x = m->model->params.grad});
 }
 
 void lam_muon_update(lam_muon *m, const lam_muon_step *s)

@@ -6,6 +6,11 @@
  * size of Adam's usual steps, so that Adam's learning rate and weight decay carry over (Moonlight).
  * q, k and v are maps of their own although they are stored as one.
  *
+ * Orthogonal columns say nothing of the rows: those of a map with more outputs than inputs may have any length,
+ * and a few outputs then learn at the cost of others.  And where a gradient has few large singular values the
+ * rounds leave the others small: the step is shorter than its rate says.  With even rows each row is brought to
+ * the length that it has on average in a step that is orthogonal, whatever the gradient.
+ *
  * Everything else (embeddings, output, gains, biases, u, v, convolutions) is Adam's: optimizer.h. */
 #ifndef LAM_TRAIN_MUON_H
 #define LAM_TRAIN_MUON_H
@@ -19,11 +24,17 @@ lam_status lam_muon_measure(size_t *bytes, lam_model *model); /* their size */
 lam_status lam_muon_create(lam_muon **out, lam_model *model);
 void lam_muon_free(lam_muon *muon); /* NULL is fine */
 
+typedef enum lam_muon_rows {
+    LAM_MUON_ROWS_FREE, /* as the rounds leave them */
+    LAM_MUON_ROWS_EVEN  /* all of one length */
+} lam_muon_rows;
+
 typedef struct lam_muon_step {
     double lr, decay;      /* decoupled, as in lam_update */
     double momentum, clip; /* clip as in lam_update */
-    const void *norm;      /* WIDE [1], from gnorm */
-    void *m;               /* WIDE, flat: the momentum */
+    lam_muon_rows rows;
+    const void *norm; /* WIDE [1], from gnorm */
+    void *m;          /* WIDE, flat: the momentum */
 } lam_muon_step;
 
 /* Updates every hidden map that received a gradient.  Their gradients become the steps taken. */

@@ -135,8 +135,20 @@ static void transpose(double *to, const double *x, int rows, int cols)
         to[i % cols * rows + i / cols] = x[i];
 }
 
+/* Every row of x gets the length it would have if the columns, or rows, were orthogonal and all rows equal. */
+static void even_rows(double *x, int rows, int cols)
+{
+    for (int r = 0; r < rows; r++, x += cols) {
+        double squares = 0.0;
+        for (int c = 0; c < cols; c++)
+            squares += x[c] * x[c];
+        for (int c = 0; c < cols; c++)
+            x[c] *= sqrt((rows > cols ? (double)cols / rows : 1.0) / squares);
+    }
+}
+
 /* One map of [rows][cols]: w and m move on with gradient g, which is spoilt. */
-static void muon_plain(double *w, double *m, double *g, int rows, int cols)
+static void muon_plain(double *w, double *m, double *g, int rows, int cols, lam_muon_rows how)
 {
     double *turned = calloc((size_t)(rows * cols), sizeof *turned);
     ck_assert_ptr_nonnull(turned);
@@ -150,6 +162,8 @@ static void muon_plain(double *w, double *m, double *g, int rows, int cols)
         transpose(g, turned, cols, rows);
     } else
         newton_schulz(g, rows, cols);
+    if (how == LAM_MUON_ROWS_EVEN)
+        even_rows(g, rows, cols);
     const double lr = LR * MATRIX_LR;
     for (int i = 0; i < rows * cols; i++)
         w[i] = w[i] * (1.0 - lr * DECAY) - lr * 0.2 * sqrt(rows > cols ? rows : cols) * g[i];
@@ -193,7 +207,8 @@ static void train_plain(double *w, const bench *b, int i, int steps, double clip
         const lam_shape shape = lam_param_shape(q);
         const int rows = (int)shape.dim[0] / maps, cols = (int)shape.dim[1];
         for (int k = 0; k < maps; k++)
-            muon_plain(w + k * rows * cols, m + k * rows * cols, g + k * rows * cols, rows, cols);
+            muon_plain(w + k * rows * cols, m + k * rows * cols, g + k * rows * cols, rows, cols,
+                       b->optimizer->opt.muon_rows);
     }
     free(moments);
     free(m);
@@ -228,8 +243,9 @@ START_TEST(every_parameter_follows_the_textbook)
 {
     static const char *const memories[] = {"xl", "lamemo", "infinite within"};
     enum { STEPS = 4 };
-    const lam_optimizer_options o = options_of(0.0);
-    bench b = open_bench(devices[_i % 3].ops, memories[_i / 3], &o);
+    lam_optimizer_options o = options_of(0.0);
+    o.muon_rows = _i < 9 ? LAM_MUON_ROWS_FREE : LAM_MUON_ROWS_EVEN;
+    bench b = open_bench(devices[_i % 3].ops, memories[_i / 3 % 3], &o);
     double *before[256], *want[256];
     const int n = b.model->params.n;
     ck_assert_int_lt(n, 256);
@@ -394,7 +410,8 @@ END_TEST
 
 START_TEST(padding_stays_zero)
 {
-    const lam_optimizer_options o = options_of(0.25);
+    lam_optimizer_options o = options_of(0.25);
+    o.muon_rows = _i ? LAM_MUON_ROWS_EVEN : LAM_MUON_ROWS_FREE;
     bench b = open_bench(&lam_ops_naive16, "lamemo", &o);
     for (int t = 1; t <= 2; t++) {
         set_gradients(&b, t);
@@ -437,13 +454,13 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_loop_test(tests, every_parameter_follows_the_textbook, 0, 9);
+    tcase_add_loop_test(tests, every_parameter_follows_the_textbook, 0, 18);
     tcase_add_test(tests, gradients_are_clipped_before_they_enter_the_momentum);
     tcase_add_test(tests, a_step_is_nearly_orthogonal);
     tcase_add_loop_test(tests, a_gradient_that_is_not_finite_changes_nothing, 0, 3);
     tcase_add_loop_test(tests, batches_of_any_size_are_the_same, 0, 3);
     tcase_add_test(tests, what_received_no_gradient_stays);
-    tcase_add_test(tests, padding_stays_zero);
+    tcase_add_loop_test(tests, padding_stays_zero, 0, 2);
     tcase_add_test(tests, a_lack_of_memory_is_reported_and_leaks_nothing);
     return test_run("train/muon", tests);
 }

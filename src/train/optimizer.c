@@ -175,6 +175,7 @@ static void update_group(lam_optimizer *o, double lr, int apart)
         lam_muon_update(o->muon, &(lam_muon_step){.lr = lr * o->opt.matrix_lr,
                                                   .decay = o->opt.decay,
                                                   .momentum = o->opt.muon_momentum,
+                                                  .rows = o->opt.muon_rows,
                                                   .clip = o->opt.clip,
                                                   .norm = norm,
                                                   .m = o->m});

@@ -20,6 +20,7 @@ typedef struct lam_optimizer_options {
     double matrix_lr, table_lr, vector_lr; /* factors of the learning rate, by lam_role */
     int muon;                              /* hidden matrices are Muon's */
     double muon_momentum;
+    lam_muon_rows muon_rows;
     int clip_together; /* one norm for all, also for parameters that are set apart */
 } lam_optimizer_options;
 

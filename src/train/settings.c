@@ -19,6 +19,7 @@ typedef struct field {
 } field;
 
 const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", "muon", NULL};
+const char *const lam_muon_row_names[] = {"free", "even", NULL};
 const char *const lam_recipe_names[] = {"paper", "fast", NULL};
 
 static const double MANY = 1e15; /* steps, seconds: a limit that nobody meets */
@@ -45,6 +46,7 @@ static const field fields[] = {
     FIELD(beta2, FIELD_REAL, FIELD_FREE, 0, 1),
     FIELD(adam_eps, FIELD_REAL, FIELD_FREE, 0, 1),
     FIELD(muon_mom, FIELD_REAL, FIELD_FREE, 0, 1),
+    WORD(muon_rows, FIELD_FREE, lam_muon_row_names),
     FIELD(matrix_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(embed_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(vector_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
@@ -163,6 +165,7 @@ lam_optimizer_options lam_settings_optimizer(const lam_settings *s)
     o.beta2 = s->beta2;
     o.eps = s->adam_eps;
     o.muon_momentum = s->muon_mom;
+    o.muon_rows = (lam_muon_rows)s->muon_rows;
     o.matrix_lr = s->matrix_lr;
     o.table_lr = s->embed_lr;
     o.vector_lr = s->vector_lr;

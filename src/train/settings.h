@@ -24,6 +24,7 @@ typedef struct lam_settings {
     double lr, mom, clip, weight_decay;
     double beta1, beta2, adam_eps;         /* of Adam */
     double muon_mom;                       /* momentum of Muon */
+    int muon_rows;                         /* lam_muon_rows */
     double matrix_lr, embed_lr, vector_lr; /* factors of lr, by lam_role */
     int clip_together;                     /* also what learns from a memory's own loss alone */
     int half_loss;     /* the second half of every segment counts twice, the first not at all */
@@ -53,8 +54,9 @@ typedef enum lam_optim_kind {
     LAM_OPTIM_MUON = LAM_ADAGRAD + 1 /* hidden matrices by Muon, the rest by Adam */
 } lam_optim_kind;
 
-extern const char *const lam_optim_names[];  /* by lam_optim_kind; ends with NULL */
-extern const char *const lam_recipe_names[]; /* "paper", "fast"; ends with NULL */
+extern const char *const lam_optim_names[];    /* by lam_optim_kind; ends with NULL */
+extern const char *const lam_muon_row_names[]; /* by lam_muon_rows; ends with NULL */
+extern const char *const lam_recipe_names[];   /* "paper", "fast"; ends with NULL */
 
 /* The paper's: Adam 2.5e-4, cosine to 0, clip 0.25, loss scale 1.  batch_size and max_step are 0. */
 void lam_settings_defaults(lam_settings *s);

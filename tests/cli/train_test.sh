@@ -259,7 +259,7 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
     "--memory xl --ext_len 5 --half_loss --eval_tgt_len 4" "--memory none --eval_tgt_len 3" \
     "--roll --scheduler dev_perf --init uniform --device ref" \
-    "--optim muon --weight_decay 0.1 --muon_mom 0.9 --scheduler wsd --cooldown 0.5 --init_out zero" \
+    "--optim muon --weight_decay 0.1 --muon_mom 0.9 --muon_rows even --scheduler wsd --cooldown 0.5 --init_out zero" \
     "--optim muon --memory xl --beta2 0.95 --embed_lr 2 --vector_lr 0.5 --scheduler_time 5" \
     "--recipe fast --memory xl --warmup_step 3" "--short_mem 4 --short_mem_part 0.3" \
     "--mem_reset 5 --batch_chunk 2" "--mem_reset 1 --memory none"; do

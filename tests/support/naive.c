@@ -304,5 +304,6 @@ const lam_ops lam_ops_naive = {
     .update = update,
     .ortho_begin = lam_naive_ortho_begin,
     .ortho_mix = lam_naive_ortho_mix,
+    .ortho_even = lam_naive_ortho_even,
     .tally = lam_naive_tally,
 };

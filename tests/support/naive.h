@@ -41,6 +41,7 @@ void lam_naive_density_bwd(lam_dev *dev, const lam_density *a);
 void lam_naive_sticky(lam_dev *dev, const lam_sticky_samples *a);
 void lam_naive_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
 void lam_naive_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
+void lam_naive_ortho_even(lam_dev *dev, const lam_ortho_even *a);
 
 /* The same for operands in bf16 and int8 as well. */
 void lam_naive_gemm_any(lam_dev *dev, const lam_gemm *a);

@@ -484,5 +484,6 @@ const lam_ops lam_ops_naive16 = {
     .update = half_update,
     .ortho_begin = half_ortho_begin,
     .ortho_mix = half_ortho_mix,
+    .ortho_even = lam_naive_ortho_even,
     .tally = lam_naive_tally,
 };

@@ -197,3 +197,16 @@ void lam_naive_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
         ((float *)a->q)[i] = row == col ? (float)a->a + mixed : mixed;
     }
 }
+
+void lam_naive_ortho_even(lam_dev *dev, const lam_ortho_even *a)
+{
+    (void)dev;
+    for (int row = 0; row < a->count * a->rows; row++) {
+        float *x = (float *)a->x + a->offset[row / a->rows] + row % a->rows * a->cols;
+        double sum = 0.0; /* in double on every back-end */
+        for (int i = 0; i < a->cols; i++)
+            sum += (double)x[i] * (double)x[i];
+        for (int i = 0; i < a->cols && sum > 0.0; i++)
+            x[i] *= (float)a->length / (float)sqrt(sum);
+    }
+}

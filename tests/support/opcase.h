@@ -163,6 +163,7 @@ void lam_cases_sticky(lam_case_run *run);
 void lam_cases_profile(lam_case_run *run);
 void lam_cases_ortho_begin(lam_case_run *run);
 void lam_cases_ortho_mix(lam_case_run *run);
+void lam_cases_ortho_even(lam_case_run *run);
 void lam_cases_gemm_narrow(lam_case_run *run);
 void lam_cases_attn_narrow(lam_case_run *run);
 void lam_cases_embed_narrow(lam_case_run *run);

@@ -44,6 +44,7 @@ static const family families[] = {
     {"profile", lam_cases_profile},
     {"ortho_begin", lam_cases_ortho_begin},
     {"ortho_mix", lam_cases_ortho_mix},
+    {"ortho_even", lam_cases_ortho_even},
     {"gemm_narrow", lam_cases_gemm_narrow},
     {"attn_narrow", lam_cases_attn_narrow},
     {"embed_narrow", lam_cases_embed_narrow},

@@ -1,4 +1,4 @@
-/* opcases_ortho.c -- Muon's momentum over matrices with gaps between them, and its polynomial. */
+/* opcases_ortho.c -- Muon's momentum and its rows over matrices with gaps between them, and its polynomial. */
 #include "support/opcase.h"
 
 #include <math.h>
@@ -15,32 +15,50 @@ static void call_mix(const lam_ops *ops, lam_dev *dev, const void *op)
     ops->ortho_mix(dev, op);
 }
 
-/* A flat vector: random within the matrices, guards elsewhere. */
-static void flat(lam_case *c, void *slot, const char *name, int flags, const lam_ortho_begin *a,
-                 size_t length)
+static void call_even(const lam_ops *ops, lam_dev *dev, const void *op)
 {
-    double *p = lam_case_buf(c, slot, name, LAM_WIDE, flags, length);
-    for (size_t i = 0; i < length; i++)
+    ops->ortho_even(dev, op);
+}
+
+/* Where matrices lie in a flat vector. */
+typedef struct places {
+    size_t offset[MAX_MATRICES], size, length;
+    int count;
+} places;
+
+static places scatter(lam_case *c, int count, int size)
+{
+    places p = {.size = (size_t)size, .count = count};
+    for (int k = 0; k < count; k++) {
+        p.offset[k] = p.length + (size_t)lam_case_pick(c, 5);
+        p.length = p.offset[k] + p.size;
+    }
+    return p;
+}
+
+/* A flat vector: random within the matrices, guards elsewhere. */
+static double *flat(lam_case *c, void *slot, const char *name, int flags, const places *at)
+{
+    double *p = lam_case_buf(c, slot, name, LAM_WIDE, flags, at->length);
+    for (size_t i = 0; i < at->length; i++)
         p[i] = LAM_GUARD;
-    for (int k = 0; k < a->count; k++)
-        for (size_t i = 0; i < a->size; i++)
-            p[a->offset[k] + i] = 0.1 * lam_case_normal(c);
+    for (int k = 0; k < at->count; k++)
+        for (size_t i = 0; i < at->size; i++)
+            p[at->offset[k] + i] = 0.1 * lam_case_normal(c);
+    return p;
 }
 
 static void begin_one(lam_case_run *run, int count, int size, double beta, double norm)
 {
-    size_t offset[MAX_MATRICES], length = 0;
-    lam_ortho_begin a = {.offset = offset, .count = count, .size = (size_t)size, .beta = beta};
+    lam_ortho_begin a = {.count = count, .size = (size_t)size, .beta = beta};
     lam_case c = lam_case_start(run, call_begin, &a, 2.0);
     const int flags = LAM_WRITTEN | (isfinite(norm) ? 0 : LAM_EXACT);
-    for (int k = 0; k < count; k++) {
-        offset[k] = length + (size_t)lam_case_pick(&c, 5);
-        length = offset[k] + a.size;
-    }
+    const places at = scatter(&c, count, size);
+    a.offset = at.offset;
     a.clip = lam_case_pick(&c, 3) * 0.25; /* none, strong, weak */
     lam_case_buf(&c, &a.norm, "norm", LAM_WIDE, LAM_READ, 1)[0] = norm;
-    flat(&c, &a.grad, "grad", LAM_READ, &a, length);
-    flat(&c, &a.m, "m", flags, &a, length);
+    flat(&c, &a.grad, "grad", LAM_READ, &at);
+    flat(&c, &a.m, "m", flags, &at);
     const lam_layout out = {1, (size_t)count, a.size, a.size, (size_t)count * a.size};
     lam_case_rows(&c, &a.x, "x", LAM_ACT, flags, &out, LAM_NAN);
     lam_case_name(&c, "ortho_begin count=%d size=%d beta=%g clip=%g norm=%g", count, size, beta,
@@ -103,4 +121,29 @@ void lam_cases_ortho_mix(lam_case_run *run)
             mix_one(run, count, lam_case_edges[e], 1);
         }
     mix_one(run, 300, 5, 1);
+}
+
+/* The second row of every matrix is zero: it has no direction, and stays. */
+static void even_one(lam_case_run *run, int count, int rows, int cols)
+{
+    lam_ortho_even a = {.count = count, .rows = rows, .cols = cols, .length = 0.75};
+    lam_case c = lam_case_start(run, call_even, &a, 2.0);
+    const places at = scatter(&c, count, rows * cols);
+    a.offset = at.offset;
+    double *x = flat(&c, &a.x, "x", LAM_WRITTEN, &at);
+    for (int k = 0; k < count && rows > 1; k++)
+        for (int i = 0; i < cols; i++)
+            x[at.offset[k] + (size_t)(cols + i)] = 0.0;
+    lam_case_name(&c, "ortho_even count=%d rows=%d cols=%d", count, rows, cols);
+    lam_case_check(&c);
+}
+
+void lam_cases_ortho_even(lam_case_run *run)
+{
+    for (int e = 0; e < lam_case_n_edges; e++) {
+        even_one(run, 3, 5, lam_case_edges[e]);
+        even_one(run, 2, lam_case_edges[e], 7);
+    }
+    even_one(run, 2, 9, 2049);
+    even_one(run, MAX_MATRICES, 3, 4);
 }

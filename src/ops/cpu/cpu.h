@@ -77,6 +77,7 @@ void lam_cpu_gnorm(lam_dev *dev, const lam_gnorm *a);
 void lam_cpu_update(lam_dev *dev, const lam_update *a);
 void lam_cpu_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
 void lam_cpu_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
+void lam_cpu_ortho_even(lam_dev *dev, const lam_ortho_even *a);
 void lam_cpu_tally(lam_dev *dev, const lam_tally *a);
 
 #endif

@@ -56,3 +56,21 @@ void lam_cpu_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
         q[row % n] += diagonal;
     }
 }
+
+void lam_cpu_ortho_even(lam_dev *dev, const lam_ortho_even *a)
+{
+    const lam_cpu_dev *cpu = lam_cpu(dev);
+    const size_t rows = (size_t)a->rows, cols = (size_t)a->cols, all = (size_t)a->count * rows;
+#pragma omp parallel for num_threads(lam_cpu_team(cpu, all *cols)) schedule(static)
+    for (size_t row = 0; row < all; row++) {
+        float *x = (float *)a->x + a->offset[row / rows] + row % rows * cols;
+        double squares = 0.0;
+#pragma omp simd reduction(+ : squares)
+        for (size_t i = 0; i < cols; i++)
+            squares += (double)x[i] * (double)x[i];
+        const float factor = squares > 0.0 ? (float)(a->length / sqrt(squares)) : 0.0f;
+#pragma omp simd
+        for (size_t i = 0; i < cols; i++)
+            x[i] *= factor;
+    }
+}

@@ -208,5 +208,6 @@ const lam_ops lam_ops_cpu = {
     .update = lam_cpu_update,
     .ortho_begin = lam_cpu_ortho_begin,
     .ortho_mix = lam_cpu_ortho_mix,
+    .ortho_even = lam_cpu_ortho_even,
     .tally = lam_cpu_tally,
 };

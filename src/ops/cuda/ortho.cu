@@ -1,4 +1,4 @@
-/* cuda/ortho.cu -- Muon's momentum and Newton-Schulz's polynomial on the GPU.
+/* cuda/ortho.cu -- Muon's momentum, Newton-Schulz's polynomial and rows of one length on the GPU.
  *
  * ref/ortho.c says what is computed.  A block takes one tile of one matrix.  The norm of a matrix
  * needs all its tiles, so the first pass moves the momentum on and leaves one sum of squares (double)
@@ -149,4 +149,50 @@ extern "C" void lam_cuda_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
     else
         mix<float><<<g.grid, g.block, 0, cuda->stream>>>(args);
     lam_cuda_check_launch(cuda, "ortho_mix");
+}
+
+/* ---- rows of one length ---------------------------------------------------------------------- */
+
+struct even_args {
+    int rows, cols;
+    float length;
+    float *x;
+    size_t offset[MAX_MATRICES];
+};
+
+/* A warp owns a row; grid: (rows of BLOCK / LAM_WARP warps, matrices). */
+static __global__ void __launch_bounds__(BLOCK) even(const __grid_constant__ even_args a)
+{
+    const int row = (int)((blockIdx.x * BLOCK + threadIdx.x) / LAM_WARP);
+    if (row >= a.rows)
+        return; /* whole warps leave */
+    float *x = a.x + a.offset[blockIdx.y] + (size_t)row * (size_t)a.cols;
+    const int lane = (int)threadIdx.x % LAM_WARP;
+    double squares = 0.0;
+    for (int i = lane; i < a.cols; i += LAM_WARP)
+        squares += (double)x[i] * (double)x[i];
+    squares = lam_warp_sum(squares);
+    const float factor = squares > 0.0 ? (float)(a.length / sqrt(squares)) : 0.0f;
+    for (int i = lane; i < a.cols; i += LAM_WARP)
+        x[i] *= factor;
+}
+
+extern "C" void lam_cuda_ortho_even(lam_dev *dev, const lam_ortho_even *a)
+{
+    lam_cuda_dev *cuda = lam_cuda(dev);
+    if (a->rows == 0 || a->cols == 0)
+        return;
+    for (int from = 0; from < a->count; from += MAX_MATRICES) {
+        const int count = a->count - from < MAX_MATRICES ? a->count - from : MAX_MATRICES;
+        even_args args;
+        args.rows = a->rows;
+        args.cols = a->cols;
+        args.length = (float)a->length;
+        args.x = (float *)a->x;
+        for (int k = 0; k < count; k++)
+            args.offset[k] = a->offset[from + k];
+        const dim3 grid((unsigned)lam_cuda_ceil(a->rows, BLOCK / LAM_WARP), (unsigned)count);
+        even<<<grid, BLOCK, 0, cuda->stream>>>(args);
+        lam_cuda_check_launch(cuda, "ortho_even");
+    }
 }

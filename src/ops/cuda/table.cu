@@ -239,7 +239,7 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
             OP(sticky, lam_sticky_samples), OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed),    \
             OP(xent, lam_xent), OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm), \
             OP(update, lam_update), OP(ortho_begin, lam_ortho_begin),                              \
-            OP(ortho_mix, lam_ortho_mix), OP(tally, lam_tally),                                    \
+            OP(ortho_mix, lam_ortho_mix), OP(ortho_even, lam_ortho_even), OP(tally, lam_tally),    \
     }
 
 template <typename A>

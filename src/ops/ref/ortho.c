@@ -45,3 +45,17 @@ void lam_ref_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
                 q[i] = (row == col ? a->a : 0.0) + a->b * A[i] + a->c * P[i];
             }
 }
+
+void lam_ref_ortho_even(lam_dev *dev, const lam_ortho_even *a)
+{
+    (void)dev;
+    const size_t rows = (size_t)a->rows, cols = (size_t)a->cols;
+    for (size_t k = 0; k < (size_t)a->count; k++)
+        for (size_t row = 0; row < rows; row++) {
+            double *x = (double *)a->x + a->offset[k] + row * cols, squares = 0.0;
+            for (size_t i = 0; i < cols; i++)
+                squares += x[i] * x[i];
+            for (size_t i = 0; i < cols && squares > 0.0; i++)
+                x[i] *= a->length / sqrt(squares);
+        }
+}

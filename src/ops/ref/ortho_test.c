@@ -1,4 +1,4 @@
-/* ortho_test.c -- Muon's momentum and polynomial, against the formulas written another way. */
+/* ortho_test.c -- Muon's momentum, polynomial and even rows, against the formulas written another way. */
 #include "ops/ref/ref.h"
 #include "support/gradient.h"
 #include "support/suite.h"
@@ -84,6 +84,27 @@ START_TEST(the_polynomial_adds_to_the_diagonal_alone)
 }
 END_TEST
 
+START_TEST(rows_keep_their_direction_and_get_one_length)
+{
+    lam_rng rng = {.key = SEED};
+    double before[LENGTH], x[LENGTH];
+    test_fill(&rng, before, LENGTH);
+    before[places[1]] = before[places[1] + 1] = before[places[1] + 2] = 0.0;
+    memcpy(x, before, sizeof x);
+    lam_ref_ortho_even(test_ref, &(lam_ortho_even){places, COUNT, 2, SIZE / 2, 0.75, x});
+    for (size_t i = 0; i < LENGTH; i++) /* what lies between, and a row without a direction */
+        if (i < places[0] || (i >= places[0] + SIZE && i < places[1] + 3) || i >= places[1] + SIZE)
+            ck_assert_double_eq(x[i], before[i]);
+    for (int row = 0; row < 3; row++) {
+        const size_t at = row < 2 ? places[0] + 3 * (size_t)row : places[1] + 3;
+        ck_assert_double_eq_tol(hypot(hypot(x[at], x[at + 1]), x[at + 2]), 0.75, 1e-14);
+        for (size_t i = 1; i < 3; i++)
+            ck_assert_double_eq_tol(x[at] * before[at + i], x[at + i] * before[at], 1e-14);
+        ck_assert_double_gt(x[at] * before[at], 0.0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     printf("seed %d\n", SEED);
@@ -92,5 +113,6 @@ int main(void)
     tcase_add_loop_test(tests, momentum_is_a_sum_of_gradients_and_x_has_length_one, 0, 3);
     tcase_add_loop_test(tests, a_norm_that_is_not_finite_moves_nothing, 0, 2);
     tcase_add_test(tests, the_polynomial_adds_to_the_diagonal_alone);
+    tcase_add_test(tests, rows_keep_their_direction_and_get_one_length);
     return test_run("ops/ref/ortho", tests);
 }

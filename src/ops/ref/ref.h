@@ -69,6 +69,7 @@ void lam_ref_gnorm(lam_dev *dev, const lam_gnorm *a);
 void lam_ref_update(lam_dev *dev, const lam_update *a);
 void lam_ref_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
 void lam_ref_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
+void lam_ref_ortho_even(lam_dev *dev, const lam_ortho_even *a);
 
 /* P[i][j] of query i of head h of stream b, before dropout, for all keys j; lse is as forward left it. */
 void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size_t i);

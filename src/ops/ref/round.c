@@ -201,5 +201,6 @@ const lam_ops lam_ops_ref16 = {
     .update = update,
     .ortho_begin = ortho_begin,
     .ortho_mix = ortho_mix,
+    .ortho_even = lam_ref_ortho_even,
     .tally = lam_ref_tally,
 };

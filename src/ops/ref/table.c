@@ -154,5 +154,6 @@ const lam_ops lam_ops_ref = {
     .update = lam_ref_update,
     .ortho_begin = lam_ref_ortho_begin,
     .ortho_mix = lam_ref_ortho_mix,
+    .ortho_even = lam_ref_ortho_even,
     .tally = lam_ref_tally,
 };
