@@ -175,21 +175,34 @@ lam_status lam_dir_recover(const char *target)
     return error ? lam_guard_fail(to, "recover", error) : LAM_OK;
 }
 
+/* A message about a folder whose name nobody knows becomes one about its target. */
+static lam_status fail_for(const char *target, lam_status status, const char *message,
+                           const char *temporary)
+{
+    const char *const at = strstr(message, temporary);
+    if (!at)
+        return lam_fail(status, "%s", message);
+    return lam_fail(status, "%.*s%s%s", (int)(at - message), message, target,
+                    at + strlen(temporary));
+}
+
 lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user)
 {
-    char temporary[PATH_MAX], own[32], message[1024];
+    char temporary[PATH_MAX], to[PATH_MAX], own[32], message[1024];
     snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
+    LAM_TRY(path_with(to, target, ""));
     LAM_TRY(path_with(temporary, target, suffix ? suffix : own));
     LAM_TRY(lam_dir_remove(temporary));
-    LAM_TRY(lam_dir_make(temporary));
-    lam_status status = fill(user, temporary);
+    lam_status status = lam_dir_make(temporary);
+    if (status == LAM_OK)
+        status = fill(user, temporary);
     if (status == LAM_OK)
         status = lam_dir_replace(target, temporary);
     if (status == LAM_OK)
         return LAM_OK;
     snprintf(message, sizeof message, "%s", lam_error()); /* removing may fail too */
     (void)lam_dir_remove(temporary);
-    return lam_fail(status, "%s", message);
+    return fail_for(suffix ? temporary : to, status, message, temporary);
 }
 
 static int is_one_of(const char *name, const char *const *patterns)

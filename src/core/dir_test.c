@@ -217,6 +217,34 @@ START_TEST(a_folder_is_written_whole_or_not_at_all)
 }
 END_TEST
 
+static lam_status fill_badly(void *user, const char *dir)
+{
+    (void)user;
+    return lam_fail(LAM_ERR_IO, "%s/part: no space left", dir);
+}
+
+START_TEST(failures_name_the_place_the_user_gave)
+{
+    const char *const target = test_temp_path("named"), *const file = test_temp_path("plain");
+    char wanted[4096];
+    snprintf(wanted, sizeof wanted, "%s/part: no space left", target);
+    ck_assert_int_eq(lam_dir_write(test_temp_path("named/"), NULL, fill_badly, NULL), LAM_ERR_IO);
+    ck_assert_str_eq(lam_error(), wanted);
+    ck_assert_int_eq(lam_dir_write(target, ".new", fill_badly, NULL), LAM_ERR_IO);
+    snprintf(wanted, sizeof wanted, "%s.new/part: no space left", target); /* its target is whole */
+    ck_assert_str_eq(lam_error(), wanted);
+
+    /* Where not even the folder can be made: /proc takes none, a file has none in it. */
+    ck_assert_int_eq(lam_dir_write("/proc/nowhere", NULL, fill_badly, NULL), LAM_ERR_IO);
+    ck_assert_msg(strncmp(lam_error(), "/proc/nowhere: cannot make the folder: ", 39) == 0, "%s",
+                  lam_error());
+    put(test_temp_path(""), "plain", "x");
+    ck_assert_int_eq(lam_dir_write(test_temp_path("plain/x"), NULL, fill_badly, NULL), LAM_ERR_IO);
+    snprintf(wanted, sizeof wanted, "%s: cannot make the folder: Not a directory", file);
+    ck_assert_str_eq(lam_error(), wanted);
+}
+END_TEST
+
 START_TEST(other_peoples_folders_are_not_written)
 {
     static const char *const names[] = {"mark", "part-*", NULL};
@@ -252,6 +280,7 @@ int main(void)
     tcase_add_test(tests, recovering_what_is_whole_or_absent_does_nothing);
     tcase_add_test(tests, a_missing_source_is_refused_by_name);
     tcase_add_loop_test(tests, a_folder_is_written_whole_or_not_at_all, 0, 2);
+    tcase_add_test(tests, failures_name_the_place_the_user_gave);
     tcase_add_test(tests, other_peoples_folders_are_not_written);
     return test_run("core/dir", tests);
 }

@@ -74,6 +74,8 @@ run 1 import "$work/pipe" --out "$work/x"
 says "$err" "pipe: not a regular file"
 run 1 import "$work/model" --out "$work/text/below"
 says "$err" "text: cannot make the folder: Not a directory"
+run 1 export --model "$work/model" --out /proc/never
+says "$err" "export: /proc/never: cannot make the folder"
 run 1 import "$work/nothing" --out "$work/x"
 says "$err" "nothing"
 run 1 import "$work/text" --out "$work/x"

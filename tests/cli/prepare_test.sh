@@ -87,6 +87,8 @@ says "$err" "--out DIR is missing"
 # Bad data: exit 1, one line that names the thing.
 run 1 prepare --out never missing.txt
 says "$err" "missing.txt: cannot open: No such file or directory"
+run 1 prepare --out /proc/never text.txt
+says "$err" "prepare: /proc/never: cannot make the folder"
 run 1 prepare --out never /dev/null
 says "$err" "null: the text is empty"
 printf x > one.txt
