@@ -11,13 +11,15 @@
 
 #define LAM_RECIPE_FAST(X)                                                                         \
     X("optim", "muon")                                                                             \
+    X("muon-rows", "even")                                                                         \
     X("lr", "0.002")                                                                               \
     X("warmup-step", "300")                                                                        \
     X("scheduler", "linear")                                                                       \
     X("weight-decay", "0.1")                                                                       \
     X("clip", "1")                                                                                 \
-    X("dropout", "0.05")                                                                           \
-    X("short-mem", "128")
+    X("dropout", "0")                                                                              \
+    X("short-mem", "32")                                                                           \
+    X("short-mem-part", "0.8")
 
 /* For help: " --optim muon --lr 0.002 ..." */
 #define LAM_RECIPE_WORDS(name, value) " --" name " " value
