@@ -26,6 +26,7 @@ typedef struct session {
     char last[PATH_MAX];
     int resumed;
     lam_train_state then; /* of the checkpoint, when resumed */
+    char from[PATH_MAX];  /* the model that a new run begins with, if any */
     char data[PATH_MAX];
     lam_config cfg;
     lam_settings settings;
@@ -54,8 +55,8 @@ static lam_status cannot_go_on(const session *s, lam_status status)
     if (!has(s->o->out, "best"))
         return lam_fail(status, "%s; the run cannot go on: --overwrite begins anew", lam_error());
     return lam_fail(status,
-                    "%s; the run cannot go on, but %s/best holds its best model, for all but "
-                    "training; begin anew with another --out",
+                    "%s; the run cannot go on, but another one can begin with its best model: "
+                    "--init-from %s/best",
                     lam_error(), s->o->out);
 }
 
@@ -105,17 +106,46 @@ static lam_status open_corpus(session *s)
     return lam_file_load(&s->vocab, &size, path, 1 << 30);
 }
 
-static lam_status settle_options(session *s)
+/* The configuration of a model that is to learn from the corpus. */
+static lam_status config_of(session *s, const char *dir)
 {
     const int n_token = s->corpus->info.vocab_size;
-    if (!s->resumed)
-        return lam_train_fresh(&s->cfg, &s->settings, s->args, n_token);
-    s->settings = s->then.settings;
-    LAM_TRY(lam_folder_config(&s->cfg, s->last));
+    LAM_TRY(lam_folder_config(&s->cfg, dir));
     if (s->cfg.n_token != n_token)
         return lam_fail(LAM_ERR_ARG, "%s: a vocabulary of %d, the model in %s has one of %d",
-                        s->data, n_token, s->last, s->cfg.n_token);
-    return lam_train_resumed(&s->cfg, &s->settings, s->args);
+                        s->data, n_token, dir, s->cfg.n_token);
+    return LAM_OK;
+}
+
+/* Equally many types need not be the same ones. */
+static lam_status same_vocabulary(const session *s)
+{
+    char *text = NULL;
+    if (lam_folder_vocab(&text, s->from) != LAM_OK) {
+        lam_log(LAM_LOG_WARN, "%s: no vocab.json; its types are taken to be those of %s", s->from,
+                s->data);
+        return LAM_OK;
+    }
+    const int same = strcmp(text, s->vocab) == 0;
+    free(text);
+    return same ? LAM_OK
+                : lam_fail(LAM_ERR_ARG, "%s: another vocabulary than that of the model in %s",
+                           s->data, s->from);
+}
+
+static lam_status settle_options(session *s)
+{
+    if (!s->resumed && !s->o->init_from)
+        return lam_train_fresh(&s->cfg, &s->settings, s->args, s->corpus->info.vocab_size);
+    if (s->resumed) {
+        s->settings = s->then.settings;
+        LAM_TRY(config_of(s, s->last));
+        return lam_train_resumed(&s->cfg, &s->settings, s->args);
+    }
+    LAM_TRY(lam_folder_find(s->from, sizeof s->from, s->o->init_from));
+    LAM_TRY(config_of(s, s->from));
+    LAM_TRY(same_vocabulary(s));
+    return lam_train_from(&s->cfg, &s->settings, s->args);
 }
 
 static lam_status remove_run(const char *dir)
@@ -162,6 +192,8 @@ static lam_status open_run(session *s)
     LAM_TRY(note_corpus(s));
     if (s->resumed)
         LAM_TRY(cannot_go_on(s, lam_trainer_resume(s->trainer, s->last)));
+    else if (*s->from)
+        LAM_TRY(lam_folder_adopt(s->model, s->from));
     else
         LAM_TRY(lam_model_init(s->model, (uint64_t)s->settings.seed));
     const lam_run_options options = run_options(s);
@@ -192,7 +224,7 @@ static void close_session(session *s)
 static lam_status tell_softmax(session *s)
 {
     const lam_config *cfg = &s->cfg;
-    const char *why = !s->resumed && lam_shape_cut(cfg, s->args)
+    const char *why = !s->resumed && !*s->from && lam_shape_cut(cfg, s->args)
                           ? " (the preset's cutoffs are for a larger vocabulary)"
                           : "";
     char list[16 * LAM_MAX_CUTOFFS] = "";
@@ -216,6 +248,8 @@ static lam_status introduce(session *s)
                             lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model,
                             cfg->n_head, cfg->d_head, cfg->d_inner, cfg->tgt_len, cfg->mem_len,
                             count));
+    if (*s->from)
+        LAM_TRY(lam_runlog_line(s->log, "weights: those of %s", s->o->init_from));
     LAM_TRY(tell_softmax(s));
     LAM_TRY(lam_runlog_line(s->log, "corpus: %s, %s training tokens, vocabulary of %d",
                             s->corpus->info.name, tokens, s->corpus->info.vocab_size));
@@ -369,11 +403,15 @@ const lam_command lam_command_train = {
         "step, saves and leaves; Ctrl-C again leaves at once, without saving.",
     .options = lam_train_table,
     .options_size = sizeof(lam_train_options),
-    .examples = "lamemo train --data corpus --preset tiny --memory lamemo --out run\n"
-                "# go on after an interruption\n"
-                "lamemo train --out run --resume\n"
-                "# Transformer-XL with other lengths, for ten minutes\n"
-                "lamemo train --data corpus --memory xl --tgt_len 128 --mem_len 256 --max-time 600 "
-                "--out xl",
+    .examples =
+        "lamemo train --data corpus --preset tiny --memory lamemo --out run\n"
+        "# go on after an interruption\n"
+        "lamemo train --out run --resume\n"
+        "# teach the model in the box a text of your own\n"
+        "lamemo train --data corpus --init-from wiki11m --tgt-len 128 --mem-len 128 --recipe fast "
+        "--lr 0.001 --max-step 300 --out tuned\n"
+        "# Transformer-XL with other lengths, for ten minutes\n"
+        "lamemo train --data corpus --memory xl --tgt_len 128 --mem_len 256 --max-time 600 "
+        "--out xl",
     .run = run,
 };

@@ -125,7 +125,8 @@ static const char *print_field(char *text, size_t size, const lam_option *row, c
     return text;
 }
 
-lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args)
+lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args,
+                          const char *why)
 {
     const lam_option *table = args->command->options;
     char text[32];
@@ -135,8 +136,8 @@ lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const
             continue;
         const char *then = (const char *)was + at, *now = (const char *)wanted + at;
         if (memcmp(then, now, lam_option_size(&table[i])) != 0)
-            return lam_fail(LAM_ERR_ARG, "--%s %s: the run was begun with %s", table[i].name,
-                            args->text[i], print_field(text, sizeof text, &table[i], then));
+            return lam_fail(LAM_ERR_ARG, "--%s %s: %s %s", table[i].name, args->text[i], why,
+                            print_field(text, sizeof text, &table[i], then));
     }
     return LAM_OK;
 }

@@ -60,8 +60,9 @@ bool lam_shape_cut(const lam_config *cfg, const lam_args *args);
 /* *cfg with what the user wrote. */
 lam_status lam_shape_change(lam_config *cfg, const lam_args *args);
 
-/* LAM_ERR_ARG "--n-layer 4: the run was begun with 3" for the first option the user wrote in which *wanted is not *was. */
-lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args);
+/* LAM_ERR_ARG "--n-layer 4: WHY 3" for the first option the user wrote in which *wanted is not *was. */
+lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args,
+                          const char *why);
 
 /* LAM_ERR_ARG for the first option the user wrote, of any of the command's, that `memory` cannot use.  0 asks for
  * nothing, so it is never refused. */

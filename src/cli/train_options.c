@@ -2,6 +2,7 @@
 #include "cli/train_options.h"
 
 #include "cli/recipes.h"
+#include "model/boxed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,9 @@ const lam_option lam_train_table[] = {
      .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
      .help = "Throw away the run that is in the folder."},
+    {"init-from", 0, "MODEL", LAM_OPT_PATH, OPT(init_from), .shown = "random weights",
+     .help = "Begin with the weights of this model or run folder, or of " LAM_BOXED ": fine-tuning. Its sizes hold; "
+             "lengths and dropout may be others."},
     {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
     {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.seed), "1111",
      .help = "Seed of weights, dropout and batches."},
@@ -68,6 +72,40 @@ lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *arg
     return apply_settings(s, &v.args, LAM_WRITTEN_OR_DEFAULT);
 }
 
+/* What may be other than in the model that a run begins with: nothing that its weights were made for. */
+static void take_free_fields(lam_config *cfg, const lam_config *wanted)
+{
+    cfg->tgt_len = wanted->tgt_len;
+    cfg->mem_len = wanted->mem_len;
+    cfg->cmem_len = wanted->cmem_len;
+    cfg->ext_len = wanted->ext_len;
+    cfg->clamp_len = wanted->clamp_len;
+    cfg->same_length = wanted->same_length;
+    cfg->dropout = wanted->dropout;
+    cfg->dropatt = wanted->dropatt;
+}
+
+lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args)
+{
+    const lam_train_options *o = args->options;
+    lam_config wanted = *cfg;
+    recipe_view v;
+    if (lam_option_given(args, "preset"))
+        return lam_fail(LAM_ERR_ARG,
+                        "--preset and --init-from contradict each other: the model's sizes hold");
+    if (lam_option_given(args, "memory") && strcmp(o->shape.memory, cfg->memory) != 0)
+        return lam_fail(LAM_ERR_ARG, "--memory %s: the model of --init-from has %s",
+                        o->shape.memory, cfg->memory);
+    view_recipe(&v, args, o->settings.recipe);
+    LAM_TRY(lam_shape_change(&wanted, &v.args));
+    take_free_fields(cfg, &wanted);
+    LAM_TRY(lam_shape_same(cfg, &wanted, args, "the model of --init-from has"));
+    LAM_TRY(lam_config_same(cfg, &wanted, "the model of --init-from"));
+    lam_settings_defaults(s);
+    lam_settings_preset(s, o->shape.preset);
+    return apply_settings(s, &v.args, LAM_WRITTEN_OR_DEFAULT);
+}
+
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args)
 {
     const lam_train_options *o = args->options;
@@ -82,7 +120,7 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
         LAM_TRY(lam_shape_fresh(&wanted, &v.args, cfg->n_token));
     } else
         LAM_TRY(lam_shape_change(&wanted, args));
-    LAM_TRY(lam_shape_same(cfg, &wanted, args));
+    LAM_TRY(lam_shape_same(cfg, &wanted, args, "the run was begun with"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the run to resume"));
     return apply_settings(s, args, LAM_WRITTEN);
 }

@@ -12,7 +12,7 @@
 
 typedef struct lam_train_options {
     lam_shape_options shape; /* first */
-    const char *data, *out;
+    const char *data, *out, *init_from;
     bool resume, overwrite, no_test, json;
     bool half_loss, roll, varlen, clip_together;
     lam_device_options device;
@@ -25,6 +25,9 @@ extern const lam_option lam_train_table[];
 
 /* The configuration and settings of a new run on a vocabulary of n_token types. */
 lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token);
+/* Those of a new run that begins with a model's weights: on entry its configuration, on return with the
+ * lengths and dropout the user wrote.  LAM_ERR_ARG names an option that would make another model of it. */
+lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args);
 /* Those of a resumed run: on entry the checkpoint's, on return with what the user wrote.  LAM_ERR_ARG
  * names a model option that contradicts the checkpoint. */
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args);

@@ -229,6 +229,31 @@ START_TEST(a_resumed_run_keeps_what_the_user_did_not_write)
 }
 END_TEST
 
+START_TEST(a_run_from_a_model_keeps_its_sizes)
+{
+    static parsed p;
+    lam_config cfg, model;
+    lam_settings s;
+    fresh("--preset small --n_layer 3 --dropout 0.3", &model, &s);
+    cfg = model;
+    parse(&p, "--init-from x --tgt_len 16 --mem_len 48 --recipe fast --lr 0.5");
+    must(lam_train_from(&cfg, &s, &p.args));
+    ck_assert(cfg.tgt_len == 16 && cfg.mem_len == 48 && cfg.n_layer == 3);
+    ck_assert(cfg.dropout != 0.3); /* the recipe's */
+    ck_assert(s.lr == 0.5 && s.optim == LAM_OPTIM_MUON);
+    cfg = model;
+    parse(&p, "--init-from x");
+    must(lam_train_from(&cfg, &s, &p.args));
+    must(lam_config_same(&cfg, &model, "unchanged"));
+    parse(&p, "--init-from x --d_inner 8");
+    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--d-inner 8: the model of --init-from has 1024");
+    cfg = model;
+    parse(&p, "--init-from x --pre_lnorm");
+    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_FORMAT);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -239,6 +264,7 @@ int main(void)
     tcase_add_test(tests, adaptive_cuts_by_the_size_of_the_vocabulary);
     tcase_add_test(tests, cutoffs_of_a_preset_fit_any_vocabulary);
     tcase_add_test(tests, an_option_of_another_memory_is_refused);
+    tcase_add_test(tests, a_run_from_a_model_keeps_its_sizes);
     tcase_add_test(tests, a_resumed_run_keeps_what_the_user_did_not_write);
     return test_run("cli/train_options", tests);
 }

@@ -142,16 +142,21 @@ lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev,
     return status;
 }
 
-lam_status lam_folder_restore(lam_model *model, const char *dir)
+lam_status lam_folder_adopt(lam_model *model, const char *dir)
 {
-    lam_config cfg;
-    LAM_TRY(read_config(&cfg, dir));
-    LAM_TRY(lam_config_same(&cfg, &model->cfg, dir));
     lam_safetensors *st;
     LAM_TRY(lam_st_open_folder(&st, dir));
     const lam_status status = read_weights(model, st);
     lam_st_close(st);
     return status;
+}
+
+lam_status lam_folder_restore(lam_model *model, const char *dir)
+{
+    lam_config cfg;
+    LAM_TRY(read_config(&cfg, dir));
+    LAM_TRY(lam_config_same(&cfg, &model->cfg, dir));
+    return lam_folder_adopt(model, dir);
 }
 
 /* ---- writing ---- */

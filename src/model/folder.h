@@ -26,6 +26,8 @@ lam_status lam_folder_vocab(char **text, const char *dir);
 
 /* Reads the parameters of a folder (exactly this one) into a model of the same configuration. */
 lam_status lam_folder_restore(lam_model *model, const char *dir);
+/* Its parameters alone: names and shapes must fit; lengths and dropout, say, may be others. */
+lam_status lam_folder_adopt(lam_model *model, const char *dir);
 
 /* Writes the model as `dir`, in the place of what was there: whole or not at all.  `vocab` is the
  * text of vocab.json; NULL: none. */

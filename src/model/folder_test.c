@@ -170,6 +170,10 @@ START_TEST(another_configuration_is_refused_and_named)
     ck_assert_msg(strstr(lam_error(), "it has \"n_layer\": 2, not \"n_layer\": 3") != NULL, "%s",
                   lam_error());
     ck_assert_int_eq(lam_folder_restore(a, dir), LAM_OK);
+    ck_assert_int_eq(lam_folder_adopt(b, dir), LAM_ERR_FORMAT); /* a third layer is not there */
+    a->cfg.mem_len++;
+    ck_assert_int_eq(lam_folder_restore(a, dir), LAM_ERR_FORMAT);
+    ck_assert_int_eq(lam_folder_adopt(a, dir), LAM_OK); /* the same weights, used otherwise */
     lam_model_free(a);
     lam_model_free(b);
 }

@@ -34,6 +34,7 @@ small="--n_layer 1 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 -
     --batch_size 4 --max_step 12 --log_interval 4 --max_eval_steps 2 --threads 1"
 run 0 prepare --out data/bible book.txt
 ln -s data/bible corpus
+ln -s bible data/dickens
 ln -s book.txt bible
 mkdir runs
 for run in tiny wt103 lamemo xl; do
@@ -42,10 +43,17 @@ for run in tiny wt103 lamemo xl; do
         --out runs/$run $small
 done
 
+of_the_box() {
+    case $1 in
+    "lamemo train "*) echo --tgt_len 8 --mem_len 8 --batch_size 2 --max_step 1 --max_eval_steps 1 --no-test ;;
+    *) echo --tokens 20 ;;
+    esac
+}
+
 # shorter COMMAND: the options that make an example quick; "no" where it needs what is not here.
 shorter() {
     case $1 in
-    *wiki11m*) [ -f "$source/models/wiki11m/config.json" ] && echo --tokens 20 || echo no ;;
+    *wiki11m*) [ -f "$source/models/wiki11m/config.json" ] && of_the_box "$1" || echo no ;;
     *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--watch* | "lamemo quan"*) echo no ;;
     *--resume* | "lamemo compare --out cmp") ;;
     # shellcheck disable=SC2086

@@ -241,7 +241,7 @@ says "$err" "train.bin"
 printf '\377' | dd of="$work/whole/last/model.safetensors" bs=1 seek=5000 conv=notrunc 2> "$work/.dd"
 run 1 train --out "$work/whole" --resume --max_step 130
 says "$err" "last/model.safetensors: damaged: "
-says "$err" "the run cannot go on, but $work/whole/best holds its best model, for all but training; begin anew"
+says "$err" "the run cannot go on, but another one can begin with its best model: --init-from $work/whole/best"
 [ "$(wc -l < "$err")" -eq 1 ] || fail "more than one line about a damaged file"
 run 0 eval --model "$work/whole/best" --data "$work/corpus"
 rm -r "$work/whole/best"
