@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const names[] = {"a", "b.json", "empty"};
 static const char *const texts[] = {"some bytes\0 and more\n", "{\"key\": 1}", ""};
@@ -113,9 +112,7 @@ END_TEST
 
 int main(void)
 {
-    /* A thousand fsyncs, and none of the claims is about the disk. */
-    if (access("/dev/shm", W_OK) == 0)
-        setenv("TMPDIR", "/dev/shm", 0);
+    test_temp_in_memory();
     TCase *const tests = tcase_create("all");
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, the_record_has_length_and_checksum_of_every_file_and_of_itself);

@@ -17,29 +17,36 @@ static walk walk_rows(const lam_linear *l, lam_rows a, lam_rows b)
     return (walk){l->rows, l->blocks, a.ld, b.ld, a.step, b.step};
 }
 
+/* The product of rows with the weights (LAM_KEEP, backward) or with their transpose (LAM_FLIP, forward). */
+static lam_gemm by_weights(const lam_linear *l, lam_rows to, lam_rows from, lam_weights weight,
+                           lam_trans tb)
+{
+    const walk w = walk_rows(l, from, to);
+    return (lam_gemm){.m = w.m,
+                      .n = tb == LAM_FLIP ? l->out : l->in,
+                      .k = tb == LAM_FLIP ? l->in : l->out,
+                      .batch = w.batch,
+                      .ta = LAM_KEEP,
+                      .tb = tb,
+                      .a = from.p,
+                      .lda = w.ld_a,
+                      .step_a = w.step_a,
+                      .b = weight.p,
+                      .b_class = weight.type,
+                      .b_scale = weight.scale,
+                      .ldb = l->ldw,
+                      .c = to.p,
+                      .c_class = LAM_ACT,
+                      .ldc = w.ld_b,
+                      .step_c = w.step_b};
+}
+
 void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
                     const lam_epilogue *epilogue)
 {
     if (l->rows == 0)
         return;
-    const walk w = walk_rows(l, x, y);
-    lam_gemm g = {.m = w.m,
-                  .n = l->out,
-                  .k = l->in,
-                  .batch = w.batch,
-                  .ta = LAM_KEEP,
-                  .tb = LAM_FLIP,
-                  .a = x.p,
-                  .lda = w.ld_a,
-                  .step_a = w.step_a,
-                  .b = weight.p,
-                  .b_class = weight.type,
-                  .b_scale = weight.scale,
-                  .ldb = l->ldw,
-                  .c = y.p,
-                  .c_class = LAM_ACT,
-                  .ldc = w.ld_b,
-                  .step_c = w.step_b};
+    lam_gemm g = by_weights(l, y, x, weight, LAM_FLIP);
     if (epilogue) {
         g.beta = epilogue->add ? 1.0 : 0.0;
         g.bias = epilogue->bias;
@@ -50,34 +57,12 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
     l->dev->ops->gemm(l->dev, &g);
 }
 
-static lam_gemm bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight)
-{
-    const walk w = walk_rows(l, dy, dx);
-    return (lam_gemm){.m = w.m,
-                      .n = l->in,
-                      .k = l->out,
-                      .batch = w.batch,
-                      .ta = LAM_KEEP,
-                      .tb = LAM_KEEP,
-                      .a = dy.p,
-                      .lda = w.ld_a,
-                      .step_a = w.step_a,
-                      .b = weight.p,
-                      .b_class = weight.type,
-                      .b_scale = weight.scale,
-                      .ldb = l->ldw,
-                      .c = dx.p,
-                      .c_class = LAM_ACT,
-                      .ldc = w.ld_b,
-                      .step_c = w.step_b};
-}
-
 void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta)
 {
     if (l->rows == 0)
         return;
-    lam_gemm g = bwd_x(l, dx, dy, weight);
+    lam_gemm g = by_weights(l, dx, dy, weight, LAM_KEEP);
     g.beta = beta;
     l->dev->ops->gemm(l->dev, &g);
 }
@@ -87,7 +72,7 @@ void lam_linear_bwd_relu(const lam_linear *l, lam_rows dz, lam_rows dy, lam_weig
 {
     if (l->rows == 0)
         return;
-    lam_gemm g = bwd_x(l, dz, dy, weight);
+    lam_gemm g = by_weights(l, dz, dy, weight, LAM_KEEP);
     g.h = passed->h;
     g.h_scale = passed->scale;
     g.dbias = passed->dbias;

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct kind {
     const char *device, *memory;
@@ -428,9 +427,7 @@ END_TEST
 
 int main(void)
 {
-    /* Thousands of fsyncs: in memory they cost nothing, and none of the claims is about the disk. */
-    if (access("/dev/shm", W_OK) == 0)
-        setenv("TMPDIR", "/dev/shm", 0);
+    test_temp_in_memory();
     TCase *const tests = tcase_create("all");
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_loop_test(tests, a_resumed_run_is_the_uninterrupted_one_bit_for_bit, 0, KINDS);

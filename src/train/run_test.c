@@ -365,8 +365,7 @@ END_TEST
 
 int main(void)
 {
-    if (access("/dev/shm", W_OK) == 0) /* thousands of fsyncs; none of the claims is about them */
-        setenv("TMPDIR", "/dev/shm", 0);
+    test_temp_in_memory();
     setenv("OMP_NUM_THREADS", "1", 1);
     TCase *const tests = tcase_create("all");
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);

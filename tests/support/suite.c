@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int test_run(const char *name, TCase *tests)
 {
@@ -28,6 +29,12 @@ lam_rng test_rng(uint64_t seed)
 }
 
 static char folder[PATH_MAX];
+
+void test_temp_in_memory(void)
+{
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 0);
+}
 
 void test_temp_make(void)
 {

@@ -26,6 +26,9 @@ int test_run(const char *suite, TCase *tests);
 /* Random numbers for a test; the seed goes to stderr, which also shows when the test fails. */
 lam_rng test_rng(uint64_t seed);
 
+/* First in main() of a program with thousands of fsyncs and no claim about the disk: its folder is in memory,
+ * unless TMPDIR says where. */
+void test_temp_in_memory(void);
 /* A folder for one test program: pass both to tcase_add_unchecked_fixture(). */
 void test_temp_make(void);
 void test_temp_remove(void);
