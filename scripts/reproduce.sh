@@ -78,7 +78,7 @@ how=(--preset "${preset:-$like-base}" --recipe "$recipe" --device "$device")
 [ -z "$steps" ] || how+=(--max-step "$steps")
 if [ -n "$minutes" ]; then
     seconds=$(awk "BEGIN { print 60 * $minutes }")
-    how+=(--max-step 1000000000 --scheduler-time "$seconds")
+    how+=(--scheduler-time "$seconds")
 fi
 # shellcheck disable=SC2086
 "$LAMEMO" compare --data "$out/data" --out "$out/compare" "${how[@]}" "$@" ${models:-none xl lamemo}

@@ -1,6 +1,7 @@
 /* cmd_compare.c -- `lamemo compare`: several memories, trained alike, in one table. */
 #include "cli/commands.h"
 #include "cli/compare_runs.h"
+#include "cli/describe.h"
 #include "cli/recipes.h"
 #include "cli/variants.h"
 #include "core/file.h"
@@ -53,8 +54,8 @@ typedef struct session {
     lam_comparison *c;
     lam_corpus *corpus;
     int resumed;
-    int64_t steps; /* of each training, as the options say */
-    int lock;      /* file descriptor of the folder; -1: not yet */
+    lam_settings settings; /* of the last model: their length holds for all */
+    int lock;              /* file descriptor of the folder; -1: not yet */
 } session;
 
 /* ---- what is asked ---- */
@@ -105,7 +106,8 @@ static lam_status keep_models(session *s)
         LAM_TRY(lam_comparison_add_seed(s->c, 1111));
     LAM_TRY(lam_variants_use(s->c));
     for (int m = 0; m < s->c->n_models; m++)
-        LAM_TRY(lam_variant_settle(&s->c->models[m], &s->steps, s->c, s->corpus->info.vocab_size));
+        LAM_TRY(
+            lam_variant_settle(&s->c->models[m], &s->settings, s->c, s->corpus->info.vocab_size));
     return LAM_OK;
 }
 
@@ -214,10 +216,11 @@ static void announce(const session *s)
 {
     const lam_comparison *c = s->c;
     const int all = c->n_models * c->n_seeds, left = all - lam_comparison_settled(c);
+    char length[LAM_DESCRIPTION_MAX];
     if (left > 0)
-        lam_log(LAM_LOG_INFO, "%d model%s, %d seed%s: %d training%s of %lld steps to do",
-                c->n_models, c->n_models == 1 ? "" : "s", c->n_seeds, c->n_seeds == 1 ? "" : "s",
-                left, left == 1 ? "" : "s", (long long)s->steps);
+        lam_log(LAM_LOG_INFO, "%d model%s, %d seed%s: %d training%s of %s to do", c->n_models,
+                c->n_models == 1 ? "" : "s", c->n_seeds, c->n_seeds == 1 ? "" : "s", left,
+                left == 1 ? "" : "s", lam_describe_length(length, &s->settings));
 }
 
 static lam_status compare(session *s)

@@ -175,11 +175,12 @@ static void find_training(subject *s, const lam_args *args)
 
 static void print_training(const lam_settings *s, int64_t step)
 {
-    printf("trained for %lld of %lld steps: recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, "
-           "clip %g",
-           (long long)step, (long long)s->max_step, lam_recipe_names[s->recipe],
-           lam_optim_names[s->optim], s->lr, lam_schedule_names[s->scheduler],
-           (long long)s->warmup_step, s->weight_decay, s->clip);
+    char length[LAM_DESCRIPTION_MAX];
+    printf("trained for %lld %s%s: recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, clip %g",
+           (long long)step, lam_settings_timed(s) ? "steps in " : "of ",
+           lam_describe_length(length, s), lam_recipe_names[s->recipe], lam_optim_names[s->optim],
+           s->lr, lam_schedule_names[s->scheduler], (long long)s->warmup_step, s->weight_decay,
+           s->clip);
     if (s->mem_reset > 0)
         printf(", memory emptied every %lld steps", (long long)s->mem_reset);
     putchar('\n');

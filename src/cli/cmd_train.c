@@ -238,7 +238,7 @@ static lam_status tell_softmax(session *s)
 
 static lam_status introduce(session *s)
 {
-    char count[32], tokens[32], memory[LAM_DESCRIPTION_MAX];
+    char count[32], tokens[32], memory[LAM_DESCRIPTION_MAX], length[LAM_DESCRIPTION_MAX];
     const lam_config *cfg = &s->cfg;
     lam_format_count(count, sizeof count, (int64_t)lam_model_count(s->model));
     lam_format_count(tokens, sizeof tokens, s->corpus->info.tokens[LAM_TRAIN]);
@@ -253,9 +253,11 @@ static lam_status introduce(session *s)
     LAM_TRY(tell_softmax(s));
     LAM_TRY(lam_runlog_line(s->log, "corpus: %s, %s training tokens, vocabulary of %d",
                             s->corpus->info.name, tokens, s->corpus->info.vocab_size));
-    LAM_TRY(lam_runlog_line(s->log, "run: %lld steps of %d x %d tokens on %s (%s), seed %lld",
-                            (long long)s->settings.max_step, s->settings.batch_size, cfg->tgt_len,
-                            s->dev->ops->name, s->dev->ops->summary, (long long)s->settings.seed));
+    LAM_TRY(lam_runlog_line(s->log, "run: %s%s of %d x %d tokens on %s (%s), seed %lld",
+                            lam_describe_length(length, &s->settings),
+                            lam_settings_timed(&s->settings) ? " in steps" : "",
+                            s->settings.batch_size, cfg->tgt_len, s->dev->ops->name,
+                            s->dev->ops->summary, (long long)s->settings.seed));
     LAM_TRY(lam_runlog_line(
         s->log, "recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, clip %g",
         lam_recipe_names[s->settings.recipe], lam_optim_names[s->settings.optim], s->settings.lr,
@@ -266,10 +268,12 @@ static lam_status introduce(session *s)
     if (strcmp(s->then.device, s->dev->ops->name) != 0)
         lam_log(LAM_LOG_WARN, "the run was on device %s: the numbers go on, but not bit for bit",
                 s->then.device);
-    const long long step = (long long)s->trainer->state.step, all = (long long)s->settings.max_step;
-    if (step >= all)
-        return lam_runlog_line(s->log, "resumed at step %lld: none is left of %lld", step, all);
-    return lam_runlog_line(s->log, "resumed at step %lld", step);
+    const lam_train_state *then = &s->trainer->state;
+    const bool complete =
+        then->step >= s->settings.max_step ||
+        (s->settings.scheduler_time > 0.0 && then->elapsed >= s->settings.scheduler_time);
+    return lam_runlog_line(s->log, "resumed at step %lld%s%s", (long long)then->step,
+                           complete ? ": nothing is left of " : "", complete ? length : "");
 }
 
 /* On a terminal the live line, with the ^C in it, makes room. */
@@ -290,17 +294,19 @@ static int on_stop(void *user)
 static void on_progress(void *user, const lam_run_progress *p)
 {
     session *s = user;
-    char left[32];
+    char left[32], all[32] = "";
     if (!lam_progress_due(&s->line))
         return;
+    if (!lam_settings_timed(&s->settings))
+        snprintf(all, sizeof all, "/%lld", (long long)p->max_step);
     const lam_metric metric = s->corpus->info.metric;
     lam_format_time(left, sizeof left, p->seconds_left);
     if (p->evaluated >= 0.0)
-        lam_progress_show(&s->line, "step %lld/%lld  evaluating: %.0f %%  %s left",
-                          (long long)p->step, (long long)p->max_step, 100.0 * p->evaluated, left);
+        lam_progress_show(&s->line, "step %lld%s  evaluating: %.0f %%  %s left", (long long)p->step,
+                          all, 100.0 * p->evaluated, left);
     else
-        lam_progress_show(&s->line, "step %lld/%lld  %s %.4f  %.0f tokens/s  %.1f GFLOP/s  %s left",
-                          (long long)p->step, (long long)p->max_step, lam_metric_name(metric),
+        lam_progress_show(&s->line, "step %lld%s  %s %.4f  %.0f tokens/s  %.1f GFLOP/s  %s left",
+                          (long long)p->step, all, lam_metric_name(metric),
                           lam_metric_of(metric, p->loss), p->tokens_per_second, p->flops * 1e-9,
                           left);
 }
@@ -339,9 +345,10 @@ static void print_text(const session *s, const lam_run_result *r)
 
 static lam_status report(session *s, const lam_run_result *r)
 {
+    char length[LAM_DESCRIPTION_MAX];
     if (r->timed_out)
-        LAM_TRY(lam_runlog_line(s->log, "time is up at step %lld of %lld; --resume goes on",
-                                (long long)r->step, (long long)s->settings.max_step));
+        LAM_TRY(lam_runlog_line(s->log, "time is up at step %lld of a run of %s; --resume goes on",
+                                (long long)r->step, lam_describe_length(length, &s->settings)));
     if (s->o->json)
         return print_json(s, r);
     print_text(s, r);

@@ -57,3 +57,12 @@ const char *lam_describe_memory(char text[LAM_DESCRIPTION_MAX], const lam_config
         snprintf(text + l.used, LAM_DESCRIPTION_MAX - l.used, ")");
     return text;
 }
+
+const char *lam_describe_length(char text[LAM_DESCRIPTION_MAX], const lam_settings *s)
+{
+    if (lam_settings_timed(s))
+        snprintf(text, LAM_DESCRIPTION_MAX, "%g seconds", s->scheduler_time);
+    else
+        snprintf(text, LAM_DESCRIPTION_MAX, "%lld steps", (long long)s->max_step);
+    return text;
+}

@@ -1,4 +1,4 @@
-/* describe_test.c -- models that differ in their memory are not told alike. */
+/* describe_test.c -- models that differ in their memory, and runs in their length, are not told alike. */
 #include "cli/describe.h"
 
 #include "support/suite.h"
@@ -50,10 +50,25 @@ START_TEST(the_longest_description_fits)
 }
 END_TEST
 
+START_TEST(a_run_is_as_long_as_its_steps_or_its_schedule)
+{
+    char text[LAM_DESCRIPTION_MAX];
+    lam_settings s;
+    lam_settings_defaults(&s);
+    s.max_step = 4000;
+    ck_assert_str_eq(lam_describe_length(text, &s), "4000 steps");
+    s.scheduler_time = 90.0; /* the steps may end it first */
+    ck_assert_str_eq(lam_describe_length(text, &s), "4000 steps");
+    s.max_step = (int64_t)LAM_MANY;
+    ck_assert_str_eq(lam_describe_length(text, &s), "90 seconds");
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, a_memory_is_its_name_and_what_is_special);
     tcase_add_test(tests, the_longest_description_fits);
+    tcase_add_test(tests, a_run_is_as_long_as_its_steps_or_its_schedule);
     return test_run("cli/describe", tests);
 }

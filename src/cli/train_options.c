@@ -47,6 +47,17 @@ static lam_status apply_settings(lam_settings *s, const lam_args *args, lam_whic
     return lam_settings_check(s);
 }
 
+/* A new run whose schedule follows the clock takes as many steps as there is time for, unless their number is written. */
+static lam_status new_settings(lam_settings *s, const lam_args *args, const char *preset)
+{
+    const lam_train_options *o = args->options;
+    lam_settings_defaults(s);
+    lam_settings_preset(s, preset);
+    if (o->settings.scheduler_time > 0.0)
+        s->max_step = (int64_t)LAM_MANY;
+    return apply_settings(s, args, LAM_WRITTEN_OR_DEFAULT);
+}
+
 /* The options with what the recipe adds to them. */
 typedef struct recipe_view {
     lam_train_options options;
@@ -67,9 +78,7 @@ lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *arg
     const lam_train_options *o = args->options;
     view_recipe(&v, args, o->settings.recipe);
     LAM_TRY(lam_shape_fresh(cfg, &v.args, n_token));
-    lam_settings_defaults(s);
-    lam_settings_preset(s, o->shape.preset);
-    return apply_settings(s, &v.args, LAM_WRITTEN_OR_DEFAULT);
+    return new_settings(s, &v.args, o->shape.preset);
 }
 
 /* What may be other than in the model that a run begins with: nothing that its weights were made for. */
@@ -101,9 +110,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
     take_free_fields(cfg, &wanted);
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the model of --init-from has"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the model of --init-from"));
-    lam_settings_defaults(s);
-    lam_settings_preset(s, o->shape.preset);
-    return apply_settings(s, &v.args, LAM_WRITTEN_OR_DEFAULT);
+    return new_settings(s, &v.args, o->shape.preset);
 }
 
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args)

@@ -21,8 +21,6 @@ typedef struct lam_train_options {
 
 extern const lam_option lam_train_table[];
 
-#define LAM_MANY 1e15 /* steps: a limit that nobody meets */
-
 /* The configuration and settings of a new run on a vocabulary of n_token types. */
 lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token);
 /* Those of a new run that begins with a model's weights: on entry its configuration, on return with the

@@ -152,12 +152,12 @@ static void parse(lam_args *args, lam_train_options *o, lam_words *w)
     lam_args_parse(args, o, &as_compare, w->n - 1, argv + 1);
 }
 
-/* Data, seeds and steps are equal for all. */
+/* Data, seeds and length are equal for all. */
 static lam_status check_definition(const lam_compared_model *m)
 {
-    static const char *const shared[] = {"data",     "out",      "preset",     "seed",
-                                         "max-step", "max-time", "resume",     "overwrite",
-                                         "tgt-len",  "no-test",  "batch-size", "json"};
+    static const char *const shared[] = {
+        "data",   "out",       "preset",  "seed",    "max-step",   "max-time", "scheduler-time",
+        "resume", "overwrite", "tgt-len", "no-test", "batch-size", "json"};
     static lam_train_options o;
     lam_args args;
     lam_words w = {0};
@@ -204,19 +204,17 @@ static lam_status count_parameters(lam_compared_model *m)
     return status;
 }
 
-lam_status lam_variant_settle(lam_compared_model *m, int64_t *steps, const lam_comparison *c,
-                              int n_token)
+lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
+                              const lam_comparison *c, int n_token)
 {
     static lam_train_options o;
     lam_args args;
-    lam_settings settings;
     lam_words w = {0};
     LAM_TRY(check_definition(m));
     lam_status status = lam_variant_words(&w, c, m);
     if (status == LAM_OK) {
         parse(&args, &o, &w);
-        status = lam_train_fresh(&m->cfg, &settings, &args, n_token);
-        *steps = status == LAM_OK ? settings.max_step : 0;
+        status = lam_train_fresh(&m->cfg, settings, &args, n_token);
     }
     lam_words_free(&w);
     return status == LAM_OK ? count_parameters(m) : status;

@@ -37,19 +37,30 @@ int lam_run_stopping(const lam_running *r)
     return r->watch && r->watch->stop && r->watch->stop(r->watch->user);
 }
 
-/* Seconds until a limit on this call, or the end of a schedule that follows the clock. */
+/* Seconds until the end of a schedule that follows the clock. */
+static double schedule_left(const lam_running *r)
+{
+    const double all = settings(r)->scheduler_time;
+    return all > 0.0 ? all - r->before - (lam_clock() - r->began) : INFINITY;
+}
+
+/* Seconds until that, or until the limit on this call. */
 static double time_left(const lam_running *r)
 {
-    const lam_settings *s = settings(r);
+    const double call = settings(r)->max_time;
     const double here = lam_clock() - r->began;
-    const double call = s->max_time > 0.0 ? s->max_time - here : INFINITY;
-    const double all = s->scheduler_time > 0.0 ? s->scheduler_time - r->before - here : INFINITY;
-    return fmin(call, all);
+    return fmin(call > 0.0 ? call - here : INFINITY, schedule_left(r));
 }
 
 static int out_of_time(const lam_running *r)
 {
     return time_left(r) <= 0.0;
+}
+
+/* No step is left, however often the run is called. */
+static int complete(const lam_running *r)
+{
+    return r->t->state.step >= settings(r)->max_step || schedule_left(r) <= 0.0;
 }
 
 static int is_multiple(int64_t step, int64_t of)
@@ -116,7 +127,7 @@ static void note_divergence(lam_running *r)
 
 static int finished(const lam_running *r)
 {
-    return r->t->state.step >= settings(r)->max_step || out_of_time(r);
+    return complete(r) || out_of_time(r);
 }
 
 static int evaluation_due(const lam_running *r, int end)
@@ -146,8 +157,7 @@ static int must_read(const lam_running *r, int64_t step)
 /* The last step too: a short run has something to say. */
 static int logging_due(const lam_running *r)
 {
-    const int64_t step = r->t->state.step;
-    return is_multiple(step, settings(r)->log_interval) || step == settings(r)->max_step;
+    return is_multiple(r->t->state.step, settings(r)->log_interval) || complete(r);
 }
 
 static lam_status log_step(lam_running *r)
@@ -217,7 +227,7 @@ static lam_status step(lam_running *r)
     }
     r->tokens += r->t->tokens;
     lam_run_show(r, -1.0);
-    return logging_due(r) ? log_step(r) : LAM_OK;
+    return read && logging_due(r) ? log_step(r) : LAM_OK;
 }
 
 /* After a signal: all that is not on disk yet, and the message. */
@@ -280,6 +290,7 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
     LAM_TRY(lam_dir_recover(r.best)); /* what a crash left of an exchange of names */
     lam_eval_result test = {0};
     lam_status status = loop(&r);
+    const int timed_out = !complete(&r);
     if (status == LAM_OK && options->test) {
         status = lam_run_test(&r, &test);
         if (status == LAM_ERR_INTERRUPTED)
@@ -291,7 +302,7 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
         status = explain(&r, status);
     lam_evaluator_free(r.evaluator);
     *out = (lam_run_result){.step = s->step,
-                            .timed_out = s->step < s->settings.max_step,
+                            .timed_out = timed_out,
                             .best_loss = s->best_loss,
                             .best_step = s->best_step,
                             .test = test};

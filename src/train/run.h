@@ -35,7 +35,7 @@ typedef struct lam_run_watch {
 
 typedef struct lam_run_result {
     int64_t step;
-    int timed_out;    /* max_time ended it before max_step */
+    int timed_out;    /* max_time ended it: there is more to do */
     double best_loss; /* infinity: never evaluated */
     int64_t best_step;
     lam_eval_result test; /* tokens 0: not made */
@@ -45,7 +45,7 @@ typedef struct lam_run_result {
  * lengths cannot be, or a text is too short for its batch.  Call it before a folder is changed. */
 lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options);
 
-/* Trains until max_step, max_time or a stop; `log` is open on the same folder.  At the end the best model (the
+/* Trains until max_step, scheduler_time, max_time or a stop; `log` is open on the same folder.  At the end the best model (the
  * last one without a validation text) is loaded and evaluated on the test text.  LAM_OK at the end,
  * LAM_ERR_INTERRUPTED after a stop: last/ is then saved too.  LAM_ERR_NUMERIC names the step, the quantity
  * and the last good checkpoint. */

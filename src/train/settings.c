@@ -22,8 +22,6 @@ const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", "muon", NULL};
 const char *const lam_muon_row_names[] = {"free", "even", NULL};
 const char *const lam_recipe_names[] = {"paper", "fast", NULL};
 
-static const double MANY = 1e15; /* steps, seconds: a limit that nobody meets */
-
 #define FIELD(name, type, use, min, max)                                                           \
     {                                                                                              \
 #name, type, use, offsetof(lam_settings, name), min, max, NULL                             \
@@ -56,22 +54,22 @@ static const field fields[] = {
     FIELD(half_loss, FIELD_BOOL, FIELD_FREE, 0, 1),
     FIELD(loss_scale, FIELD_REAL, FIELD_FREE, 1e-6, 1e6),
     WORD(scheduler, FIELD_FREE, lam_schedule_names),
-    FIELD(warmup_step, FIELD_LONG, FIELD_FREE, 0, MANY),
-    FIELD(max_step_scheduler, FIELD_LONG, FIELD_FREE, 0, MANY),
+    FIELD(warmup_step, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
+    FIELD(max_step_scheduler, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
     FIELD(cooldown, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(scheduler_time, FIELD_REAL, FIELD_FREE, 0, MANY),
+    FIELD(scheduler_time, FIELD_REAL, FIELD_FREE, 0, LAM_MANY),
     FIELD(eta_min, FIELD_REAL, FIELD_FREE, 0, 1e6),
     FIELD(decay_rate, FIELD_REAL, FIELD_FREE, 0, 1),
     FIELD(patience, FIELD_INT, FIELD_FREE, 0, 1 << 30),
     FIELD(short_mem, FIELD_INT, FIELD_FIXED, 0, LAM_MAX_LEN),
     FIELD(short_mem_part, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(mem_reset, FIELD_LONG, FIELD_FREE, 0, MANY),
-    FIELD(max_step, FIELD_LONG, FIELD_FREE, 1, MANY),
-    FIELD(max_time, FIELD_REAL, FIELD_FREE, 0, MANY),
-    FIELD(log_interval, FIELD_LONG, FIELD_FREE, 1, MANY),
-    FIELD(eval_interval, FIELD_LONG, FIELD_FREE, 0, MANY),
-    FIELD(save_interval, FIELD_LONG, FIELD_FREE, 0, MANY),
-    FIELD(max_eval_steps, FIELD_LONG, FIELD_FREE, 0, MANY),
+    FIELD(mem_reset, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
+    FIELD(max_step, FIELD_LONG, FIELD_FREE, 1, LAM_MANY),
+    FIELD(max_time, FIELD_REAL, FIELD_FREE, 0, LAM_MANY),
+    FIELD(log_interval, FIELD_LONG, FIELD_FREE, 1, LAM_MANY),
+    FIELD(eval_interval, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
+    FIELD(save_interval, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
+    FIELD(max_eval_steps, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
     FIELD(eval_batch_size, FIELD_INT, FIELD_FREE, 1, 1 << 20),
     FIELD(eval_tgt_len, FIELD_INT, FIELD_FREE, 0, LAM_MAX_LEN),
 };
@@ -177,6 +175,11 @@ lam_optimizer_options lam_settings_optimizer(const lam_settings *s)
     if (o.kind == LAM_ADAGRAD)
         o.eps = 1e-10; /* torch.optim.Adagrad's */
     return o;
+}
+
+int lam_settings_timed(const lam_settings *s)
+{
+    return s->scheduler_time > 0.0 && s->max_step >= (int64_t)LAM_MANY;
 }
 
 lam_schedule lam_settings_schedule(const lam_settings *s)

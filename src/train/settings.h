@@ -42,12 +42,14 @@ typedef struct lam_settings {
     double short_mem_part; /* how long that part is, 0 to 1 */
     int64_t mem_reset;     /* steps after which all streams forget; 0: only after an epoch */
 
-    int64_t max_step;
-    double max_time;                                    /* seconds of this call; 0: no limit */
+    int64_t max_step; /* LAM_MANY: as many as scheduler_time allows */
+    double max_time;  /* seconds of this call; 0: no limit */
     int64_t log_interval, eval_interval, save_interval; /* 0: never; saving goes with evaluation */
     int64_t max_eval_steps;                             /* segments; 0: all */
     int eval_batch_size, eval_tgt_len;                  /* the latter 0: tgt_len */
 } lam_settings;
+
+#define LAM_MANY 1e15 /* steps, seconds: a limit that nobody meets */
 
 /* The rules a user can choose: lam_update_kind, and what is made of several. */
 typedef enum lam_optim_kind {
@@ -64,6 +66,8 @@ void lam_settings_defaults(lam_settings *s);
 void lam_settings_preset(lam_settings *s, const char *preset);
 /* Refuses what cannot be run, naming the field and the limit. */
 lam_status lam_settings_check(const lam_settings *s);
+/* Does the clock alone say how long the run is? */
+int lam_settings_timed(const lam_settings *s);
 
 /* The parts in their owners' terms. */
 lam_optimizer_options lam_settings_optimizer(const lam_settings *s);

@@ -35,7 +35,7 @@ cmp "$work/corpus/vocab.json" "$work/whole/best/vocab.json" || fail "another voc
 grep -v "^lamemo" "$err" > "$work/lines"
 cmp "$work/lines" "$work/whole/train.log" || fail "train.log is not what was said"
 run 0 train --out "$work/whole" --resume --json # nothing is left to do but to say how it went
-says "$err" "resumed at step 120: none is left of 120"
+says "$err" "resumed at step 120: nothing is left of 120 steps"
 grep -q '"metric":"bpc","valid_loss":[0-9.]*,"valid":[0-9.]*,"best_step":120,"test_loss":[0-9.]*' "$out" ||
     fail "train --json lacks its result"
 run 0 info --model "$work/whole"
@@ -274,6 +274,18 @@ run 0 info --model "$work/kinds"
 says "$out" "memory emptied every 3 steps"
 run 0 info --model "$work/kinds" --json
 says "$out" '"mem_reset": 3'
+
+# A schedule that follows the clock needs no number of steps; what it had time for is the whole run.
+run 0 train --out "$work/clock" --data "$work/corpus" --n_layer 1 --d_model 16 --no_test --scheduler_time 0.3 --warmup_step 1
+says "$err" "run: 0.3 seconds in steps of"
+! grep -q "time is up" "$err" || fail "a run that took its time is told to go on"
+grep -q '"loss"' "$work/clock/metrics.jsonl" || fail "the last step is not logged"
+run 0 train --out "$work/clock" --resume --no_test
+says "$err" "nothing is left of 0.3 seconds"
+run 0 info --model "$work/clock"
+says "$out" "steps in 0.3 seconds: recipe paper"
+run 0 train --out "$work/clock" --resume --no_test --scheduler_time 1000 --max_time 0.2
+says "$err" "of a run of 1000 seconds; --resume goes on"
 
 # A memory's own loss is logged; where it has none, there is none.
 for memory in compressive infinite xl; do
