@@ -23,6 +23,7 @@ typedef struct report_options {
     const char *out, *title;
     int over, log, plot, interval;
     double smooth;
+    lam_int_list at;
     bool watch, json;
 } report_options;
 
@@ -42,6 +43,10 @@ static const lam_option options[] = {
      .help = "Title of the page."},
     {"over", 'x', "AXIS", LAM_OPT_CHOICE, OPT(over), "step", .choices = overs,
      .help = "Draw over steps or over time."},
+    {"at", 0, "N,...", LAM_OPT_INTS, OPT(at), .max = 2147483647, .shown = "no such table",
+     .help =
+         "Also a table of the validation loss after so many steps or, over time, seconds; between "
+         "two evaluations on the line that joins them."},
     {"log", 0, "AXES", LAM_OPT_CHOICE, OPT(log), "none", .choices = logs,
      .help = "Logarithmic axes for the losses; the page can switch."},
     {"smooth", 0, "W", LAM_OPT_DOUBLE, OPT(smooth), "0", .max = 0.999,
@@ -102,6 +107,16 @@ static lam_status print_figure(void *user, const lam_figure *figure)
     return LAM_OK;
 }
 
+/* Below what is there, unless it is empty; frees it. */
+static void add_table(lam_text *text, lam_table *table)
+{
+    if (table->rows > 0) {
+        lam_text_add(text, "\n");
+        lam_table_text(text, table);
+    }
+    lam_runs_table_free(table);
+}
+
 static lam_status print_text(const report_options *o, const lam_runs *runs)
 {
     lam_text text = {0};
@@ -110,12 +125,13 @@ static lam_status print_text(const report_options *o, const lam_runs *runs)
     LAM_TRY(lam_runs_summary(&table, runs));
     lam_table_text(&text, &table);
     lam_runs_table_free(&table);
+    LAM_TRY(lam_runs_at(&table, runs, figures.over, o->at.v, o->at.n));
+    add_table(&text, &table);
     LAM_TRY(lam_runs_differences(&table, runs));
-    if (runs->n > 1 && table.rows > 0) {
-        lam_text_add(&text, "\n");
-        lam_table_text(&text, &table);
-    }
-    lam_runs_table_free(&table);
+    if (runs->n > 1)
+        add_table(&text, &table);
+    else
+        lam_runs_table_free(&table);
     lam_status status = lam_run_figures(runs, &figures, print_figure,
                                         &(printing){.wanted = plots[o->plot], .text = &text});
     if (status == LAM_OK)
@@ -152,13 +168,31 @@ static json_t *run_json(const lam_runview *run)
                      "metrics", curves);
 }
 
-static lam_status print_json(const lam_runs *runs)
+/* Rows of the table as objects: {"seconds": 300, "fast": 1.4, "paper": null}. */
+static lam_status at_json(json_t **out, const report_options *o, const lam_runs *runs)
 {
-    json_t *list = json_array();
+    lam_table table;
+    LAM_TRY(lam_runs_at(&table, runs, figures_of(o).over, o->at.v, o->at.n));
+    *out = json_array();
+    for (int r = 0; r < table.rows; r++) {
+        json_t *row = json_object();
+        for (int c = 0; c < table.cols; c++)
+            json_object_set_new(row, table.columns[c].name,
+                                lam_json_number(table.cells[r * table.cols + c].number));
+        json_array_append_new(*out, row);
+    }
+    lam_runs_table_free(&table);
+    return LAM_OK;
+}
+
+static lam_status print_json(const report_options *o, const lam_runs *runs)
+{
+    json_t *at, *list = json_array();
+    LAM_TRY(at_json(&at, o, runs));
     for (int i = 0; i < runs->n; i++)
         json_array_append_new(list, run_json(&runs->list[i]));
-    json_t *root =
-        json_pack("{s:s, s:o}", "unit", lam_unit_name(lam_runs_unit(runs)), "runs", list);
+    json_t *root = json_pack("{s:s, s:o, s:o}", "unit", lam_unit_name(lam_runs_unit(runs)), "at",
+                             at, "runs", list);
     return lam_print_json(root, JSON_COMPACT | JSON_REAL_PRECISION(10));
 }
 
@@ -166,12 +200,15 @@ static lam_status print_json(const lam_runs *runs)
 
 static lam_status look(const report_options *o, const lam_runs *runs, int refresh)
 {
-    LAM_TRY(o->json ? print_json(runs) : print_text(o, runs));
+    LAM_TRY(o->json ? print_json(o, runs) : print_text(o, runs));
     if (!o->out)
         return LAM_OK;
-    return lam_run_page_save(
-        runs, &(lam_run_page){
-                  .title = o->title, .out = o->out, .refresh = refresh, .figures = figures_of(o)});
+    return lam_run_page_save(runs, &(lam_run_page){.title = o->title,
+                                                   .out = o->out,
+                                                   .refresh = refresh,
+                                                   .figures = figures_of(o),
+                                                   .n_at = o->at.n,
+                                                   .at = o->at.v});
 }
 
 static void say_where(const report_options *o)
@@ -249,6 +286,8 @@ const lam_command lam_command_report = {
     .examples = "lamemo report runs/tiny\n"
                 "# two runs in one page, with the files of every figure\n"
                 "lamemo report runs/lamemo runs/xl --out report\n"
+                "# bpc after 5, 10 and 25 minutes\n"
+                "lamemo report runs/fast runs/paper --over time --at 300,600,1500\n"
                 "# while it trains\n"
                 "lamemo report runs/tiny --watch --out runs/tiny/report.html",
     .run = run,

@@ -6,8 +6,6 @@
 #include "report/figure.h"
 #include "report/runview.h"
 
-typedef enum lam_run_axis { LAM_OVER_STEPS, LAM_OVER_TIME } lam_run_axis;
-
 typedef struct lam_run_figures_options {
     lam_run_axis over;
     lam_scale x, y; /* y: of the losses */

@@ -29,13 +29,18 @@ static lam_status add_figure(void *user, const lam_figure *figure)
     return lam_page_figure(user, figure);
 }
 
-static lam_status add_tables(lam_page *page, const lam_runs *runs)
+static lam_status add_tables(lam_page *page, const lam_runs *runs, const lam_run_page *how)
 {
     lam_table table;
     LAM_TRY(lam_runs_summary(&table, runs));
     lam_page_heading(page, "result", "Result");
     lam_status status = lam_page_table(page, &table);
     lam_runs_table_free(&table);
+    if (status == LAM_OK && how->n_at > 0) {
+        LAM_TRY(lam_runs_at(&table, runs, how->figures.over, how->at, how->n_at));
+        status = lam_page_table(page, &table);
+        lam_runs_table_free(&table);
+    }
     if (status != LAM_OK || runs->n < 2)
         return status;
     LAM_TRY(lam_runs_differences(&table, runs));
@@ -53,7 +58,7 @@ static lam_status add_tables(lam_page *page, const lam_runs *runs)
 
 static lam_status fill(lam_page *page, const lam_runs *runs, const lam_run_page *how)
 {
-    LAM_TRY(add_tables(page, runs));
+    LAM_TRY(add_tables(page, runs, how));
     lam_page_heading(page, "curves", "Curves");
     return lam_run_figures(runs, &how->figures, add_figure, page);
 }

@@ -9,6 +9,8 @@ typedef struct lam_run_page {
     const char *out;   /* FILE.html: the page alone; else a folder: report.html and figures/ */
     int refresh;       /* seconds; 0: the page stays as it is */
     lam_run_figures_options figures;
+    int n_at;      /* rows of a table of the validation loss on the way: ... */
+    const int *at; /* ... steps, or seconds, as figures.over says */
 } lam_run_page;
 
 lam_status lam_run_page_save(const lam_runs *runs, const lam_run_page *how);

@@ -1,4 +1,4 @@
-/* run_tables.c -- runs in tables: how they ended, and in what they differ. */
+/* run_tables.c -- runs in tables: how they ended, where they were meanwhile, and in what they differ. */
 #include "report/runview.h"
 
 #include <math.h>
@@ -107,6 +107,51 @@ lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)
     for (int i = 0; i < runs->n; i++)
         summarise(cells + (size_t)i * COLUMNS, &runs->list[i], unit);
     drop_empty(out, columns, cells);
+    return LAM_OK;
+}
+
+/* ---- on the way ---- */
+
+/* A curve that may be NULL, at x of its axis; NaN outside of it. */
+static double value_at(const lam_curve *c, lam_run_axis over, double x)
+{
+    double before = NAN, left = NAN;
+    for (int i = 0; c && i < c->n; i++) {
+        const double here = over == LAM_OVER_TIME ? c->elapsed[i] : c->step[i];
+        if (!isfinite(here) || !isfinite(c->value[i]))
+            continue;
+        if (here == x)
+            return c->value[i];
+        if (here > x) /* NaN if nothing was before */
+            return left + (c->value[i] - left) * (x - before) / (here - before);
+        before = here;
+        left = c->value[i];
+    }
+    return NAN;
+}
+
+lam_status lam_runs_at(lam_table *out, const lam_runs *runs, lam_run_axis over, const int *at,
+                       int n)
+{
+    const lam_unit unit = lam_runs_unit(runs);
+    lam_column *columns;
+    lam_cell *cells;
+    *out = (lam_table){.id = "at",
+                       .title = "Validation loss on the way",
+                       .caption = "Between two evaluations: on the line that joins them."};
+    LAM_TRY(allocate(out, &columns, &cells, n, runs->n + 1));
+    columns[0].name = over == LAM_OVER_TIME ? "seconds" : "step";
+    for (int c = 0; c < runs->n; c++) {
+        const lam_curve *valid = lam_history_find(&runs->list[c].history, "valid_loss");
+        columns[c + 1] = (lam_column){.name = runs->list[c].name,
+                                      .decimals = unit == LAM_UNIT_PPL ? 2 : 4,
+                                      .note = lam_unit_name(unit)};
+        for (int r = 0; r < n; r++) {
+            lam_cell *const row = cells + (size_t)r * (size_t)out->cols;
+            row[0].number = at[r];
+            row[c + 1].number = lam_unit_of(unit, value_at(valid, over, at[r]));
+        }
+    }
     return LAM_OK;
 }
 

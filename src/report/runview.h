@@ -18,6 +18,8 @@ typedef struct lam_runs {
     lam_runview *list;
 } lam_runs;
 
+typedef enum lam_run_axis { LAM_OVER_STEPS, LAM_OVER_TIME } lam_run_axis;
+
 /* Opens run folders, folders of them (report/run_paths.h), or metrics files themselves.  A run that cannot be
  * read is left out with a warning; LAM_ERR_IO when none is left. */
 lam_status lam_runs_open(lam_runs *out, int n, char *const *paths);
@@ -34,10 +36,14 @@ double lam_unit_of(lam_unit unit, double nats);
 
 /* Tables; lam_runs_table_free() frees what they own, the rest is borrowed from the runs. */
 lam_status lam_runs_summary(lam_table *out, const lam_runs *runs);
+/* The validation loss of every run after at[0..n) steps or seconds, between two evaluations on the line that joins
+ * them; a run that was not evaluated before and after has an empty cell. */
+lam_status lam_runs_at(lam_table *out, const lam_runs *runs, lam_run_axis over, const int *at,
+                       int n);
 /* One row for each setting in which runs differ; no rows if there are none. */
+lam_status lam_runs_differences(lam_table *out, const lam_runs *runs);
 /* Is any setting of any run known? */
 bool lam_runs_configured(const lam_runs *runs);
-lam_status lam_runs_differences(lam_table *out, const lam_runs *runs);
 void lam_runs_table_free(lam_table *table);
 
 #endif

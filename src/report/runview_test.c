@@ -144,6 +144,31 @@ START_TEST(tables_tell_ends_and_differences)
 }
 END_TEST
 
+START_TEST(a_loss_on_the_way_lies_between_two_evaluations)
+{
+    put("way/a/metrics.jsonl", "{\"step\":10,\"valid_loss\":3,\"elapsed\":100}\n"
+                               "{\"step\":20,\"loss\":9,\"elapsed\":150}\n"
+                               "{\"step\":30,\"valid_loss\":2,\"elapsed\":200}\n"
+                               "{\"step\":50,\"valid_loss\":2.5}\n");
+    put("way/b/metrics.jsonl", "{\"step\":20,\"valid_loss\":7,\"elapsed\":120}\n");
+    lam_runs runs = opened(3, (const char *const[]){"way/a", "way/b", "empty"});
+    lam_text text = {0};
+    lam_table table;
+    ck_assert_int_eq(lam_runs_at(&table, &runs, LAM_OVER_STEPS, (int[]){9, 10, 20, 40, 51}, 5),
+                     LAM_OK);
+    lam_table_csv(&text, &table);
+    ck_assert_str_eq(text.data, "step,a,b,empty\n9,,,\n10,3,,\n20,2.5,7,\n40,2.25,,\n51,,,\n");
+    lam_text_free(&text);
+    lam_runs_table_free(&table);
+    ck_assert_int_eq(lam_runs_at(&table, &runs, LAM_OVER_TIME, (int[]){120, 200, 210}, 3), LAM_OK);
+    lam_table_csv(&text, &table);
+    ck_assert_str_eq(text.data, "seconds,a,b,empty\n120,2.8,7,\n200,2,,\n210,,,\n");
+    lam_text_free(&text);
+    lam_runs_table_free(&table);
+    lam_runs_free(&runs);
+}
+END_TEST
+
 static lam_status list_figure(void *user, const lam_figure *f)
 {
     lam_text *const out = user;
@@ -208,6 +233,7 @@ int main(void)
     tcase_add_test(tests, a_folder_of_runs_stands_for_them);
     tcase_add_test(tests, the_unit_is_one_that_all_have);
     tcase_add_test(tests, tables_tell_ends_and_differences);
+    tcase_add_test(tests, a_loss_on_the_way_lies_between_two_evaluations);
     tcase_add_test(tests, figures_have_what_was_logged);
     tcase_add_test(tests, without_memory_there_is_no_page_and_no_crash);
     return test_run("report/runview", tests);

@@ -29,6 +29,12 @@ says "$out" "└──"
 run 0 report "$work/lamemo" --plot none --over time --smooth 0.9
 if grep -q "Loss" "$out"; then fail "a plot that was not wanted"; fi
 
+# The loss after so many steps, or seconds.
+run 0 report "$work/lamemo" "$work/xl" --plot none --at 1000,2000
+says "$out" "2,000  1.8034  2.1640"
+run 0 report "$work/lamemo" "$work/xl" --over time --at 201 --json
+says "$out" '"at":[{"seconds":201.0,"lamemo":1.803368801,"xl":2.164042561}]'
+
 # A page alone; a folder with the files of every figure.
 run 0 report "$work/lamemo" "$work/xl" --out "$work/page.html" --title "A <b> title" --log xy
 says "$err" "page: "
