@@ -42,7 +42,7 @@ static lam_status add_runs_in(lam_run_paths *p, const char *dir)
     DIR *const folder = opendir(dir);
     for (struct dirent *e; folder && status == LAM_OK && (e = readdir(folder));)
         if (e->d_name[0] != '.' && lam_path_join(path, sizeof path, dir, e->d_name) == LAM_OK &&
-            is_run(path))
+            (is_run(path) || strstr(e->d_name, ".metrics.jsonl")))
             status = add(p, path);
     if (folder)
         closedir(folder);

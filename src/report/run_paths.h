@@ -9,8 +9,8 @@ typedef struct lam_run_paths {
     char **list;
 } lam_run_paths;
 
-/* Every given path, but in place of a folder that is no run the runs directly in it, by name.  What is
- * neither stays as it is: whoever opens it says what is wrong. */
+/* Every given path, but in place of a folder that is no run the runs directly in it, folders or NAME.metrics.jsonl,
+ * packed or not, by name.  What is neither stays as it is: whoever opens it says what is wrong. */
 lam_status lam_run_paths_find(lam_run_paths *out, int n, char *const *given);
 void lam_run_paths_free(lam_run_paths *paths);
 

@@ -104,9 +104,14 @@ run 2 report
 run 2 report "$work/lamemo" --smooth 2
 says "$err" "--smooth"
 # A packed log, as docs/runs keeps them.
-gzip -c "$work/lamemo/metrics.jsonl" > "$work/kept.metrics.jsonl.gz"
-run 0 report "$work/kept.metrics.jsonl.gz"
+mkdir "$work/logs"
+gzip -c "$work/lamemo/metrics.jsonl" > "$work/logs/kept.metrics.jsonl.gz"
+cp "$work/lamemo/metrics.jsonl" "$work/logs/other.metrics.jsonl"
+run 0 report "$work/logs/kept.metrics.jsonl.gz"
 says "$out" "kept"
+run 0 report "$work/logs"
+says "$out" "kept "
+says "$out" "other "
 
 # --watch follows a run until it ends; the last page does not reload.
 head -n 100 "$work/lamemo/metrics.jsonl" > "$work/short"
