@@ -2,14 +2,18 @@
 #include "cli/commands.h"
 #include "cli/stop.h"
 #include "cli/term.h"
+#include "convert/vocabulary.h"
+#include "core/file.h"
 #include "data/prepare.h"
+#include "model/folder.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct opts {
     int corpus;
-    const char *out, *split, *name;
+    const char *out, *split, *name, *vocab_from;
     int64_t min_count;
     int max_vocab;
     bool lower, force, replace, json;
@@ -42,6 +46,12 @@ static const lam_option options[] = {
      .shown = "no limit", .help = "Keep the N most frequent symbols, <eos> and <unk> included."},
     {"lower", 0, NULL, LAM_OPT_FLAG, offsetof(opts, lower),
      .help = "Put words or characters in lower case."},
+    {"vocab-from", 0, "MODEL|CORPUS|FILE", LAM_OPT_PATH, offsetof(opts, vocab_from),
+     .shown = "made from the text", .aliases = "vocab-file",
+     .help =
+         "Use the vocabulary of a model, run or corpus folder (or a file as import --vocab takes) "
+         "and its rules: kind, lower case, symbols and their numbers; others become <unk>. The "
+         "text can then fine-tune that model (train --init-from)."},
     {0},
 };
 
@@ -55,13 +65,50 @@ static lam_status refuse_given(const lam_args *args, const char *const *names, c
     return LAM_OK;
 }
 
-static lam_status translate(lam_prepare_options *out, const lam_args *args)
+/* The vocabulary that --vocab-from names. */
+static lam_status find_vocab(lam_vocab **out, const char *from)
+{
+    char path[PATH_MAX];
+    if (lam_path_exists(from) && !lam_path_is_folder(from))
+        return lam_vocabulary_load(out, from);
+    LAM_TRY(lam_path_join(path, sizeof path, from, "corpus.json"));
+    if (lam_path_exists(path)) {
+        LAM_TRY(lam_path_join(path, sizeof path, from, "vocab.json"));
+        return lam_vocab_load(out, path);
+    }
+    const lam_status status = lam_folder_vocab(path, sizeof path, from);
+    if (status == LAM_ERR_FORMAT)
+        return lam_fail(status, "%s; nor a corpus folder: it has no corpus.json", lam_error());
+    LAM_TRY(status);
+    return lam_vocab_load(out, path);
+}
+
+/* What a given vocabulary leaves to be asked for. */
+static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
+{
+    static const char *const counted[] = {"min-count", "max-vocab", "lower", NULL};
+    const opts *o = args->options;
+    const char *kind = lam_text_kind_name(lam_vocab_kind(vocab));
+    if (lam_published_find(corpora[o->corpus]) != NULL)
+        return lam_fail(LAM_ERR_ARG,
+                        "--corpus %s and --vocab-from contradict each other: the "
+                        "vocabulary of a published corpus is its own",
+                        corpora[o->corpus]);
+    if (lam_option_given(args, "corpus") && strcmp(corpora[o->corpus], kind) != 0)
+        return lam_fail(LAM_ERR_ARG, "--corpus %s: the vocabulary of %s is one of %s",
+                        corpora[o->corpus], o->vocab_from, kind);
+    return refuse_given(args, counted, "the vocabulary of --vocab-from is taken as it is");
+}
+
+static lam_status translate(lam_prepare_options *out, const lam_args *args, const lam_vocab *vocab)
 {
     static const char *const fixed[] = {"split", "min-count", "max-vocab", "lower", NULL};
     const opts *o = args->options;
     if (o->out == NULL)
         return lam_fail(LAM_ERR_ARG, "--out DIR is missing");
     *out = (lam_prepare_options){.published = lam_published_find(corpora[o->corpus]),
+                                 .vocab = vocab,
+                                 .vocab_name = o->vocab_from,
                                  .kind = o->corpus <= LAM_WORDS ? (lam_text_kind)o->corpus : 0,
                                  .min_count = o->min_count,
                                  .max_vocab = o->max_vocab,
@@ -73,7 +120,9 @@ static lam_status translate(lam_prepare_options *out, const lam_args *args)
                                  .out = o->out,
                                  .n_inputs = args->n_operands,
                                  .inputs = (const char *const *)args->operands};
-    if (out->published != NULL)
+    if (vocab != NULL)
+        LAM_TRY(check_given(args, vocab));
+    else if (out->published != NULL)
         LAM_TRY(refuse_given(args, fixed, "published corpora have their own rules"));
     else if (out->kind == LAM_BYTES)
         LAM_TRY(refuse_given(args, fixed + 1, "bytes are all kept, as they are"));
@@ -117,14 +166,15 @@ static void print_splits(const lam_corpus_info *info)
     }
 }
 
-static void print_summary(const lam_corpus_info *info, const char *out, double seconds)
+static void print_summary(const lam_corpus_info *info, const opts *o, double seconds)
 {
     char text[32], rate[32];
     int64_t bytes = 0;
     for (int i = 0; i < info->n_sources; i++)
         bytes += info->sources[i].bytes;
-    printf("%s: %s, %s symbols, measured in %s\n", info->name, lam_text_kind_name(info->kind),
-           lam_format_count(text, sizeof text, info->vocab_size), lam_metric_name(info->metric));
+    printf("%s: %s, %s symbols%s%s, measured in %s\n", info->name, lam_text_kind_name(info->kind),
+           lam_format_count(text, sizeof text, info->vocab_size), o->vocab_from ? " of " : "",
+           o->vocab_from ? o->vocab_from : "", lam_metric_name(info->metric));
     print_splits(info);
     if (info->original)
         printf("  checked: token counts and vocabulary size are those of the published %s\n",
@@ -132,19 +182,19 @@ static void print_summary(const lam_corpus_info *info, const char *out, double s
     else if (info->like[0] != '\0')
         printf("  prepared like %s, which it is not: results are those of %s\n", info->like,
                info->name);
-    printf("wrote %s: %s of text in %.1f s, %s/s\n", out,
+    printf("wrote %s: %s of text in %.1f s, %s/s\n", o->out,
            lam_format_size(text, sizeof text, (double)bytes), seconds,
            lam_format_size(rate, sizeof rate, (double)bytes / (seconds > 0 ? seconds : 1)));
 }
 
-static lam_status run(const lam_args *args)
+static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
 {
     const opts *o = args->options;
     lam_prepare_options job;
     lam_corpus_info info;
     lam_progress line;
 
-    LAM_TRY(translate(&job, args));
+    LAM_TRY(translate(&job, args, vocab));
     lam_progress_open(&line, args->quiet);
     job.progress = show_progress;
     job.user = &line;
@@ -157,9 +207,20 @@ static lam_status run(const lam_args *args)
             puts(text);
         free(text);
     } else if (status == LAM_OK && !args->quiet) {
-        print_summary(&info, o->out, lam_progress_seconds(&line));
+        print_summary(&info, o, lam_progress_seconds(&line));
     }
     lam_corpus_info_free(&info);
+    return status;
+}
+
+static lam_status run(const lam_args *args)
+{
+    const opts *o = args->options;
+    lam_vocab *vocab = NULL;
+    if (o->vocab_from != NULL)
+        LAM_TRY(find_vocab(&vocab, o->vocab_from));
+    const lam_status status = prepare(args, vocab);
+    lam_vocab_free(vocab);
     return status;
 }
 
@@ -186,6 +247,8 @@ const lam_command lam_command_prepare = {
                 "lamemo prepare --corpus chars --out data/books books/\n"
                 "# words, the rare ones as <unk>\n"
                 "zcat *.gz | lamemo prepare --corpus words --min-count 5 --out data/news -\n"
+                "# with the symbols of a model, to fine-tune it\n"
+                "lamemo prepare --vocab-from runs/wt103 --out data/mine book.txt\n"
                 "# the published corpora\n"
                 "lamemo prepare --corpus enwik8 --out data/enwik8 enwik8.zip\n"
                 "lamemo prepare --corpus wt103 --out data/wt103 wikitext-103-v1.zip",

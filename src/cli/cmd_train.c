@@ -117,20 +117,26 @@ static lam_status config_of(session *s, const char *dir)
     return LAM_OK;
 }
 
-/* Equally many types need not be the same ones. */
+/* A model goes on with the symbols it knows; counts may be those of another text. */
 static lam_status same_vocabulary(const session *s)
 {
-    char *text = NULL;
-    if (lam_folder_vocab(&text, s->from) != LAM_OK) {
+    char path[PATH_MAX];
+    lam_vocab *vocab;
+    LAM_TRY(lam_folder_vocab(path, sizeof path, s->from));
+    if (!lam_path_exists(path)) {
         lam_log(LAM_LOG_WARN, "%s: no vocab.json; its types are taken to be those of %s", s->from,
                 s->data);
         return LAM_OK;
     }
-    const int same = strcmp(text, s->vocab) == 0;
-    free(text);
+    LAM_TRY(lam_vocab_load(&vocab, path));
+    const int same = lam_vocab_same(vocab, s->corpus->vocab, s->data) == LAM_OK &&
+                     lam_vocab_alike(vocab, s->corpus->vocab);
+    lam_vocab_free(vocab);
     return same ? LAM_OK
-                : lam_fail(LAM_ERR_ARG, "%s: another vocabulary than that of the model in %s",
-                           s->data, s->from);
+                : lam_fail(LAM_ERR_ARG,
+                           "%s: another vocabulary than that of the model in %s: "
+                           "lamemo prepare --vocab-from %s takes the model's",
+                           s->data, s->from, s->o->init_from);
 }
 
 static lam_status settle_options(session *s)
@@ -143,8 +149,8 @@ static lam_status settle_options(session *s)
         return lam_train_resumed(&s->cfg, &s->settings, s->args);
     }
     LAM_TRY(lam_folder_find(s->from, sizeof s->from, s->o->init_from));
-    LAM_TRY(config_of(s, s->from));
     LAM_TRY(same_vocabulary(s));
+    LAM_TRY(config_of(s, s->from));
     return lam_train_from(&s->cfg, &s->settings, s->args);
 }
 

@@ -23,7 +23,7 @@ const lam_option lam_train_table[] = {
      .help = "Throw away the run that is in the folder."},
     {"init-from", 0, "MODEL", LAM_OPT_PATH, OPT(init_from), .shown = "random weights",
      .help = "Begin with the weights of this model or run folder, or of " LAM_BOXED ": fine-tuning. Its sizes hold; "
-             "lengths and dropout may be others."},
+             "lengths and dropout may be others. The corpus must have its vocabulary (prepare --vocab-from)."},
     {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
     {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.seed), "1111",
      .help = "Seed of weights, dropout and batches."},

@@ -17,11 +17,13 @@ typedef struct job {
     const lam_prepare_options *o;
     lam_inputs inputs;
     lam_passes passes;
+    lam_lack lack;
     lam_tokenizer *tokenizer;
     int64_t input_ends[LAM_SPLITS]; /* symbols after each input, when the inputs are the splits */
     int64_t *counts;
     int32_t *remap;
-    lam_vocab *vocab;
+    lam_vocab *made;
+    const lam_vocab *vocab; /* that one, or the given one */
     lam_corpus_info *info;
     const char *dir; /* where the files go */
     unsigned char block[READ_BLOCK];
@@ -37,7 +39,9 @@ static const char *base_name(const char *path)
 
 static lam_status spool_sink(void *user, const int32_t *ids, size_t n)
 {
-    return lam_spool_put(user, ids, n);
+    job *j = user;
+    lam_lack_note(&j->lack, ids, n, lam_spool_count(j->passes.spool));
+    return lam_spool_put(j->passes.spool, ids, n);
 }
 
 static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, lam_source *source)
@@ -68,6 +72,7 @@ static lam_status read_input(job *j, const lam_input *input)
     if (source->name == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for a file name");
     j->info->n_sources++;
+    lam_lack_source(&j->lack, source->name);
     LAM_TRY(lam_instream_open(&in, input->path, input->entry[0] ? input->entry : NULL));
     const lam_status status = read_stream(j, in, input, source);
     lam_instream_close(in);
@@ -80,7 +85,8 @@ static lam_status read_all(job *j)
                                            .lower = j->o->lower,
                                            .symbols = j->passes.symbols,
                                            .sink = spool_sink,
-                                           .user = j->passes.spool};
+                                           .user = j};
+    lam_lack_start(&j->lack, j->o->vocab, j->passes.symbols);
     LAM_TRY(lam_tokenizer_create(&j->tokenizer, &options));
     for (int i = 0; i < j->inputs.n; i++) {
         LAM_TRY(read_input(j, &j->inputs.list[i]));
@@ -174,12 +180,20 @@ static lam_status cut(job *j)
     return lam_passes_cut(&j->passes, ends, pub != NULL && pub->strip);
 }
 
+static void number_symbols(job *j, const lam_vocab *vocab)
+{
+    for (int32_t i = 0; i < lam_symbols_count(j->passes.symbols); i++) {
+        size_t size;
+        const char *text = lam_symbols_text(j->passes.symbols, i, &size);
+        j->remap[i] = lam_vocab_number(vocab, text, size);
+    }
+}
+
 /* Characters are few, so all splits count, as for text8; words are counted where one trains. */
 static lam_status make_vocab(job *j)
 {
     const lam_published *pub = j->o->published;
     const lam_symbols *symbols = j->passes.symbols;
-    const int32_t n = lam_symbols_count(symbols);
     const bool rare = j->o->min_count > 1 || j->o->max_vocab > 0;
     lam_vocab_rules rules = {.kind = j->passes.kind,
                              .lower = j->o->lower,
@@ -189,21 +203,30 @@ static lam_status make_vocab(job *j)
     if (pub != NULL)
         rules = (lam_vocab_rules){
             .kind = pub->kind, .lower = pub->lower, .drop_newlines = pub->drop_newlines};
+    if (pub == NULL && rules.kind == LAM_BYTES) {
+        LAM_TRY(lam_vocab_create_bytes(&j->made));
+        number_symbols(j, j->made);
+        return LAM_OK;
+    }
+    LAM_TRY(lam_passes_count(&j->passes, j->counts,
+                             pub != NULL ? pub->count_all : rules.kind == LAM_CHARS));
+    return lam_vocab_create(&j->made, j->remap, symbols, j->counts, &rules);
+}
 
+/* The vocabulary, and what each symbol of the text is in it. */
+static lam_status settle_vocab(job *j)
+{
+    const int32_t n = lam_symbols_count(j->passes.symbols);
     j->counts = malloc(((size_t)n + 1) * sizeof *j->counts);
     j->remap = malloc(((size_t)n + 1) * sizeof *j->remap);
     if (j->counts == NULL || j->remap == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d symbols", n);
-    if (pub == NULL && rules.kind == LAM_BYTES) {
-        for (int32_t i = 0; i < n; i++) {
-            size_t size;
-            j->remap[i] = (unsigned char)*lam_symbols_text(symbols, i, &size);
-        }
-        return lam_vocab_create_bytes(&j->vocab);
-    }
-    LAM_TRY(lam_passes_count(&j->passes, j->counts,
-                             pub != NULL ? pub->count_all : rules.kind == LAM_CHARS));
-    return lam_vocab_create(&j->vocab, j->remap, symbols, j->counts, &rules);
+    if (j->o->vocab != NULL)
+        number_symbols(j, j->o->vocab);
+    else
+        LAM_TRY(make_vocab(j));
+    j->vocab = j->o->vocab != NULL ? j->o->vocab : j->made;
+    return LAM_OK;
 }
 
 static lam_status describe(job *j)
@@ -239,7 +262,8 @@ static lam_status fill(void *user, const char *dir)
     if (pub != NULL && !j->o->force) /* a wrong file is better named before it is worked on */
         LAM_TRY(lam_published_check_source(pub, &j->info->sources[0]));
     LAM_TRY(cut(j));
-    LAM_TRY(make_vocab(j));
+    LAM_TRY(lam_lack_check(&j->lack, j->passes.range[LAM_TEST].to, j->o->vocab_name));
+    LAM_TRY(settle_vocab(j));
     LAM_TRY(lam_passes_write(&j->passes, dir, j->remap, j->vocab, j->info));
     LAM_TRY(check_train(j));
     LAM_TRY(describe(j));
@@ -273,6 +297,9 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     if (o.published != NULL) {
         o.kind = o.published->kind;
         o.lower = o.published->lower;
+    } else if (o.vocab != NULL) {
+        o.kind = lam_vocab_kind(o.vocab);
+        o.lower = lam_vocab_lower(o.vocab);
     }
     j->o = &o;
     j->info = info;
@@ -280,7 +307,7 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     j->passes.kind = o.kind;
     const lam_status status = work(j);
 
-    lam_vocab_free(j->vocab);
+    lam_vocab_free(j->made);
     free(j->counts);
     free(j->remap);
     lam_tokenizer_free(j->tokenizer);

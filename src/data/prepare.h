@@ -18,6 +18,10 @@ typedef struct lam_prepare_progress {
 
 typedef struct lam_prepare_options {
     const lam_published *published; /* prepare exactly like this one; NULL: by the fields below */
+    /* Take this vocabulary and its rules for the text, in the place of kind, lower, min_count and
+     * max_vocab; kept.  NULL, as for a published corpus: the text makes one. */
+    const lam_vocab *vocab;
+    const char *vocab_name; /* whose it is, for messages */
     lam_text_kind kind;
     lam_division division;
     bool cut;          /* the division was asked for: a text that comes in splits is refused */

@@ -23,6 +23,27 @@ typedef struct lam_inputs {
 lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o);
 void lam_inputs_free(lam_inputs *inputs);
 
+/* ---- prepare_lack.c: the first symbol of a text that a given vocabulary lacks ---- */
+
+typedef struct lam_lack {
+    const lam_vocab *vocab; /* NULL: none is given, so none is lacking */
+    const lam_symbols *symbols;
+    int32_t seen;        /* symbols below this were looked up */
+    int32_t newline;     /* the symbol that ends a line; -1: not met */
+    const char *source;  /* the text being read, and where in it we are: */
+    int64_t line, place; /* byte, character or word of the line; both from 1 */
+    int32_t found;       /* the symbol; -1: none so far.  Then the place stays. */
+    int64_t at;          /* how many symbols of all texts are before it */
+} lam_lack;
+
+void lam_lack_start(lam_lack *l, const lam_vocab *vocab,
+                    const lam_symbols *symbols);     /* both kept */
+void lam_lack_source(lam_lack *l, const char *name); /* another text begins; name is kept */
+/* The next symbols, the first of them number `at` of all. */
+void lam_lack_note(lam_lack *l, const int32_t *ids, size_t n, int64_t at);
+/* Refuses, by its place, one among the first `end` symbols: what lies behind is not used. */
+lam_status lam_lack_check(const lam_lack *l, int64_t end, const char *vocab_name);
+
 /* ---- prepare_passes.c: over the temporary file ---- */
 
 typedef struct lam_range {

@@ -157,7 +157,6 @@ typedef struct writing {
     const lam_symbols *symbols;
     const int32_t *remap;
     int32_t unk, unk_symbol; /* <unk> as a number, and as a word of the text itself; -1: none */
-    int32_t newline;         /* the symbol that may have no number; -1: none */
     lam_corpus_info *info;
     lam_tokens_writer *writer[LAM_SPLITS];
 } writing;
@@ -169,7 +168,7 @@ static lam_status write_some(void *user, lam_split split, const int32_t *ids, si
     size_t kept = 0, size;
     for (size_t i = 0; i < n; i++) {
         out[kept] = w->remap[ids[i]];
-        if (out[kept] < 0 && ids[i] != w->newline)
+        if (out[kept] == LAM_SYMBOL_LACKING)
             return lam_fail(LAM_ERR_FORMAT, "%s has '%.40s', which train lacks; there is no <unk>",
                             lam_split_name(split), lam_symbols_text(w->symbols, ids[i], &size));
         w->info->unknown[split] += out[kept] == w->unk && ids[i] != w->unk_symbol;
@@ -209,7 +208,6 @@ lam_status lam_passes_write(lam_passes *p, const char *dir, const int32_t *remap
                  .remap = remap,
                  .unk = lam_vocab_unk(vocab) >= 0 ? lam_vocab_unk(vocab) : INT32_MIN,
                  .unk_symbol = lam_symbols_find(p->symbols, "<unk>", 5),
-                 .newline = lam_symbols_find(p->symbols, "\n", 1),
                  .info = info};
     lam_status status = open_writers(&w, dir, lam_vocab_size(vocab));
     if (status == LAM_OK)

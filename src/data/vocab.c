@@ -2,10 +2,12 @@
  * vocab_json.c, the way back to readable text in detok.c. */
 #include "data/vocab.h"
 
+#include "data/utf8.h"
 #include "data/vocab_int.h"
 
 #include <assert.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,10 +150,7 @@ static lam_status fill(lam_vocab *v, int32_t *remap, ranked *order, const lam_sy
     }
     for (int32_t i = 0; i < lam_symbols_count(symbols); i++) {
         const char *text = lam_symbols_text(symbols, i, &size);
-        const bool dropped = rules->drop_newlines && size == 1 && *text == '\n';
-        remap[i] = lam_symbols_find(v->symbols, text, size);
-        if (remap[i] < 0 && !dropped)
-            remap[i] = v->unk;
+        remap[i] = lam_vocab_number(v, text, size);
     }
     return LAM_OK;
 }
@@ -183,6 +182,11 @@ lam_text_kind lam_vocab_kind(const lam_vocab *v)
     return v->kind;
 }
 
+bool lam_vocab_lower(const lam_vocab *v)
+{
+    return v->lower;
+}
+
 int lam_vocab_size(const lam_vocab *v)
 {
     return lam_symbols_count(v->symbols);
@@ -203,6 +207,14 @@ int32_t lam_vocab_find(const lam_vocab *v, const char *text, size_t size)
     return lam_symbols_find(v->symbols, text, size);
 }
 
+int32_t lam_vocab_number(const lam_vocab *v, const char *text, size_t size)
+{
+    const int32_t id = lam_vocab_find(v, text, size);
+    if (id < 0 && v->drop_newlines && size == 1 && *text == '\n')
+        return LAM_SYMBOL_DROPPED;
+    return id >= 0 ? id : v->unk >= 0 ? v->unk : LAM_SYMBOL_LACKING;
+}
+
 const char *lam_vocab_symbol(const lam_vocab *v, int32_t id, size_t *size)
 {
     return lam_symbols_text(v->symbols, id, size);
@@ -213,6 +225,22 @@ int64_t lam_vocab_count(const lam_vocab *v, int32_t id)
     return v->counts[id];
 }
 
+const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t size)
+{
+    int32_t code = 0;
+    size_t n = size < 40 ? size : 40;
+    while (n < size && n > 0 && (text[n] & 0xc0) == 0x80) /* not inside a character */
+        n--;
+    const bool one = lam_utf8_decode((const unsigned char *)text, size, &code) == (int)size;
+    if (size == 1 && (*text < ' ' || *text > '~'))
+        snprintf(out, LAM_SYMBOL_SHOWN, "byte %d", (unsigned char)*text);
+    else if (one && size > 1) /* it may be invisible, or look like another */
+        snprintf(out, LAM_SYMBOL_SHOWN, "'%.*s' (U+%04X)", (int)size, text, (unsigned)code);
+    else
+        snprintf(out, LAM_SYMBOL_SHOWN, "'%.*s'", (int)n, text);
+    return out;
+}
+
 /* ---- encoding ---- */
 
 typedef struct encoding {
@@ -221,14 +249,6 @@ typedef struct encoding {
     int32_t *ids;
     size_t n, room;
 } encoding;
-
-static lam_status unknown(const char *text, size_t size)
-{
-    if (size == 1 && (*text < ' ' || *text > '~'))
-        return lam_fail(LAM_ERR_FORMAT, "byte %d is not in the vocabulary", (unsigned char)*text);
-    return lam_fail(LAM_ERR_FORMAT, "'%.*s' is not in the vocabulary, which has no <unk>",
-                    (int)(size < 40 ? size : 40), text);
-}
 
 /* A sink: numbers of this text's own symbols come in, numbers of the vocabulary are kept. */
 static lam_status keep_known(void *user, const int32_t *ids, size_t n)
@@ -245,14 +265,13 @@ static lam_status keep_known(void *user, const int32_t *ids, size_t n)
     for (size_t i = 0; i < n; i++) {
         size_t size;
         const char *text = lam_symbols_text(e->symbols, ids[i], &size);
-        int32_t id = lam_vocab_find(e->vocab, text, size);
-        if (id < 0 && e->vocab->drop_newlines && size == 1 && *text == '\n')
-            continue;
-        if (id < 0)
-            id = e->vocab->unk;
-        if (id < 0)
-            return unknown(text, size);
-        e->ids[e->n++] = id;
+        const int32_t id = lam_vocab_number(e->vocab, text, size);
+        char shown[LAM_SYMBOL_SHOWN];
+        if (id == LAM_SYMBOL_LACKING)
+            return lam_fail(LAM_ERR_FORMAT, "%s is not in the vocabulary, which has no <unk>",
+                            lam_symbol_show(shown, text, size));
+        if (id != LAM_SYMBOL_DROPPED)
+            e->ids[e->n++] = id;
     }
     return LAM_OK;
 }
@@ -299,6 +318,11 @@ lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const c
         return LAM_OK;
     return lam_fail(LAM_ERR_FORMAT,
                     "%s: its vocabulary (%d symbols) is not the model's (%d symbols); they differ "
-                    "from number %d on",
+                    "from number %d on: lamemo prepare --vocab-from MODEL takes the model's",
                     label, b, a, differ);
+}
+
+bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b)
+{
+    return a->kind == b->kind && a->lower == b->lower && a->drop_newlines == b->drop_newlines;
 }

@@ -27,9 +27,8 @@ typedef struct lam_vocab_rules {
     int max_size;       /* most symbols, special ones included; 0: no limit */
 } lam_vocab_rules;
 
-/* Orders `symbols` by counts[] (one per symbol).  remap[i] becomes the number of symbol i, or -1 if
- * it has none: a dropped newline, or a rare symbol where there is no <unk> at all.  Words have <eos>
- * as number 0. */
+/* Orders `symbols` by counts[] (one per symbol).  remap[i] becomes lam_vocab_number() of symbol i.
+ * Words have <eos> as number 0. */
 lam_status lam_vocab_create(lam_vocab **out, int32_t *remap, const lam_symbols *symbols,
                             const int64_t *counts, const lam_vocab_rules *rules);
 /* Symbols in a given order: number i is list[i]; one that is there twice is LAM_ERR_FORMAT.  Of the
@@ -47,17 +46,30 @@ lam_status lam_vocab_save(const lam_vocab *vocab, const char *path);
 lam_status lam_vocab_load(lam_vocab **out, const char *path);
 
 lam_text_kind lam_vocab_kind(const lam_vocab *vocab);
+bool lam_vocab_lower(const lam_vocab *vocab);
 int lam_vocab_size(const lam_vocab *vocab);
 int32_t lam_vocab_eos(const lam_vocab *vocab);                                 /* -1: none */
 int32_t lam_vocab_unk(const lam_vocab *vocab);                                 /* -1: none */
 int32_t lam_vocab_find(const lam_vocab *vocab, const char *text, size_t size); /* -1: none */
+/* What a symbol of a text becomes: its number, that of <unk>, or one of these. */
+enum {
+    LAM_SYMBOL_LACKING = -1, /* not there, and no <unk> either */
+    LAM_SYMBOL_DROPPED = -2  /* a newline, where newlines are left out */
+};
+int32_t lam_vocab_number(const lam_vocab *vocab, const char *text, size_t size);
 /* *size bytes, then a NUL; borrowed. */
 const char *lam_vocab_symbol(const lam_vocab *vocab, int32_t id, size_t *size);
 int64_t lam_vocab_count(const lam_vocab *vocab, int32_t id); /* in the text it was made from */
 
+/* A symbol as messages show it: 'the', 'é' (U+00E9), byte 13.  Returns out. */
+enum { LAM_SYMBOL_SHOWN = 64 };
+const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t size);
+
 /* The same symbols under the same numbers?  Otherwise a model's loss on a text means nothing: LAM_ERR_FORMAT, and
  * the message calls the text `label`. */
 lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label);
+/* Is a text read alike for both: the same kind of symbols, lower case, newlines? */
+bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b);
 
 /* The numbers of a text, by the rules of the vocabulary; *ids is owned by the caller (free).  The
  * last line of a text of words stays open: no <eos> after it.  A symbol that is not in the

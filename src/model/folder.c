@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONFIG = 1 << 20, MAX_VOCAB = 1 << 30 };
+enum { MAX_CONFIG = 1 << 20 };
 
 static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOCAB[] = "vocab.json";
 
@@ -70,14 +70,11 @@ lam_status lam_folder_config(lam_config *cfg, const char *dir)
     return read_config(cfg, path);
 }
 
-lam_status lam_folder_vocab(char **text, const char *dir)
+lam_status lam_folder_vocab(char *path, size_t size, const char *dir)
 {
-    char folder[PATH_MAX], path[PATH_MAX];
-    size_t size = 0;
-    *text = NULL;
+    char folder[PATH_MAX];
     LAM_TRY(lam_folder_find(folder, sizeof folder, dir));
-    LAM_TRY(lam_path_join(path, sizeof path, folder, VOCAB));
-    return lam_file_load(text, &size, path, MAX_VOCAB);
+    return lam_path_join(path, size, folder, VOCAB);
 }
 
 /* All names before any data: a file of another model changes nothing. */

@@ -21,8 +21,8 @@ lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev,
                            const lam_storage *storage);
 /* Only its configuration. */
 lam_status lam_folder_config(lam_config *cfg, const char *dir);
-/* The text of its vocab.json, owned by the caller (free).  LAM_ERR_IO if it has none. */
-lam_status lam_folder_vocab(char **text, const char *dir);
+/* The path of its vocab.json, which it may lack. */
+lam_status lam_folder_vocab(char *path, size_t size, const char *dir);
 
 /* Reads the parameters of a folder (exactly this one) into a model of the same configuration. */
 lam_status lam_folder_restore(lam_model *model, const char *dir);

@@ -64,12 +64,14 @@ START_TEST(a_saved_model_comes_back)
     const char *dir = test_temp_path("model");
     dev->pad = _i ? 10 : 1;
     lam_model *a = make(2, "lamemo", 1), *b;
-    char *vocab;
+    char path[4096], *vocab;
+    size_t size;
     ck_assert_int_eq(lam_folder_save(dir, a, "{\"x\": 1}"), LAM_OK);
     ck_assert_msg(lam_folder_load(&b, dir, dev, NULL) == LAM_OK, "%s", lam_error());
     ck_assert_int_eq(memcmp(&a->cfg, &b->cfg, sizeof a->cfg), 0);
     ck_assert(equal(a, b));
-    ck_assert_int_eq(lam_folder_vocab(&vocab, dir), LAM_OK);
+    ck_assert_int_eq(lam_folder_vocab(path, sizeof path, dir), LAM_OK);
+    ck_assert_int_eq(lam_file_load(&vocab, &size, path, 100), LAM_OK);
     ck_assert_str_eq(vocab, "{\"x\": 1}");
     free(vocab);
     lam_model_free(a);

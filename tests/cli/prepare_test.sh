@@ -69,6 +69,33 @@ says "$err" "nor any other .txt"
 run 1 prepare --corpus enwik8 --out never books
 says "$err" "books: holds neither"
 
+# With the vocabulary of another corpus: its kind and rules, its numbers, its very file; what it lacks is <unk>.
+printf 'LINE 1 of a larger text ,\nwith more words than numbers\n' > more.txt
+run 0 prepare --corpus words --lower --min-count 2 --out lowered text.txt
+run 0 prepare --vocab-from lowered --out known --split 100/0/0 more.txt
+symbols=$(sed -n 's/.*"size": \([0-9]*\),/\1/p' lowered/vocab.json)
+says "$out" "more: words, $symbols symbols of lowered, measured in ppl"
+says "$out" "14 tokens, 3 of them (21.43 %) became <unk>" # larger, more, than
+cmp lowered/vocab.json known/vocab.json || fail "another vocabulary"
+run 0 prepare --vocab_file lowered/vocab.json --corpus words --out file more.txt
+cmp lowered/vocab.json file/vocab.json || fail "another vocabulary from its file"
+run 0 prepare --corpus chars --out letters text.txt
+run 1 prepare --vocab-from letters --out never more.txt
+says "$err" "more.txt, line 1, character 1: 'L' is not in the vocabulary of letters, which has no <unk>, nor are"
+run 2 prepare --vocab-from letters --corpus words --out never text.txt
+says "$err" "--corpus words: the vocabulary of letters is one of chars"
+run 2 prepare --vocab-from lowered --corpus ptb --out never ptb
+says "$err" "--corpus ptb and --vocab-from contradict each other"
+for option in "--min-count 2" "--max-vocab 9" --lower; do
+    # shellcheck disable=SC2086
+    run 2 prepare --vocab-from lowered $option --out never text.txt
+    says "$err" "${option%% *}: the vocabulary of --vocab-from is taken as it is"
+done
+run 1 prepare --vocab-from nowhere --out never text.txt
+says "$err" "nowhere: there is no such folder"
+run 1 prepare --vocab-from books --out never text.txt
+says "$err" "books: not a model folder: it has no config.json, best or last; nor a corpus folder: it has no corpus.json"
+
 # Wrong usage: exit 2, one line and where to look.
 for wrong in "--corpus latin text.txt" "--split 1/2 text.txt" "--min-count 0 text.txt" \
     "--min-count 2 text.txt" "--corpus enwik8 --split 90/5/5 text.txt" "--force text.txt" \

@@ -58,13 +58,39 @@ says "$err" "--preset and --init-from contradict each other"
 tune 1 --init-from "$work/nowhere" --out "$work/no"
 says "$err" "there is no such folder"
 printf 'abc%.0s' $(seq 1 2000) > "$work/letters"
-run 0 prepare --corpus chars --out "$work/chars" "$work/letters"
+run 0 prepare --corpus chars --out "$work/abc" "$work/letters"
 # shellcheck disable=SC2086
-run 2 train --data "$work/chars" --init-from "$work/base" $often --out "$work/no"
+run 2 train --data "$work/abc" --init-from "$work/base" $often --out "$work/no"
 says "$err" "the model in"
 sed 's/"lower": false/"lower": true/' "$work/mine/vocab.json" > "$work/vocab"
 cp -r "$work/base/best" "$work/lower"
 cp "$work/vocab" "$work/lower/vocab.json"
 tune 2 --init-from "$work/lower" --out "$work/no"
 says "$err" "another vocabulary than that of the model"
+says "$err" "lamemo prepare --vocab-from $work/lower takes the model's"
+
+# Words and characters: another text has other symbols, unless it is prepared with the model's.
+for kind in words chars; do
+    run 0 prepare --corpus $kind --out "$work/$kind" "$work/text"
+    # shellcheck disable=SC2086
+    run 0 train --data "$work/$kind" --n_layer 1 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 \
+        --mem_len 8 --lr 0.01 --max_step 20 $often --out "$work/of_$kind"
+    run 0 prepare --corpus $kind --out "$work/own_$kind" "$work/other"
+    # shellcheck disable=SC2086
+    run 2 train --data "$work/own_$kind" --init-from "$work/of_$kind" $often --out "$work/no"
+    says "$err" "lamemo prepare --vocab-from $work/of_$kind takes the model's"
+    run 1 eval --model "$work/of_$kind" --data "$work/own_$kind"
+    says "$err" "lamemo prepare --vocab-from MODEL takes the model's"
+    tr -d aeo < "$work/text" > "$work/known_$kind" # letters of the text; words that are none of its
+    run 0 prepare --vocab-from "$work/of_$kind" --out "$work/as_$kind" "$work/known_$kind"
+    # shellcheck disable=SC2086
+    run 0 train --data "$work/as_$kind" --init-from "$work/of_$kind" --max_step 5 $often --out "$work/tuned_$kind"
+    cmp "$work/of_$kind/last/vocab.json" "$work/tuned_$kind/last/vocab.json" || fail "another vocabulary of $kind"
+    run 0 eval --model "$work/of_$kind" --data "$work/as_$kind"
+done
+# By hand it may be written otherwise: symbols count, not their counts.
+sed 's/^  *//' "$work/as_words/vocab.json" | tr '\n' ' ' | sed 's/"counts": \[ [0-9]*/"counts": [ 1/' > "$work/flat"
+cp "$work/flat" "$work/as_words/vocab.json"
+# shellcheck disable=SC2086
+run 0 train --data "$work/as_words" --init-from "$work/of_words" --max_step 1 $often --out "$work/flat_run"
 [ ! -e "$work/no" ] || fail "a refused run left its folder"
