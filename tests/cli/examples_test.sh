@@ -37,7 +37,7 @@ ln -s data/bible corpus
 ln -s bible data/dickens
 ln -s book.txt bible
 mkdir runs
-for run in tiny wt103 lamemo xl; do
+for run in tiny wt103 lamemo xl fast paper; do
     # shellcheck disable=SC2086
     run 0 train --data corpus --memory "$([ $run = xl ] && echo xl || echo lamemo)" \
         --out runs/$run $small
