@@ -50,14 +50,15 @@ static int has(const char *dir, const char *name)
 /* Adds to what is wrong with the checkpoint what is left of the run. */
 static lam_status cannot_go_on(const session *s, lam_status status)
 {
-    if (status != LAM_ERR_FORMAT)
+    if (status != LAM_ERR_FORMAT && status != LAM_ERR_IO)
         return status;
+    const char *const so = status == LAM_ERR_IO ? "without it the run" : "the run";
     if (!has(s->o->out, "best"))
-        return lam_fail(status, "%s; the run cannot go on: --overwrite begins anew", lam_error());
+        return lam_fail(status, "%s; %s cannot go on: --overwrite begins anew", lam_error(), so);
     return lam_fail(status,
-                    "%s; the run cannot go on, but another one can begin with its best model: "
+                    "%s; %s cannot go on, but another one can begin with its best model: "
                     "--init-from %s/best",
-                    lam_error(), s->o->out);
+                    lam_error(), so, s->o->out);
 }
 
 /* Is there a run to go on with, and may we? */
@@ -78,8 +79,9 @@ static lam_status look_at_folder(session *s)
                         o->out);
     if (o->resume && !checkpoint && has(o->out, "best"))
         return lam_fail(LAM_ERR_ARG,
-                        "%s: there is best, but no last to go on from; --overwrite begins anew",
-                        o->out);
+                        "%s: there is best, but no last to go on from; another run can begin with "
+                        "it: --init-from %s/best",
+                        o->out, o->out);
     if (!o->resume || !checkpoint)
         return LAM_OK;
     LAM_TRY(lam_runlog_open(&s->log, o->out)); /* whoever trains here may be exchanging names */

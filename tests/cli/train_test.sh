@@ -134,7 +134,7 @@ same "$work/limited"
 # A best model is not lost to a run that would begin anew because its checkpoint is gone.
 mv "$work/limited/last" "$work/limited/mine"
 train 2 --resume --out "$work/limited"
-says "$err" "there is best, but no last to go on from"
+says "$err" "there is best, but no last to go on from; another run can begin with it: --init-from $work/limited/best"
 
 # A finished run goes on when it is given more steps.
 run 0 train --out "$work/twice" --resume --max_step 130
@@ -243,6 +243,11 @@ run 1 train --out "$work/whole" --resume --max_step 130
 says "$err" "last/model.safetensors: damaged: "
 says "$err" "the run cannot go on, but another one can begin with its best model: --init-from $work/whole/best"
 [ "$(wc -l < "$err")" -eq 1 ] || fail "more than one line about a damaged file"
+rm "$work/whole/last/model.safetensors" # or is gone
+run 1 train --out "$work/whole" --resume --max_step 130
+says "$err" "last/model.safetensors: cannot open: No such file or directory; without it the run cannot go on, but another one can begin with its best model: --init-from $work/whole/best"
+train 0 --out "$work/again" --init-from "$work/whole/best" --max_step 20 # as the message says
+says "$err" "weights: those of $work/whole/best"
 run 0 eval --model "$work/whole/best" --data "$work/corpus"
 rm -r "$work/whole/best"
 run 1 train --out "$work/whole" --resume --max_step 130
