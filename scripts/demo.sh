@@ -14,7 +14,7 @@ out=build/demo
 say() { printf '\n== %s\n' "$*"; }
 
 say "building"
-scripts/deps.sh
+if [ -z "$text" ]; then scripts/deps.sh demo; else scripts/deps.sh; fi
 cmake --preset release > /dev/null
 cmake --build --preset release -j "$(nproc)" --target lamemo_cli | tail -1
 lamemo=build/release/lamemo
@@ -23,7 +23,6 @@ mkdir -p "$out"
 
 if [ -z "$text" ]; then
     say "taking the King James Bible from the package bible-kjv"
-    scripts/deps.sh demo
     text=$out/bible
     mkdir "$text"
     # Style changes from book to book: every 20th chapter is held out, so that all books are.

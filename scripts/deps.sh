@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the build needs and is missing, with apt-get (Debian 12 and its relatives).
-# Usage: scripts/deps.sh [full|demo]     full: also what scripts/test.sh full uses; demo: only the text of the demo
+# Usage: scripts/deps.sh [full|demo]     full: also what scripts/test.sh full uses; demo: also the text of the demo
 # Nothing is asked and nothing happens when all packages are there.
 set -euo pipefail
 
@@ -9,7 +9,7 @@ packages=(build-essential cmake ninja-build pkg-config libdnnl-dev libopenblas-o
 case ${1:-} in
 full) packages+=(clang libomp-dev clang-format librsvg2-2 fonts-dejavu-core chromium)
     command -v npm > /dev/null || packages+=(npm) ;; # any npm will do, Debian's or another
-demo) packages=(bible-kjv) ;;
+demo) packages+=(bible-kjv) ;;
 esac
 
 if ! command -v dpkg-query > /dev/null; then
