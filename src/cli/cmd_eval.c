@@ -10,6 +10,7 @@
 #include "data/batcher.h"
 #include "data/corpus.h"
 #include "data/json_name.h"
+#include "data/text_look.h"
 #include "infer/engine.h"
 #include "io/json.h"
 #include "model/folder.h"
@@ -98,16 +99,21 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
     const bool standard = strcmp(o->data, "-") == 0;
     snprintf(argument, sizeof argument, "%s%s", standard ? "" : "@", o->data);
     LAM_TRY(lam_prompt_read(&bytes, &size, argument));
-    const lam_status status = lam_vocab_encode(e->vocab, &t->ids, &n, bytes, size);
+    const char *name = standard ? "standard input" : o->data;
+    lam_status status = lam_text_look(name, lam_vocab_kind(e->vocab), bytes, size);
+    if (status == LAM_OK)
+        status = lam_vocab_encode(e->vocab, &t->ids, &n, bytes, size);
     free(bytes);
     LAM_TRY(status);
+    if (n == 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: the text is empty", name);
     t->own = (lam_tokens){.ids = (const unsigned char *)t->ids,
                           .width = sizeof *t->ids,
                           .vocab_size = lam_vocab_size(e->vocab),
                           .count = (int64_t)n};
     t->tokens = &t->own;
     t->metric = lam_vocab_kind(e->vocab) == LAM_WORDS ? LAM_PPL : LAM_BPC;
-    snprintf(t->name, sizeof t->name, "%s", standard ? "standard input" : o->data);
+    snprintf(t->name, sizeof t->name, "%s", name);
     return LAM_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "data/instream.h"
 #include "data/md5.h"
 #include "data/prepare_int.h"
+#include "data/text_look.h"
 #include "data/utf8.h"
 
 #include <stdio.h>
@@ -46,14 +47,17 @@ static lam_status spool_sink(void *user, const int32_t *ids, size_t n)
 
 static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, lam_source *source)
 {
+    const char *name = input->entry[0] ? input->entry : input->path;
     lam_md5 md5;
     size_t got;
     lam_md5_start(&md5);
-    lam_tokenizer_start(j->tokenizer, input->entry[0] ? input->entry : input->path);
+    lam_tokenizer_start(j->tokenizer, name);
     for (;;) {
         LAM_TRY(lam_instream_read(in, j->block, sizeof j->block, &got));
         if (got == 0)
             break;
+        if (source->bytes == 0)
+            LAM_TRY(lam_text_look(name, j->passes.kind, j->block, got));
         lam_md5_add(&md5, j->block, got);
         source->bytes += (int64_t)got;
         LAM_TRY(lam_tokenizer_feed(j->tokenizer, j->block, got));

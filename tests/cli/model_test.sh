@@ -52,6 +52,11 @@ near "$(number nats)" "$eval_nats" 0
 xz -k "$work/piece"
 run 0 eval --model "$work/lamemo" --data "$work/piece.xz" --batch-size 1 --json # packed: the same text
 near "$(number nats)" "$eval_nats" 0
+run 1 eval --model "$work/lamemo" --data /dev/null
+says "$err" "/dev/null: the text is empty"
+sed 's/$/\r/' "$work/piece" > "$work/piece.crlf"
+run 0 eval --model "$work/lamemo" --data "$work/piece.crlf"
+says "$err" "piece.crlf: lines end with CR LF"
 run 2 eval --model "$work/lamemo" --data "$work/piece" --split valid
 says "$err" "is a text, not a corpus folder with splits"
 printf 'line' > "$work/one"

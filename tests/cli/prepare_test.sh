@@ -124,6 +124,18 @@ says "$err" "one.txt: 0 of its 1 tokens are for training, at least 2 are needed"
 printf 'good\n\377bad\n' > latin1.txt
 run 1 prepare --corpus chars --out never latin1.txt
 says "$err" "latin1.txt: not valid UTF-8 at byte 5"
+# Texts from Windows: said, and as bytes taken as they are.
+printf 'one\r\ntwo\r\nthree\r\n' > crlf.txt
+printf '\377\376o\000n\000e\000\n\000' > utf16.txt
+run 0 prepare --out crlf crlf.txt
+says "$err" "crlf.txt: lines end with CR LF"
+[ "$(tail -c +65 crlf/train.bin | head -c 5 | od -An -c | tr -d ' ')" = 'one\r\n' ] || fail "bytes were changed"
+run 0 prepare --corpus words --min-count 1 --split 80/10/10 --out crlf.words crlf.txt
+[ ! -s "$err" ] || fail "words end at CR LF anyway"
+run 0 prepare --out utf16 utf16.txt
+says "$err" "utf16.txt: UTF-16, taken as it is"
+run 1 prepare --corpus chars --out never utf16.txt
+says "$err" "utf16.txt: UTF-16, not UTF-8; iconv"
 gzip -c text.txt | head -c 500 > cut.gz
 run 1 prepare --out never cut.gz
 says "$err" "cut.gz: ends inside its gzip data at byte 500"
