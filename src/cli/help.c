@@ -4,6 +4,7 @@
 #include "cli/help.h"
 
 #include "cli/term.h"
+#include "model/boxed.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -153,6 +154,12 @@ void lam_help_overview(FILE *out)
     for (int i = 0; lam_commands[i] != NULL; i++)
         if (!lam_commands[i]->hidden)
             fprintf(out, "  %-10s %s\n", lam_commands[i]->name, lam_commands[i]->summary);
+    print_heading(out, "To begin with");
+    print_examples(out, "lamemo generate --model " LAM_BOXED " \"The history of Rome\"\n"
+                        "lamemo prepare --out data/book book.txt\n"
+                        "lamemo train --data data/book --out runs/book --recipe fast --lr 0.01 "
+                        "--max-step 1000\n"
+                        "lamemo generate --model runs/book \"Once upon a time\"\n");
     fputs("\n'lamemo COMMAND --help' explains a command; 'lamemo --version' prints the version.\n"
           "Exit status: 0 done, 1 the job failed, 2 wrong usage, 130 or 143 stopped by a signal.\n",
           out);
@@ -169,14 +176,17 @@ int lam_help_end(void)
 lam_status lam_command_find(const lam_command **out, const char *name)
 {
     const char *names[LAM_OPTIONS_MAX] = {0};
+    int n = 0;
     *out = NULL;
-    for (int i = 0; lam_commands[i] != NULL; i++) {
-        names[i] = lam_commands[i]->name;
-        if (strcmp(names[i], name) == 0)
-            *out = lam_commands[i];
+    for (; lam_commands[n] != NULL; n++) {
+        names[n] = lam_commands[n]->name;
+        if (strcmp(names[n], name) == 0)
+            *out = lam_commands[n];
     }
     if (*out != NULL)
         return LAM_OK;
+    names[n++] = "--version"; /* which take the place of a command */
+    names[n] = "--help";
     const char *near = lam_closest(name, names);
     if (near != NULL)
         return lam_fail(LAM_ERR_ARG, "there is no command '%s'; did you mean '%s'?", name, near);
@@ -318,6 +328,11 @@ void lam_help_man(FILE *out)
         if (!lam_commands[i]->hidden)
             man_command(out, lam_commands[i]);
     fputs(".SH EXIT STATUS\n0 done; 1 the job failed; 2 wrong usage; 130 or 143 after SIGINT or "
-          "SIGTERM.\n.SH ENVIRONMENT\nNO_COLOR: no colours on terminals.\n",
+          "SIGTERM.\n.SH ENVIRONMENT\n.TP\nNO_COLOR\nno colours on terminals\n"
+          ".TP\nLAMEMO_MODELS\nthe folder in which models are found by name, instead of the one "
+          "that comes with lamemo\n"
+          ".TP\nOMP_WAIT_POLICY, GOMP_SPINCOUNT\nhow threads wait; chosen by command where "
+          "neither is set\n"
+          ".TP\nLAMEMO_GRAPHS\n0: record no CUDA graphs\n",
           out);
 }

@@ -11,27 +11,30 @@
 
 /* clang-format off */
 const lam_option lam_train_table[] = {
+    {.type = LAM_OPT_GROUP, .help = "What is trained, and where it is kept"},
     {"data", 0, "DIR", LAM_OPT_PATH, OPT(data), .shown = "on resuming, the run's own",
      .help = "Corpus folder made by lamemo prepare."},
     {"out", 'o', "DIR", LAM_OPT_PATH, OPT(out), .aliases = "work-dir",
      .help = "Run folder: checkpoints last and best, logs."},
     LAM_PRESET_OPTION("tiny"),
     LAM_MEMORY_OPTION('m'),
+    {"init-from", 0, "MODEL", LAM_OPT_PATH, OPT(init_from), .shown = "random weights",
+     .help = "Begin with the weights of this model or run folder, or of " LAM_BOXED ": fine-tuning. Its sizes hold; "
+             "lengths and dropout may be others. The corpus must have its vocabulary (prepare --vocab-from)."},
     {"resume", 'r', NULL, LAM_OPT_FLAG, OPT(resume), .aliases = "restart",
      .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
      .help = "Throw away the run that is in the folder."},
-    {"init-from", 0, "MODEL", LAM_OPT_PATH, OPT(init_from), .shown = "random weights",
-     .help = "Begin with the weights of this model or run folder, or of " LAM_BOXED ": fine-tuning. Its sizes hold; "
-             "lengths and dropout may be others. The corpus must have its vocabulary (prepare --vocab-from)."},
-    {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
-    {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.seed), "1111",
-     .help = "Seed of weights, dropout and batches."},
-    LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),
 
 #include "cli/train_rows.inc"
 
 #include "cli/shape_rows.inc"
+
+    {.type = LAM_OPT_GROUP, .help = "Seed, machine and output"},
+    {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.seed), "1111",
+     .help = "Seed of weights, dropout and batches."},
+    LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),
+    {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
     {0},
 };
 /* clang-format on */

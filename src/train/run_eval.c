@@ -53,7 +53,10 @@ lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
     for (int i = 0; i < 2; i++)
         if (texts[i]) {
             LAM_TRY(evaluation_of(&e, t));
-            LAM_TRY(lam_batcher_check(texts[i], e.batch));
+            if (lam_batcher_check(texts[i], e.batch) != LAM_OK)
+                return lam_fail(LAM_ERR_ARG,
+                                "%s: a smaller eval_batch_size or a longer text is needed",
+                                lam_error());
         }
     return LAM_OK;
 }

@@ -182,7 +182,7 @@ run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 1000000
 says "$err" "train: --tgt-len 1000000: the text to train on has only"
 # What only an evaluation would find is said before the first step, and before an old run is thrown away.
 run 2 train --data "$work/corpus" --out "$work/new" --eval_batch_size 100000
-says "$err" "split are too few for 100000 streams"
+says "$err" "split are too few for 100000 streams (batch size): a smaller --eval-batch-size or a longer text"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 8 --mem_len 8 --eval_tgt_len 17
 says "$err" "train: --eval-tgt-len 17 is above --tgt-len + --mem-len = 16"
 train 2 --out "$work/whole" --overwrite --eval_batch_size 100000

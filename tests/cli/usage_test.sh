@@ -13,8 +13,20 @@ says "$err" "Usage: lamemo COMMAND"
 # An unknown command gets a suggestion when one is near.
 run 2 hlep
 says "$err" "there is no command 'hlep'; did you mean 'help'?"
+run 2 --hlep
+says "$err" "did you mean '--help'?"
+run 2 version
+says "$err" "did you mean '--version'?"
 run 2 frobnicate
 says "$err" "there is no command 'frobnicate'"
+
+# The overview says how to begin, and train what most runs need before anything else.
+run 0 --help
+says "$out" "lamemo prepare --out data/book book.txt"
+run 0 train --help
+sed -En '/^Batches and memory/q; s/^(  -., |      )--([a-z-]*).*/\2/p' "$out" | tr '\n' ' ' > "$work/first"
+[ "$(cat "$work/first")" = "data out preset memory init-from resume overwrite recipe lr max-step max-time batch-size " ] ||
+    fail "the first options of train are: $(cat "$work/first")"
 
 # Every listed command has a --help that begins with its usage.
 run 0 --help
