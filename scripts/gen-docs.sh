@@ -4,5 +4,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 program=${1:-build/release/lamemo}
+[ -x "$program" ] || { echo "gen-docs: $program is not there: build it first" >&2; exit 1; }
 "$program" help --markdown > docs/cli.md
 "$program" help --man > docs/lamemo.1
