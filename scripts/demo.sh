@@ -67,8 +67,8 @@ value() {
 printf '  %-16s %8s\n' "LaMemo" "$(value lamemo)" "Transformer-XL" "$(value xl)" \
     "xz -9e" "$(awk "BEGIN { printf \"%.4f\", 8 * $xz_bytes / $test_bytes }")"
 
-say "a few lines by the LaMemo trained just now"
-$lamemo generate --model "$out/lamemo" --prompt "$(head -c 200 "$out/test.txt" | tr -c '[:print:]\n' ' ')" \
+say "the first 200 bytes of the test split, continued by the LaMemo trained just now"
+$lamemo generate --model "$out/lamemo" --echo --prompt "$(head -c 200 "$out/test.txt" | tr -c '[:print:]\n' ' ')" \
     -n 250 --temp 0.8
 
 writer=$out/lamemo

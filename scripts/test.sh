@@ -10,7 +10,16 @@ jobs=${JOBS:-$(nproc)}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-quietly() { "$@" > "$log" 2>&1 || { cat "$log"; echo "FAILED: $*" >&2; exit 1; }; }
+# What a command prints goes to the log and is shown if it fails; on a terminal the newest line shows that it goes on.
+newest() {
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        [ ! -t 3 ] || printf '\r\033[K%.78s' "$line" >&3
+    done
+    [ ! -t 3 ] || printf '\r\033[K' >&3
+}
+logged() { "$@" 2>&1 | newest 3>&1 > "$log"; }
+quietly() { logged "$@" || { cat "$log"; echo "FAILED: $*" >&2; exit 1; }; }
 
 build() { # build PRESET
     echo "== $1: build"
@@ -22,7 +31,7 @@ build() { # build PRESET
 check() { # check PRESET: build it and run its tests
     build "$1"
     echo "== $1: test"
-    ctest --preset "$1" -j "$jobs" > "$log" 2>&1 || { cat "$log"; exit 1; }
+    logged ctest --preset "$1" -j "$jobs" || { cat "$log"; exit 1; }
     grep -A 99 'tests passed' "$log"
 }
 
