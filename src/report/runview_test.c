@@ -92,9 +92,10 @@ END_TEST
 START_TEST(a_folder_of_runs_stands_for_them)
 {
     lam_runs runs = opened(1, (const char *const[]){"."});
-    ck_assert_int_eq(runs.n, 4);
+    ck_assert_int_eq(runs.n, 5);
     ck_assert_str_eq(runs.list[0].name, "a");
-    ck_assert_str_eq(runs.list[3].name, "words");
+    ck_assert_str_eq(runs.list[3].name, "kept"); /* a log beside the folders */
+    ck_assert_str_eq(runs.list[4].name, "words");
     lam_runs_free(&runs);
 }
 END_TEST
