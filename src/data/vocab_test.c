@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "data/detok.h"
+#include "data/utf8.h"
 #include "support/alloc.h"
 #include "support/fault.h"
 #include "support/suite.h"
@@ -132,6 +133,21 @@ START_TEST(enwik8_knows_no_newline)
     ck_assert_int_eq(lam_vocab_encode(v, &ids, &n, "\x01", 1), LAM_ERR_FORMAT);
     ck_assert_str_eq(lam_error(), "byte 1 is not in the vocabulary, which has no <unk>");
     lam_vocab_free(v);
+}
+END_TEST
+
+START_TEST(messages_show_symbols_as_people_can_find_them)
+{
+    char shown[LAM_SYMBOL_SHOWN], word[100] = "a";
+    ck_assert_str_eq(lam_symbol_show(shown, "the", 3), "'the'");
+    ck_assert_str_eq(lam_symbol_show(shown, "\r", 1), "byte 13");
+    ck_assert_str_eq(lam_symbol_show(shown, "\xff", 1), "byte 255");
+    ck_assert_str_eq(lam_symbol_show(shown, "\xe2\x80\x8b", 3), "'\xe2\x80\x8b' (U+200B)");
+    for (int i = 0; i < 40; i++) /* two bytes each, so that byte 40 is within one */
+        strcat(word, "\xc3\xa9");
+    lam_symbol_show(shown, word, strlen(word));
+    ck_assert_uint_eq(strlen(shown), 39 + 2);
+    ck_assert(lam_utf8_valid(shown, strlen(shown)));
 }
 END_TEST
 
@@ -320,6 +336,7 @@ int main(void)
     tcase_add_test(tests, a_closed_vocabulary_has_no_way_out);
     tcase_add_test(tests, all_bytes_are_their_own_numbers);
     tcase_add_test(tests, enwik8_knows_no_newline);
+    tcase_add_test(tests, messages_show_symbols_as_people_can_find_them);
     tcase_add_test(tests, a_prompt_of_words_follows_the_corpus);
     tcase_add_test(tests, a_saved_vocabulary_comes_back);
     tcase_add_loop_test(tests, damaged_files_are_refused_by_name, 0,
