@@ -84,6 +84,6 @@ cat << EOF
 Next:
   $lamemo generate --model $writer --prompt "..." -n 500
   $lamemo eval --model $out/lamemo --data $out/data --tgt-len 64 --mem-len 64,128,256,512
-  $lamemo train --data $out/data --preset small --memory lamemo --out runs/small --max-step 20000
+  $lamemo train --data $out/data --preset small --out runs/small --recipe fast --scheduler-time 3600
   $lamemo --help
 EOF
