@@ -47,7 +47,8 @@ static lam_status spool_sink(void *user, const int32_t *ids, size_t n)
 
 static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, lam_source *source)
 {
-    const char *name = input->entry[0] ? input->entry : input->path;
+    const bool has_path = !input->entry[0] && strcmp(input->path, "-") != 0;
+    const char *name = has_path ? input->path : source->name;
     lam_md5 md5;
     size_t got;
     lam_md5_start(&md5);

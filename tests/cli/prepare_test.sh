@@ -124,6 +124,10 @@ says "$err" "one.txt: 0 of its 1 tokens are for training, at least 2 are needed"
 printf 'good\n\377bad\n' > latin1.txt
 run 1 prepare --corpus chars --out never latin1.txt
 says "$err" "latin1.txt: not valid UTF-8 at byte 5"
+code=0
+"$LAMEMO" prepare --corpus chars --out never - < latin1.txt > "$out" 2> "$err" || code=$?
+[ "$code" -eq 1 ] || fail "a pipe that is no UTF-8 gave exit $code"
+says "$err" "standard input: not valid UTF-8 at byte 5"
 # Texts from Windows: said, and as bytes taken as they are.
 printf 'one\r\ntwo\r\nthree\r\n' > crlf.txt
 printf '\377\376o\000n\000e\000\n\000' > utf16.txt
