@@ -37,11 +37,8 @@ strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 # shellcheck disable=SC2046,SC2086
 {
     $CC -std=c17 $strict "$work/continue.c" $(pkg-config --cflags --libs lamemo) -o "$work/shared"
-    # the archive alone: the linker must not find the shared library beside it
-    mkdir "$work/static"
-    cp "$libdir/liblamemo.a" "$work/static"
-    $CC -std=c17 "$work/continue.c" $(pkg-config --cflags lamemo) -L"$work/static" \
-        $(pkg-config --static --libs lamemo | sed "s|-L[^ ]*||") -o "$work/archive"
+    $CC -std=c17 "$work/continue.c" $(pkg-config --static --cflags --libs lamemo |
+        sed 's/-llamemo/-l:liblamemo.a/') -o "$work/archive" # else the linker takes the shared one beside it
     $CC -std=c99 $strict -fsyntax-only -x c "$prefix/include/lamemo.h"
     if command -v "$CXX" > /dev/null; then
         $CXX -std=c++98 -Wno-long-long -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ "$prefix/include/lamemo.h"
