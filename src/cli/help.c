@@ -205,8 +205,10 @@ static void markdown_rows(FILE *out, const lam_option *o)
         fputs("| `", out);
         if (o->key != 0)
             fprintf(out, "-%c`, `", o->key);
-        fprintf(out, "--%s%s%s` | ", o->name, o->arg != NULL ? " " : "",
-                o->arg != NULL ? o->arg : "");
+        fprintf(out, "--%s%s", o->name, o->arg != NULL ? " " : "");
+        for (const char *s = o->arg; s != NULL && *s != '\0'; s++)
+            fprintf(out, *s == '|' ? "\\%c" : "%c", *s); /* it would end the cell, even here */
+        fputs("` | ", out);
         for (const char *s = right; *s != '\0'; s++)
             fprintf(out, *s == '|' || *s == '<' ? "\\%c" : "%c", *s);
         fputs(" |\n", out);
