@@ -1,5 +1,5 @@
-# examples_test.sh -- what the documents tell people to type works: every example of docs/cli.md and README.md is
-# read by the program, and those that need no foreign files run, made small by options that come later.
+# examples_test.sh -- what the documents tell people to type works: every example of lamemo --help, docs/cli.md and
+# README.md is read by the program, and those that need no foreign files run, made small by options that come later.
 [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -11,8 +11,10 @@ export LAMEMO_MODELS="$source/models"
 "$LAMEMO" help --markdown | awk '/^```sh/ { in_block = 1; next } /^```/ { in_block = 0 } in_block' \
     > "$work/documented"
 sed -n -e ':a' -e '/\\$/N; s/\\\n *//; ta' -e 's/^    \$ \(lamemo .*\)/\1/p' README.md > "$work/readme"
+"$LAMEMO" --help | sed -n '/^To begin with/,/^$/s/^  //p' > "$work/overview"
+[ "$(wc -l < "$work/overview")" -ge 4 ] || fail "where does the overview begin?"
 {
-    cat "$work/documented"
+    cat "$work/overview" "$work/documented"
     echo "lamemo help # and now another reader begins"
     cat "$work/readme"
 } | sed -n 's/.*\(lamemo [a-z]* .*\)/\1/p' > "$work/examples"
