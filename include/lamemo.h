@@ -122,7 +122,8 @@ LAMEMO_API void lamemo_engine_close(lamemo_engine *engine);
 LAMEMO_API int lamemo_vocab_size(const lamemo_engine *engine);
 LAMEMO_API int lamemo_segment_length(const lamemo_engine *engine); /* trained with; the default */
 LAMEMO_API int lamemo_memory_length(const lamemo_engine *engine);  /* likewise; 0: no memory */
-/* The token a text without a beginning begins with: <eos> for words, else a newline, a blank or 0. */
+/* The token a text without a beginning begins with: <eos> for words, else the first the vocabulary has of
+ * newline, blank and "_" (a blank in text8), else 0. */
 LAMEMO_API int32_t lamemo_start_token(const lamemo_engine *engine);
 LAMEMO_API int32_t lamemo_eos_token(const lamemo_engine *engine); /* -1: the vocabulary has none */
 

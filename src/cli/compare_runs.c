@@ -175,8 +175,7 @@ static lam_status loop(pool *p)
 lam_status lam_compare_train(lam_comparison *c, int *failed, const char *dir, int jobs,
                              const lam_args *args)
 {
-    static pool p; /* too large for the stack */
-    p = (pool){.c = c, .dir = dir, .args = args, .jobs = jobs};
+    pool p = {.c = c, .dir = dir, .args = args, .jobs = jobs};
     lam_progress_open(&p.line, args->quiet || jobs == 1);
     const lam_status status = loop(&p);
     lam_progress_close(&p.line);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The table of commands, in main.c; ends with NULL. */
+/* The table of commands, in commands.c; ends with NULL. */
 extern const lam_command *const lam_commands[];
 
 /* The command called `name`; else LAM_ERR_ARG, with the nearest name if one is near. */

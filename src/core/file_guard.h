@@ -1,6 +1,6 @@
 /* file_guard.h -- the system calls that atomic writing stands on, each behind lam_file_fault.
  *
- * Private to file.c and dir.c.  They return 0 or an errno value, so that a test can make any one of
+ * Private to this folder.  They return 0 or an errno value, so that a test can make any one of
  * them fail and see what is left on disk. */
 #ifndef LAM_CORE_FILE_GUARD_H
 #define LAM_CORE_FILE_GUARD_H

@@ -18,7 +18,7 @@ lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev,
                            const lam_storage *storage);
 void lam_engine_close(lam_engine *engine); /* NULL is fine */
 
-/* What a text without a beginning begins with: <eos> for words, else a newline, a blank, or type 0. */
+/* What a text without a beginning begins with: <eos> for words, else a newline, a blank, its "_", or type 0. */
 int32_t lam_engine_start_token(const lam_engine *engine);
 
 #endif

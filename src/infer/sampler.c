@@ -86,7 +86,9 @@ void lam_sampler_note(lam_sampler *s, int32_t token)
         s->recent[s->noted++ % s->opt.repeat_last] = token;
 }
 
-/* Each recent token once: a positive logit is divided, a negative one multiplied (Keskar et al. 2019). */
+/* Each recent token once, by a share of its score's size: about what dividing a positive logit and multiplying
+ * a negative one does (Keskar et al. 2019).  Adaptive models give log-probabilities, which are never positive:
+ * scores are measured from log V below the top, so that both kinds are treated alike. */
 static void penalise(const lam_sampler *s, double *scores, double top)
 {
     const long last = s->opt.repeat_last;
@@ -97,8 +99,6 @@ static void penalise(const lam_sampler *s, double *scores, double top)
         int seen = 0;
         for (long j = 0; j < i && !seen; j++)
             seen = s->recent[j] == s->recent[i];
-        /* Adaptive models give log-probabilities, which are never positive: measure from the top, so
-         * that both kinds of scores are treated alike. */
         double *score = &scores[s->recent[i]];
         if (!seen)
             *score -= (s->opt.repeat_penalty - 1.0) * fabs(*score - top + log(s->n_token));

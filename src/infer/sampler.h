@@ -14,7 +14,7 @@ typedef struct lam_sampler_options {
     int top_k;             /* 0: off */
     double top_p;          /* 1: off */
     double min_p;          /* least probability relative to the most likely token; 0: off */
-    double repeat_penalty; /* 1: off; recent tokens' positive logits are divided by it */
+    double repeat_penalty; /* 1: off; above, recent tokens become less likely */
     int repeat_last;       /* how many recent tokens count */
     uint64_t seed;
 } lam_sampler_options;

@@ -37,7 +37,7 @@ struct lam_stack {
     lam_segment seg;
     lam_layer_rows *rows; /* [L + 1] */
     lam_block_acts *acts; /* [L] */
-    lam_slot *slots;      /* [2L + 1] */
+    lam_slot *slots;      /* [lam_mem_max_slots] */
     void **r;             /* [2L]: positional keys */
 
     void *tokens;        /* INT [B*N] */

@@ -1,4 +1,4 @@
-/* config.c -- defaults, presets and the rules a configuration must obey. */
+/* config.c -- defaults and the rules a configuration must obey. */
 #include "nn/config.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
-/* analysis_cost.c -- parameters and multiply-accumulates of the five memories, beside the paper's columns (Table 1),
- * and of the models at hand. */
+/* analysis_cost.c -- parameters and multiply-accumulates of the five memories, beside the paper's columns (Table 1). */
 #include "model/macs.h"
 #include "report/analysis_int.h"
 

@@ -27,7 +27,7 @@ void lam_svg_text(lam_text *out, double x, double y, lam_anchor anchor, const ch
 /* An unseen rectangle by which the script of a page finds the plot, and the ends of its x axis. */
 void lam_svg_frame(lam_text *out, const lam_frame *frame);
 
-/* Room at the left for the numbers of the y axis, which lam_svg_axes() writes. */
+/* Room at the left for the numbers of the y axis, which lam_svg_y_axis() writes. */
 double lam_svg_margin(const lam_ticks *y);
 void lam_svg_y_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,
                     const lam_ticks *ticks);

@@ -78,8 +78,8 @@ lam_schedule lam_settings_schedule(const lam_settings *s);
 json_t *lam_settings_print(const lam_settings *s);
 lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char *label);
 
-/* A resumed run may change how long it goes and how fast it learns, but not what its state means:
- * LAM_ERR_ARG names the first of batch_size, batch_chunk, roll, varlen, seed, optim that differs. */
+/* A resumed run may change how long it goes and how fast it learns, but not what its state means (batches,
+ * seed, recipe, optimiser, lengths of memory): LAM_ERR_ARG names the first such setting that differs. */
 lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then);
 
 #endif
