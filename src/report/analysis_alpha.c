@@ -19,7 +19,7 @@ static lam_status lines(const lam_analysis *a, lam_page *page, const lam_analyse
     char names[SHOWN][24], title[128], caption[256], count[32];
     for (int k = 0; k < n; k++) {
         const int layer = chosen(k, n, L);
-        lam_curve c;
+        lam_points c;
         snprintf(names[k], sizeof names[k], "layer %d", layer + 1);
         LAM_TRY(lam_curves_add(curves, &c, names[k], m->probe.M, LAM_NO_BAND));
         for (int s = 0; s < m->probe.M; s++) {

@@ -27,12 +27,12 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
     char caption[640], layer[32], count[32];
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
-        lam_curve c;
+        lam_points c;
         const int first = lam_analysis_layer(a, m) * m->probe.bins;
         LAM_TRY(lam_curves_add(curves, &c, m->name, m->probe.bins, LAM_BAND));
         for (int k = 0; k < m->probe.bins; k++) {
             const lam_estimate e = lam_parted_estimate(&m->probe.peaks, (size_t)(first + k));
-            lam_curve_put(&c, k, lam_analysed_distance(m, k), e.value, e.error);
+            lam_points_put(&c, k, lam_analysed_distance(m, k), e.value, e.error);
         }
         curves->list[i].colour = i + 1;
     }
@@ -60,9 +60,9 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
 }
 
 /* What holds the peaks of all layers of all models. */
-static lam_heads all_peaks(const lam_analysis *a)
+static lam_head_range all_peaks(const lam_analysis *a)
 {
-    lam_heads range = {.low = INFINITY, .high = -INFINITY};
+    lam_head_range range = {.low = INFINITY, .high = -INFINITY};
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         for (int n = 0; n < m->probe.L * m->probe.bins; n++) {
@@ -71,11 +71,12 @@ static lam_heads all_peaks(const lam_analysis *a)
             range.high = v > 0.0 ? fmax(range.high, v) : range.high;
         }
     }
-    return range.low <= range.high ? range : (lam_heads){0};
+    return range.low <= range.high ? range : (lam_head_range){0};
 }
 
 /* The same for every layer of one model. */
-static lam_status by_layer(const lam_analysis *a, lam_page *page, int i, const lam_heads *range)
+static lam_status by_layer(const lam_analysis *a, lam_page *page, int i,
+                           const lam_head_range *range)
 {
     const lam_analysed *m = &a->models[i];
     const int L = m->probe.L, bins = m->probe.bins;
@@ -113,10 +114,10 @@ static lam_status by_layer(const lam_analysis *a, lam_page *page, int i, const l
 /* x [L][H] of a model over layers, with the range of heads as a band. */
 static lam_status over_layers(lam_curves *curves, const lam_analysed *m, const double *x, int model)
 {
-    lam_curve c;
+    lam_points c;
     LAM_TRY(lam_curves_add(curves, &c, m->name, m->probe.L, LAM_BAND));
     for (int l = 0; l < m->probe.L; l++) {
-        const lam_heads v = lam_analysed_heads(m, x, l);
+        const lam_head_range v = lam_analysed_heads(m, x, l);
         c.x[l] = l + 1;
         c.y[l] = v.mean;
         c.low[l] = v.low;
@@ -192,7 +193,7 @@ static lam_finding share_of(const lam_analysed *m)
 
 static lam_status add_even(lam_curves *curves, const lam_analysed *m)
 {
-    lam_curve c;
+    lam_points c;
     LAM_TRY(lam_curves_add(curves, &c, "evenly spread", m->probe.L, LAM_NO_BAND));
     for (int l = 0; l < m->probe.L; l++) {
         c.x[l] = l + 1;
@@ -278,7 +279,7 @@ static void remarks(const lam_analysis *a, lam_page *page)
 lam_status lam_analysis_attention(const lam_analysis *a, lam_page *page)
 {
     lam_curves curves = {0};
-    const lam_heads range = all_peaks(a);
+    const lam_head_range range = all_peaks(a);
     lam_page_heading(page, "attention", "Attention");
     lam_status status = by_distance(a, page, &curves);
     lam_curves_free(&curves);

@@ -12,7 +12,7 @@ static const double correlation = 0.05;
 
 static lam_status curve(lam_curves *curves, const char *name, double (*f)(int, double), int d)
 {
-    lam_curve c;
+    lam_points c;
     LAM_TRY(lam_curves_add(curves, &c, name, POINTS, LAM_NO_BAND));
     for (int i = 0; i < POINTS; i++) {
         c.x[i] = -FAR + 0.5 * i;

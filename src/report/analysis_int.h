@@ -73,10 +73,10 @@ void lam_analysis_layer_name(const lam_analysis *a, char *out, size_t size);
 double lam_analysed_alpha(const lam_analysed *m, int layer, int slot);
 double lam_analysed_peak(const lam_analysed *m, int layer, int interval);
 /* The mean of x [L][H] over heads, and the smallest and largest of them. */
-typedef struct lam_heads {
+typedef struct lam_head_range {
     double mean, low, high;
-} lam_heads;
-lam_heads lam_analysed_heads(const lam_analysed *m, const double *x, int layer);
+} lam_head_range;
+lam_head_range lam_analysed_heads(const lam_analysed *m, const double *x, int layer);
 
 /* The point of a model's sweep at a memory length, or NULL. */
 const lam_sweep_point *lam_analysed_point(const lam_analysed *m, int mem_len);

@@ -106,7 +106,7 @@ static lam_status by_position(const lam_analysis *a, lam_page *page, lam_curves 
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         const int N = m->probe.N, width = (N + MOST_POINTS - 1) / MOST_POINTS;
-        lam_curve c;
+        lam_points c;
         LAM_TRY(lam_curves_add(curves, &c, m->name, (N + width - 1) / width, LAM_NO_BAND));
         for (int from = 0, k = 0; from < N; from += width, k++) {
             const places here = {m, from, from + width < N ? from + width : N};

@@ -32,11 +32,11 @@ double lam_analysed_peak(const lam_analysed *m, int layer, int interval)
                            LAM_ALL_PARTS);
 }
 
-lam_heads lam_analysed_heads(const lam_analysed *m, const double *x, int layer)
+lam_head_range lam_analysed_heads(const lam_analysed *m, const double *x, int layer)
 {
     const int H = m->probe.H;
     const double *row = x + (size_t)layer * (size_t)H;
-    lam_heads v = {0.0, row[0], row[0]};
+    lam_head_range v = {0.0, row[0], row[0]};
     for (int h = 0; h < H; h++) {
         v.mean += row[h] / H;
         v.low = fmin(v.low, row[h]);

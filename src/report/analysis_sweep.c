@@ -13,9 +13,9 @@ const lam_sweep_point *lam_analysed_point(const lam_analysed *m, int mem_len)
     return NULL;
 }
 
-static void put(lam_curve *c, int k, const lam_sweep_point *at, lam_estimate e)
+static void put(lam_points *c, int k, const lam_sweep_point *at, lam_estimate e)
 {
-    lam_curve_put(c, k, at->mem_len, e.value, e.error);
+    lam_points_put(c, k, at->mem_len, e.value, e.error);
 }
 
 static int64_t tokens_read(const lam_analysis *a)
@@ -56,7 +56,7 @@ static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curv
     double error = 0.0;
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
-        lam_curve c;
+        lam_points c;
         if (m->n_points == 0)
             continue;
         LAM_TRY(lam_curves_add(curves, &c, m->name, m->n_points, LAM_NO_BAND));
@@ -96,7 +96,7 @@ static lam_status gains(const lam_analysis *a, lam_page *page, lam_curves *curve
     char label[64];
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
-        lam_curve c;
+        lam_points c;
         if (m->n_points < 2)
             continue;
         LAM_TRY(lam_curves_add(curves, &c, m->name, m->n_points, LAM_BAND));
@@ -124,7 +124,7 @@ static lam_status gains(const lam_analysis *a, lam_page *page, lam_curves *curve
 /* Where no model is better. */
 static lam_status add_equal(lam_curves *curves, const lam_analysed *first)
 {
-    lam_curve c;
+    lam_points c;
     LAM_TRY(lam_curves_add(curves, &c, "equal", first->n_points, LAM_NO_BAND));
     for (int k = 0; k < first->n_points; k++)
         c.x[k] = first->points[k].mem_len;
@@ -140,7 +140,7 @@ static lam_status gaps(const lam_analysis *a, lam_page *page, lam_curves *curves
     const lam_analysed *first = NULL;
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
-        lam_curve c;
+        lam_points c;
         int n = 0;
         if (m->n_points == 0)
             continue;

@@ -78,8 +78,8 @@ typedef struct lam_spread {
     double mean, deviation;
 } lam_spread;
 
-typedef enum lam_quantity { LAM_OF_DEV, LAM_OF_TEST, LAM_OF_SPEED } lam_quantity;
-lam_spread lam_comparison_spread(const lam_comparison *c, int model, lam_quantity what);
+typedef enum lam_compared_value { LAM_OF_DEV, LAM_OF_TEST, LAM_OF_SPEED } lam_compared_value;
+lam_spread lam_comparison_spread(const lam_comparison *c, int model, lam_compared_value what);
 
 /* One row a model, for people; one row a training, for programs (whose numbers to average is their choice). */
 lam_status lam_comparison_models(lam_text *out, const lam_comparison *c,

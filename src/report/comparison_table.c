@@ -13,14 +13,14 @@
 
 enum { CELL = 64 };
 
-static double value_of(const lam_comparison *c, const lam_outcome *o, lam_quantity what)
+static double value_of(const lam_comparison *c, const lam_outcome *o, lam_compared_value what)
 {
     if (what == LAM_OF_SPEED)
         return o->tokens_per_second;
     return lam_metric_of(c->metric, what == LAM_OF_DEV ? o->valid : o->test);
 }
 
-lam_spread lam_comparison_spread(const lam_comparison *c, int model, lam_quantity what)
+lam_spread lam_comparison_spread(const lam_comparison *c, int model, lam_compared_value what)
 {
     double sum = 0.0, squares = 0.0;
     int n = 0;
@@ -48,7 +48,8 @@ static const char *word_for(const lam_comparison *c, int model)
     return ends[LAM_RUN_WAITING] ? "waiting" : ends[LAM_RUN_DIVERGED] ? "diverged" : "failed";
 }
 
-static void result_text(char cell[CELL], const lam_comparison *c, int model, lam_quantity what)
+static void result_text(char cell[CELL], const lam_comparison *c, int model,
+                        lam_compared_value what)
 {
     const lam_spread v = lam_comparison_spread(c, model, what);
     int n = 0;

@@ -3,16 +3,16 @@
 
 #include <stdlib.h>
 
-lam_status lam_curves_add(lam_curves *c, lam_curve *out, const char *name, int n, lam_band band)
+lam_status lam_curves_add(lam_curves *c, lam_points *out, const char *name, int n, lam_band band)
 {
     const size_t count = (size_t)n;
-    *out = (lam_curve){0};
+    *out = (lam_points){0};
     if (c->n == LAM_CURVES)
         return lam_fail(LAM_ERR_ARG, "a figure has at most %d curves", LAM_CURVES);
     double *room = calloc(4 * count + 1, sizeof *room);
     if (!room)
         return lam_fail(LAM_ERR_MEMORY, "no memory for a curve of %d points", n);
-    *out = (lam_curve){.x = room, .y = room + count};
+    *out = (lam_points){.x = room, .y = room + count};
     if (band == LAM_BAND) {
         out->low = room + 2 * count;
         out->high = room + 3 * count;
@@ -30,7 +30,7 @@ void lam_curves_free(lam_curves *c)
     *c = (lam_curves){0};
 }
 
-void lam_curve_put(lam_curve *c, int k, double x, double y, double error)
+void lam_points_put(lam_points *c, int k, double x, double y, double error)
 {
     c->x[k] = x;
     c->y[k] = y;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const lam_rgb roles[LAM_THEMES][LAM_ROLES] = {
+static const lam_rgb paints[LAM_THEMES][LAM_PAINTS] = {
     {{255, 255, 255}, {27, 31, 36}, {87, 96, 106}, {140, 149, 159}, {229, 232, 236}},
     {{20, 23, 28}, {230, 233, 237}, {157, 167, 179}, {110, 118, 129}, {45, 51, 59}},
 };
@@ -73,9 +73,9 @@ static const lam_rgb strongest[LAM_THEMES][2] = {
     {{150, 68, 16}, {20, 92, 150}},
 };
 
-lam_rgb lam_colour_role(lam_theme theme, lam_role role)
+lam_rgb lam_colour_paint(lam_theme theme, lam_paint paint)
 {
-    return roles[theme][role];
+    return paints[theme][paint];
 }
 
 lam_rgb lam_colour_series(lam_theme theme, int i)
@@ -100,7 +100,7 @@ lam_rgb lam_colour_ramp(lam_ramp ramp, double at)
 lam_rgb lam_colour_token(lam_theme theme, int step)
 {
     const double at = abs(step) / (double)LAM_TOKEN_STEPS;
-    return between(roles[theme][LAM_ROLE_GROUND], strongest[theme][step < 0], at);
+    return between(paints[theme][LAM_PAINT_GROUND], strongest[theme][step < 0], at);
 }
 
 static double luminance(lam_rgb c)
@@ -128,9 +128,9 @@ static void property(lam_text *out, const char *name, int i, lam_rgb c)
 
 void lam_palette_css(lam_text *out, lam_theme theme)
 {
-    static const char *const names[LAM_ROLES] = {"ground", "ink", "soft", "line", "grid"};
-    for (int i = 0; i < LAM_ROLES; i++)
-        property(out, names[i], -1, roles[theme][i]);
+    static const char *const names[LAM_PAINTS] = {"ground", "ink", "soft", "line", "grid"};
+    for (int i = 0; i < LAM_PAINTS; i++)
+        property(out, names[i], -1, paints[theme][i]);
     for (int i = 0; i < LAM_COLOURS_ALL; i++)
         property(out, "s", i, series[theme][i]);
     for (int i = 1; i <= LAM_TOKEN_STEPS; i++) {

@@ -17,16 +17,16 @@ typedef struct lam_rgb {
     unsigned char r, g, b;
 } lam_rgb;
 
-typedef enum lam_role {
-    LAM_ROLE_GROUND, /* behind everything */
-    LAM_ROLE_INK,    /* text */
-    LAM_ROLE_SOFT,   /* captions, numbers of axes */
-    LAM_ROLE_LINE,   /* axes, borders */
-    LAM_ROLE_GRID,
-    LAM_ROLES
-} lam_role;
+typedef enum lam_paint {
+    LAM_PAINT_GROUND, /* behind everything */
+    LAM_PAINT_INK,    /* text */
+    LAM_PAINT_SOFT,   /* captions, numbers of axes */
+    LAM_PAINT_LINE,   /* axes, borders */
+    LAM_PAINT_GRID,
+    LAM_PAINTS
+} lam_paint;
 
-lam_rgb lam_colour_role(lam_theme theme, lam_role role);
+lam_rgb lam_colour_paint(lam_theme theme, lam_paint paint);
 lam_rgb lam_colour_series(lam_theme theme, int i); /* 0 to 7 apart, 8 to 15 in order */
 /* 0 <= at <= 1; the same on both grounds. */
 lam_rgb lam_colour_ramp(lam_ramp ramp, double at);

@@ -9,15 +9,15 @@
 START_TEST(text_and_curves_stand_out_on_both_grounds)
 {
     for (int t = 0; t < LAM_THEMES; t++) {
-        const lam_rgb ground = lam_colour_role((lam_theme)t, LAM_ROLE_GROUND);
+        const lam_rgb ground = lam_colour_paint((lam_theme)t, LAM_PAINT_GROUND);
         for (int i = 0; i < LAM_COLOURS_ALL; i++)
             ck_assert_msg(lam_colour_contrast(lam_colour_series((lam_theme)t, i), ground) >= 4.5,
                           "series %d of theme %d", i, t);
-        for (int role = LAM_ROLE_INK; role <= LAM_ROLE_SOFT; role++)
+        for (int paint = LAM_PAINT_INK; paint <= LAM_PAINT_SOFT; paint++)
             ck_assert_double_ge(
-                lam_colour_contrast(lam_colour_role((lam_theme)t, (lam_role)role), ground), 4.5);
+                lam_colour_contrast(lam_colour_paint((lam_theme)t, (lam_paint)paint), ground), 4.5);
         ck_assert_double_ge(
-            lam_colour_contrast(lam_colour_role((lam_theme)t, LAM_ROLE_LINE), ground), 3.0);
+            lam_colour_contrast(lam_colour_paint((lam_theme)t, LAM_PAINT_LINE), ground), 3.0);
     }
 }
 END_TEST
@@ -27,7 +27,7 @@ START_TEST(the_ink_is_readable_on_every_token)
     for (int t = 0; t < LAM_THEMES; t++)
         for (int step = -LAM_TOKEN_STEPS; step <= LAM_TOKEN_STEPS; step++)
             ck_assert_msg(lam_colour_contrast(lam_colour_token((lam_theme)t, step),
-                                              lam_colour_role((lam_theme)t, LAM_ROLE_INK)) >= 4.5,
+                                              lam_colour_paint((lam_theme)t, LAM_PAINT_INK)) >= 4.5,
                           "step %d of theme %d", step, t);
 }
 END_TEST

@@ -108,11 +108,11 @@ static void style(lam_text *out)
                     "<style>text{font:%dpx system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica "
                     "Neue\",Arial,\"DejaVu Sans\",sans-serif}",
                     LAM_SVG_FONT);
-    hex(out, "text{fill:", lam_colour_role(theme, LAM_ROLE_INK), "}");
+    hex(out, "text{fill:", lam_colour_paint(theme, LAM_PAINT_INK), "}");
     lam_text_add(out, ".title{font-size:16px;font-weight:600}.name{font-weight:600}");
-    hex(out, ".tick,.label{fill:", lam_colour_role(theme, LAM_ROLE_SOFT), "}");
-    hex(out, ".grid{fill:none;stroke:", lam_colour_role(theme, LAM_ROLE_GRID), "}");
-    hex(out, ".axis{fill:none;stroke:", lam_colour_role(theme, LAM_ROLE_LINE), "}");
+    hex(out, ".tick,.label{fill:", lam_colour_paint(theme, LAM_PAINT_SOFT), "}");
+    hex(out, ".grid{fill:none;stroke:", lam_colour_paint(theme, LAM_PAINT_GRID), "}");
+    hex(out, ".axis{fill:none;stroke:", lam_colour_paint(theme, LAM_PAINT_LINE), "}");
     lam_text_add(out, ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
                       ".dots{fill:none;stroke-width:5.5;stroke-linecap:round}"
                       ".thin{stroke-width:1.1}.lead{fill:none;stroke-dasharray:1 "
@@ -193,7 +193,7 @@ void lam_figure_svg(lam_text *out, const lam_figure *f, lam_use use)
     if (use == LAM_FOR_FILE) {
         style(out);
         hex(out, "<rect width=\"100%\" height=\"100%\" fill=\"",
-            lam_colour_role(LAM_THEME_LIGHT, LAM_ROLE_GROUND), "\"/>");
+            lam_colour_paint(LAM_THEME_LIGHT, LAM_PAINT_GROUND), "\"/>");
         lam_svg_text(out, EDGE, 26, LAM_ANCHOR_START, "title", f->title, 0.8 * LAM_SVG_WIDTH);
         finding(out, f, 46);
     }

@@ -68,7 +68,7 @@ static void pack_head(bwd *w, const lam_attn *a, int h)
 {
     w->h = h;
     if (a->r) {
-        lam_source pos = lam_source_pos(a, h);
+        lam_pack_source pos = lam_pack_source_pos(a, h);
         pos.part = lam_attn_all_pos(a);
         lam_pack_strips(w->rt, &pos);
         lam_pack_rows(w->r, &pos);
@@ -80,8 +80,8 @@ static void pack_head(bwd *w, const lam_attn *a, int h)
 static void pack_stream(bwd *w, const lam_attn *a, int b)
 {
     const size_t size = (size_t)lam_ceil(a->keys, LAM_VEC) * (size_t)lam_ceil(a->K, LAM_VEC);
-    lam_source key = lam_source_head(a, a->k, a->ldk, b, w->h);
-    lam_source value = lam_source_head(a, a->value, a->ldk, b, w->h);
+    lam_pack_source key = lam_pack_source_head(a, a->k, a->ldk, b, w->h);
+    lam_pack_source value = lam_pack_source_head(a, a->value, a->ldk, b, w->h);
     key.part = value.part = lam_attn_all_keys(a);
     lam_pack_strips(w->kt, &key);
     lam_pack_rows(w->k, &key);
@@ -93,10 +93,10 @@ static void pack_stream(bwd *w, const lam_attn *a, int b)
 
 /* delta_i = do_i . o_i for sixteen rows at once, lanes being rows.  Summed in the order of a tile's
  * column, so that it cancels dP exactly for a query that sees one key. */
-static void dot_rows(const bwd *w, const lam_source *g, const lam_source *o)
+static void dot_rows(const bwd *w, const lam_pack_source *g, const lam_pack_source *o)
 {
     for (int i = g->part.lo; i < g->part.hi; i += LAM_VEC) {
-        lam_source x = *g, y = *o;
+        lam_pack_source x = *g, y = *o;
         x.base += i * x.step;
         y.base += i * y.step;
         x.part = y.part = (lam_span){0, g->part.hi - i < LAM_VEC ? g->part.hi - i : LAM_VEC};
@@ -113,9 +113,9 @@ static void dot_rows(const bwd *w, const lam_source *g, const lam_source *o)
 static void pack_block(bwd *w, const lam_attn *a, int i0, int rows)
 {
     const size_t head = (size_t)w->h * (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
-    lam_source q = lam_source_head(a, a->q, a->ldq, w->b, w->h);
-    lam_source g = lam_source_head(a, a->d_o, a->ldo, w->b, w->h);
-    lam_source o = lam_source_head(a, a->o, a->ldo, w->b, w->h);
+    lam_pack_source q = lam_pack_source_head(a, a->q, a->ldq, w->b, w->h);
+    lam_pack_source g = lam_pack_source_head(a, a->d_o, a->ldo, w->b, w->h);
+    lam_pack_source o = lam_pack_source_head(a, a->o, a->ldo, w->b, w->h);
     q.part = g.part = o.part = (lam_span){i0, i0 + rows};
     lam_pack_queries(w->qu, &q, a->u ? (const float *)a->u + head : NULL, (float)a->scale);
     if (a->r)
@@ -246,15 +246,15 @@ static void warm(bwd *w, const lam_attn *a, int next_b, int next_h)
 {
     const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
     w->warm = (lam_warm){.n = 0};
-    lam_warm_add(&w->warm, lam_source_head(a, a->dk, a->ldk, w->b, w->h), keys);
-    lam_warm_add(&w->warm, lam_source_head(a, a->dvalue, a->ldk, w->b, w->h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->dk, a->ldk, w->b, w->h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->dvalue, a->ldk, w->b, w->h), keys);
     if (next_h >= a->H)
         return;
-    lam_warm_add(&w->warm, lam_source_head(a, a->k, a->ldk, next_b, next_h), keys);
-    lam_warm_add(&w->warm, lam_source_head(a, a->value, a->ldk, next_b, next_h), keys);
-    lam_warm_add(&w->warm, lam_source_head(a, a->q, a->ldq, next_b, next_h), queries);
-    lam_warm_add(&w->warm, lam_source_head(a, a->o, a->ldo, next_b, next_h), queries);
-    lam_warm_add(&w->warm, lam_source_head(a, a->d_o, a->ldo, next_b, next_h), queries);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->k, a->ldk, next_b, next_h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->value, a->ldk, next_b, next_h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->q, a->ldq, next_b, next_h), queries);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->o, a->ldo, next_b, next_h), queries);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->d_o, a->ldo, next_b, next_h), queries);
 }
 
 /* The stream that w->b and w->h name and pack_stream packed. */

@@ -45,7 +45,7 @@ static void pack(fwd *w, const lam_attn *a, int b, int h)
 {
     if (!lam_scorer_pack(&w->in, a, b, h))
         return;
-    lam_source value = lam_source_head(a, a->value, a->ldk, b, h);
+    lam_pack_source value = lam_pack_source_head(a, a->value, a->ldk, b, h);
     value.part = lam_attn_all_keys(a);
     lam_pack_rows(w->v, &value);
 }
@@ -55,10 +55,10 @@ static void warm(fwd *w, const lam_attn *a, int b, int h)
 {
     const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
     w->warm = (lam_warm){.n = 0};
-    lam_warm_add(&w->warm, lam_source_head(a, a->k, a->ldk, b, h), keys);
-    lam_warm_add(&w->warm, lam_source_head(a, a->value, a->ldk, b, h), keys);
-    lam_warm_add(&w->warm, lam_source_head(a, a->q, a->ldq, b, h), queries);
-    lam_warm_add(&w->warm, lam_source_head(a, a->o, a->ldo, b, h), queries);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->k, a->ldk, b, h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->value, a->ldk, b, h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->q, a->ldq, b, h), queries);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->o, a->ldo, b, h), queries);
 }
 
 /* Brings what earlier chunks left of row i to the new top. */

@@ -3,7 +3,7 @@
 
 #include "ops/cpu/attn_shuffle.h"
 
-static const float *row_at(const lam_source *src, int n)
+static const float *row_at(const lam_pack_source *src, int n)
 {
     return src->base + n * src->step;
 }
@@ -17,7 +17,7 @@ static void copy_row(float *out, const float *in, int K)
         lam_store(out + c, lam_load_n(in + c, (size_t)(K - c)));
 }
 
-void lam_pack_rows(float *rows, const lam_source *src)
+void lam_pack_rows(float *rows, const lam_pack_source *src)
 {
     const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
     for (int n = src->part.lo; n < src->part.hi; n++)
@@ -38,7 +38,7 @@ static void pack_square(float *out, const float *in, ptrdiff_t step)
 }
 
 /* What is left at the edges: rows outside the source read as zero, columns past K do not exist. */
-static void pack_edge(float *out, const lam_source *src, int first, int c)
+static void pack_edge(float *out, const lam_pack_source *src, int first, int c)
 {
     const int left = src->K - c < LAM_VEC ? src->K - c : LAM_VEC;
     lam_f16v x[LAM_VEC];
@@ -51,7 +51,7 @@ static void pack_edge(float *out, const lam_source *src, int first, int c)
         lam_store(out + i * LAM_VEC, x[i]);
 }
 
-static void pack_strip(float *strip, const lam_source *src, int first)
+static void pack_strip(float *strip, const lam_pack_source *src, int first)
 {
     const int whole = first >= src->part.lo && first + LAM_VEC <= src->part.hi;
     for (int c = 0; c < src->K; c += LAM_VEC)
@@ -61,7 +61,7 @@ static void pack_strip(float *strip, const lam_source *src, int first)
             pack_edge(strip + c * LAM_VEC, src, first, c);
 }
 
-void lam_pack_strips(float *strips, const lam_source *src)
+void lam_pack_strips(float *strips, const lam_pack_source *src)
 {
     for (int n = lam_floor(src->part.lo, LAM_VEC); n < src->part.hi; n += LAM_VEC)
         pack_strip(strips + (size_t)n * (size_t)src->K, src, n);
@@ -78,7 +78,7 @@ void lam_pack_query(float *out, const float *in, const float *bias, int K, float
     }
 }
 
-void lam_pack_queries(float *out, const lam_source *src, const float *bias, float scale)
+void lam_pack_queries(float *out, const lam_pack_source *src, const float *bias, float scale)
 {
     const int rows = src->part.hi - src->part.lo;
     const size_t width = (size_t)lam_ceil(src->K, LAM_VEC);
@@ -88,17 +88,18 @@ void lam_pack_queries(float *out, const lam_source *src, const float *bias, floa
            ((size_t)lam_ceil(rows, LAM_TILE) - (size_t)rows) * width * sizeof *out);
 }
 
-lam_source lam_source_head(const lam_attn *a, lam_view view, size_t ld, int b, int h)
+lam_pack_source lam_pack_source_head(const lam_attn *a, lam_view view, size_t ld, int b, int h)
 {
-    return (lam_source){.base = lam_attn_head(a, view, b, h), .step = (ptrdiff_t)ld, .K = a->K};
+    return (lam_pack_source){
+        .base = lam_attn_head(a, view, b, h), .step = (ptrdiff_t)ld, .K = a->K};
 }
 
-lam_source lam_source_pos(const lam_attn *a, int h)
+lam_pack_source lam_pack_source_pos(const lam_attn *a, int h)
 {
     const float *base = (const float *)a->r + (size_t)h * (size_t)a->K;
     if (a->r_sign > 0)
-        return (lam_source){.base = base, .step = (ptrdiff_t)a->ldr, .K = a->K};
-    return (lam_source){
+        return (lam_pack_source){.base = base, .step = (ptrdiff_t)a->ldr, .K = a->K};
+    return (lam_pack_source){
         .base = base + (size_t)(a->r_rows - 1) * a->ldr, .step = -(ptrdiff_t)a->ldr, .K = a->K};
 }
 

@@ -11,21 +11,21 @@
 #include "ops/cpu/attn_block.h"
 
 /* Rows [part.lo, part.hi) of a matrix whose row n starts at base + n * step; step may be negative. */
-typedef struct lam_source {
+typedef struct lam_pack_source {
     const float *base;
     ptrdiff_t step;
     int K;
     lam_span part;
-} lam_source;
+} lam_pack_source;
 
 /* Row n goes to row n: both start at the place of row part.lo (strips: of its strip). */
-void lam_pack_rows(float *rows, const lam_source *src);
-void lam_pack_strips(float *strips, const lam_source *src);
+void lam_pack_rows(float *rows, const lam_pack_source *src);
+void lam_pack_strips(float *strips, const lam_pack_source *src);
 
 /* out[c] = scale * (in[c] + bias[c]) for one row, zeros up to a multiple of 16; bias may be NULL.
  * The same for src's rows, moved to row 0, and zero rows up to a multiple of eight. */
 void lam_pack_query(float *out, const float *in, const float *bias, int K, float scale);
-void lam_pack_queries(float *out, const lam_source *src, const float *bias, float scale);
+void lam_pack_queries(float *out, const lam_pack_source *src, const float *bias, float scale);
 
 /* Row 0 of stream b in a view of heads, at the columns of head h. */
 static inline float *lam_attn_head(const lam_attn *a, lam_view view, int b, int h)
@@ -34,11 +34,11 @@ static inline float *lam_attn_head(const lam_attn *a, lam_view view, int b, int 
 }
 
 /* Head h of a view's stream b, and of r in the order of p. */
-lam_source lam_source_head(const lam_attn *a, lam_view view, size_t ld, int b, int h);
-lam_source lam_source_pos(const lam_attn *a, int h);
+lam_pack_source lam_pack_source_head(const lam_attn *a, lam_view view, size_t ld, int b, int h);
+lam_pack_source lam_pack_source_pos(const lam_attn *a, int h);
 
 /* Adds rows of src to what tiles ask memory for; a full list takes no more. */
-static inline void lam_warm_add(lam_warm *w, lam_source src, lam_span rows)
+static inline void lam_warm_add(lam_warm *w, lam_pack_source src, lam_span rows)
 {
     if (w->n < LAM_WARM && rows.lo < rows.hi)
         w->list[w->n++] = (lam_warm_rows){.at = src.base + rows.lo * src.step,

@@ -19,14 +19,14 @@ int lam_scorer_pack(lam_scorer *w, const lam_attn *a, int b, int h)
 {
     const int other = w->h != h || w->b != b;
     if (w->h != h && a->r) {
-        lam_source pos = lam_source_pos(a, h);
+        lam_pack_source pos = lam_pack_source_pos(a, h);
         pos.part = lam_attn_all_pos(a);
         lam_pack_strips(w->rt, &pos);
     }
     if (w->h != h && a->rbias)
         lam_pack_rbias(w->rbias, a, h);
     if (other) {
-        lam_source key = lam_source_head(a, a->k, a->ldk, b, h);
+        lam_pack_source key = lam_pack_source_head(a, a->k, a->ldk, b, h);
         key.part = lam_attn_all_keys(a);
         lam_pack_strips(w->kt, &key);
     }
@@ -38,7 +38,7 @@ int lam_scorer_pack(lam_scorer *w, const lam_attn *a, int b, int h)
 void lam_scorer_queries(const lam_scorer *w, const lam_attn *a, int i0, int rows)
 {
     const size_t head = (size_t)w->h * (size_t)a->K;
-    lam_source q = lam_source_head(a, a->q, a->ldq, w->b, w->h);
+    lam_pack_source q = lam_pack_source_head(a, a->q, a->ldq, w->b, w->h);
     q.part = (lam_span){i0, i0 + rows};
     lam_pack_queries(w->qu, &q, a->u ? (const float *)a->u + head : NULL, (float)a->scale);
     if (a->r)
