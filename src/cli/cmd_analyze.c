@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const split_names[] = {"train", "valid", "test", NULL};
-
 typedef struct analyze_options {
     lam_string_list models, names;
     const char *data, *out, *prompt;
@@ -38,7 +36,7 @@ static const lam_option options[] = {
      .shown = "the folders' names", .help = "What a model is called; once for each, in order."},
     {"data", 0, "DIR", LAM_OPT_PATH, offsetof(analyze_options, data), .help = "Corpus folder."},
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(analyze_options, split), "test",
-     .choices = split_names, .help = "Part of the corpus: train, valid or test."},
+     .choices = lam_split_names, .help = "Part of the corpus: train, valid or test."},
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(analyze_options, out), "analysis",
      .help = "Folder for report.html and the files of its figures."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(analyze_options, json),

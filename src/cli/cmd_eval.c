@@ -23,8 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const split_names[] = {"train", "valid", "test", NULL};
-
 typedef struct eval_options {
     const char *model, *data;
     int split, batch, tgt_len, ext_len, clamp_len;
@@ -40,7 +38,7 @@ static const lam_option options[] = {
     {"data", 0, "PATH", LAM_OPT_PATH, offsetof(eval_options, data),
      .help = "Corpus folder, or a text, packed or not (- for standard input)."},
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(eval_options, split), "test",
-     .choices = split_names, .help = "Part of the corpus: train, valid or test."},
+     .choices = lam_split_names, .help = "Part of the corpus: train, valid or test."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(eval_options, batch), "16", .min = 1,
      .max = 1 << 20, .aliases = "batch", .shown = "16; fewer where a text file is short",
      .help = "Columns the text is cut into; the published results have 16."},
@@ -88,7 +86,8 @@ static lam_status open_corpus(text *t, const lam_engine *e, const eval_options *
     LAM_TRY(lam_vocab_same(e->vocab, t->corpus->vocab, o->data));
     t->tokens = &t->corpus->split[o->split];
     t->metric = t->corpus->info.metric;
-    snprintf(t->name, sizeof t->name, "%s %s", t->corpus->info.name, split_names[o->split]);
+    snprintf(t->name, sizeof t->name, "%s %s", t->corpus->info.name,
+             lam_split_name((lam_split)o->split));
     return LAM_OK;
 }
 
@@ -124,7 +123,7 @@ static lam_status open_text(text *t, const lam_engine *e, const lam_args *args)
         return open_corpus(t, e, o);
     if (lam_option_given(args, "split"))
         return lam_fail(LAM_ERR_ARG, "--split %s: %s is a text, not a corpus folder with splits",
-                        split_names[o->split], o->data);
+                        lam_split_name((lam_split)o->split), o->data);
     return open_file(t, e, o);
 }
 

@@ -4,13 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const lam_alpha_names[] = {"learned", "zero", "one", NULL};
-const char *const lam_window_names[] = {"previous", "current", NULL};
-const char *const lam_pooling_names[] = {"conv", "mean", "max", NULL};
-const char *const lam_remainder_names[] = {"drop", "pad", "carry", NULL};
-const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
 const char *const lam_init_names[] = {"normal", "uniform", NULL};
-const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
 
 /* ---- cutoffs ---- */
 

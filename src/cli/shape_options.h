@@ -39,14 +39,7 @@ typedef struct lam_shape_options {
             .help = "Size of the vocabulary."                                                      \
     }
 
-/* Words of the rows. */
-extern const char *const lam_alpha_names[];
-extern const char *const lam_window_names[];
-extern const char *const lam_pooling_names[];
-extern const char *const lam_remainder_names[];
-extern const char *const lam_sticky_names[];
-extern const char *const lam_init_names[];
-extern const char *const lam_init_out_names[];
+extern const char *const lam_init_names[]; /* of init_uniform */
 #define LAM_PRESETS "the preset's"
 
 /* The configuration the options describe, on a vocabulary of n_token types (0: the preset's, or --n-token).

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const lam_split_names[] = {"train", "valid", "test", NULL};
+
 const char *lam_split_name(lam_split split)
 {
-    static const char *const names[] = {"train", "valid", "test"};
-    return names[split];
+    return lam_split_names[split];
 }
 
 const char *lam_metric_name(lam_metric metric)

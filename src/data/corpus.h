@@ -13,7 +13,8 @@
 
 typedef enum lam_split { LAM_TRAIN, LAM_VALID, LAM_TEST, LAM_SPLITS } lam_split;
 
-const char *lam_split_name(lam_split split); /* "train", "valid", "test" */
+extern const char *const lam_split_names[]; /* "train", "valid", "test"; ends with NULL */
+const char *lam_split_name(lam_split split);
 
 /* What a loss is printed as: bits per character (or byte), or perplexity. */
 typedef enum lam_metric { LAM_BPC, LAM_PPL } lam_metric;

@@ -71,6 +71,14 @@ typedef enum lam_init_out {
     LAM_INIT_OUT_ZERO
 } lam_init_out;
 
+/* The words of the choices above, by value, as config.json and the options have them; each ends with NULL. */
+extern const char *const lam_alpha_names[];
+extern const char *const lam_window_names[];
+extern const char *const lam_pooling_names[];
+extern const char *const lam_remainder_names[];
+extern const char *const lam_sticky_names[];
+extern const char *const lam_init_out_names[];
+
 typedef struct lam_config {
     char memory[16]; /* "none", "xl", "compressive", "infinite", "lamemo": mem/mem.h */
     int attn_type;   /* lam_attn_type */

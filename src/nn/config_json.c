@@ -11,12 +11,12 @@
 
 typedef enum key_type { KEY_INT, KEY_BOOL, KEY_REAL, KEY_WORD } key_type;
 
-static const char *const alphas[] = {"learned", "zero", "one", NULL};
-static const char *const windows[] = {"previous", "current", NULL};
-static const char *const poolings[] = {"conv", "mean", "max", NULL};
-static const char *const stickies[] = {"off", "left", "uniform", NULL};
-static const char *const init_outs[] = {"same", "depth", "zero", NULL};
-static const char *const remainders[] = {"drop", "pad", "carry", NULL};
+const char *const lam_alpha_names[] = {"learned", "zero", "one", NULL};
+const char *const lam_window_names[] = {"previous", "current", NULL};
+const char *const lam_pooling_names[] = {"conv", "mean", "max", NULL};
+const char *const lam_remainder_names[] = {"drop", "pad", "carry", NULL};
+const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
+const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
 
 typedef struct key {
     const char *name;
@@ -49,12 +49,12 @@ static const key keys[] = {
     KEY(dropatt, KEY_REAL, NULL, NULL),
     KEY(layer_norm_epsilon, KEY_REAL, NULL, NULL),
     KEY(interp_eps, KEY_REAL, NULL, NULL),
-    KEY(alpha, KEY_WORD, alphas, NULL),
-    KEY(window, KEY_WORD, windows, NULL),
+    KEY(alpha, KEY_WORD, lam_alpha_names, NULL),
+    KEY(window, KEY_WORD, lam_window_names, NULL),
     KEY(cmem_len, KEY_INT, NULL, "compressive"),
     KEY(rate, KEY_INT, NULL, "compressive"),
-    KEY(pooling, KEY_WORD, poolings, "compressive"),
-    KEY(remainder, KEY_WORD, remainders, "compressive"),
+    KEY(pooling, KEY_WORD, lam_pooling_names, "compressive"),
+    KEY(remainder, KEY_WORD, lam_remainder_names, "compressive"),
     KEY(aux_weight, KEY_REAL, NULL, "compressive"),
     KEY(ltm_basis, KEY_INT, NULL, "infinite"),
     KEY(ltm_ridge, KEY_REAL, NULL, "infinite"),
@@ -66,13 +66,13 @@ static const key keys[] = {
     KEY(ltm_var_min, KEY_REAL, NULL, "infinite"),
     KEY(ltm_padding, KEY_BOOL, NULL, "infinite"),
     KEY(ltm_share_proj, KEY_BOOL, NULL, "infinite"),
-    KEY(ltm_sticky, KEY_WORD, stickies, "infinite"),
+    KEY(ltm_sticky, KEY_WORD, lam_sticky_names, "infinite"),
     KEY(ltm_reset, KEY_INT, NULL, "infinite"),
     KEY(init_uniform, KEY_BOOL, NULL, NULL),
     KEY(init_std, KEY_REAL, NULL, NULL),
     KEY(init_range, KEY_REAL, NULL, NULL),
     KEY(proj_init_std, KEY_REAL, NULL, NULL),
-    KEY(init_out, KEY_WORD, init_outs, NULL),
+    KEY(init_out, KEY_WORD, lam_init_out_names, NULL),
 };
 /* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };
