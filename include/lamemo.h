@@ -4,15 +4,22 @@
  * it: feed tokens, ask what comes next.  However long the text is, a session's memory stays the same size.
  *
  *     lamemo_engine *engine;
- *     lamemo_session *session;
- *     if (lamemo_engine_open("runs/tiny", NULL, &engine) != LAMEMO_OK)
+ *     lamemo_session *session = NULL;
+ *     int32_t next;
+ *     if (lamemo_engine_open("runs/tiny", NULL, &engine) != LAMEMO_OK ||
+ *         lamemo_session_create(engine, NULL, &session) != LAMEMO_OK ||
+ *         lamemo_session_feed(session, tokens, n) != LAMEMO_OK ||
+ *         lamemo_session_sample(session, &next, NULL) != LAMEMO_OK)
  *         fprintf(stderr, "%s\n", lamemo_error());
+ *     lamemo_session_free(session);
+ *     lamemo_engine_close(engine);
  *
- * Errors.  What can fail returns a lamemo_status; results leave through the last arguments, which are
- * NULL or 0 after a failure unless it says otherwise.  lamemo_error() then has one line of text, kept per
- * thread.  The library never exits, never installs a signal handler and prints only what
- * lamemo_log_to() did not redirect.  A NULL where it is not allowed is a bug of the caller and not
- * checked.
+ * Errors.  What can fail returns a lamemo_status; objects and arrays leave through the last arguments, which
+ * are NULL or 0 after a failure; numbers that the caller has room for are undefined then.  lamemo_error()
+ * has one line of text, kept per thread.  A device works on while calls return, so that its failure may be
+ * told by a later call than the one that met it; a session keeps it (LAMEMO_ERR_DEVICE) until it is freed.
+ * The library never exits, never installs a signal handler and prints only what lamemo_log_to() did not
+ * redirect.  A NULL where it is not allowed is a bug of the caller and not checked.
  *
  * Threads.  An engine is only read after it was opened: any number of threads may use it at once, each
  * with its own sessions.  A session (and a snapshot while it is being used) belongs to one thread at a time,
@@ -96,23 +103,25 @@ typedef struct lamemo_engine lamemo_engine;
 
 /* 0 or NULL: the usual. */
 typedef struct lamemo_engine_options {
-    const char
-        *device; /* "auto" (default: cuda where there is a GPU, else cpu), "cpu", "cuda", "ref" */
-    int threads; /* of a session that names none, at most 1024; 0: every core this process may use */
-    int full_precision; /* 1: float32 on cuda instead of bf16 */
-    const char
-        *weights; /* matrices on cpu: "auto" (default: as the folder has them), "float32", "bf16",
-                            "int8" (a scale for each row) */
-    const char
-        *cache; /* cached keys and values on cpu: "auto" (default: bf16 where weights are bf16 or
-                            int8), "float32", "bf16" */
+    /* "auto" (default: cuda where there is a GPU, else cpu), "cpu", "cuda", "ref". */
+    const char *device;
+    /* Of a session that names none, at most 1024; 0: every core this process may use. */
+    int threads;
+    /* 1: float32 on cuda instead of bf16. */
+    int full_precision;
+    /* Matrices on cpu: "auto" (default: as the folder has them), "float32", "bf16", "int8" (a scale for
+     * each row). */
+    const char *weights;
+    /* Cached keys and values on cpu: "auto" (default: bf16 where weights are bf16 or int8), "float32",
+     * "bf16". */
+    const char *cache;
 } lamemo_engine_options;
 
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights
  * and vocabulary; or, where there is no such folder, the model of that name that comes with lamemo, such as
- * "wiki11m" (docs/library.md says where it is looked for).  options may be NULL.  Fails with IO (no such folder), FORMAT (a file is damaged or does not
- * fit the others; the message names it), UNSUPPORTED (a kind of model or device this build has not),
- * MEMORY, DEVICE, ARG (an option). */
+ * "wiki11m" (docs/library.md says where it is looked for).  options may be NULL.  Fails with IO (no such
+ * folder), FORMAT (a file is damaged or does not fit the others; the message names it), UNSUPPORTED (a kind
+ * of model or device this build has not), MEMORY, DEVICE, ARG (an option).  Any thread. */
 LAMEMO_API lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,
                                             lamemo_engine **engine);
 /* Frees the model.  Every session of the engine must have been freed before.  NULL is fine. */
@@ -146,7 +155,7 @@ typedef struct lamemo_session_options {
     int streams; /* texts of equal length side by side; default 1 */
     int longest; /* longest segment it will use; default lamemo_segment_length() */
     int memory;  /* memory length; default lamemo_memory_length() */
-    int threads; /* of its computations on cpu; default the engine's */
+    int threads; /* of its computations on cpu, at most 1024; default the engine's */
 } lamemo_session_options;
 
 /* Starts a timeline at an empty past.  engine is kept.  options may be NULL.  Fails with ARG
@@ -160,8 +169,9 @@ LAMEMO_API void lamemo_session_free(lamemo_session *session); /* NULL is fine */
 LAMEMO_API void lamemo_session_reset(lamemo_session *session);
 
 /* Text is cut into segments, `longest` tokens each from the start.  From here on they have `length` tokens,
- * 1 to `longest`; a segment that has begun ends here.  The memory is refreshed once per segment, so
- * shorter ones cost more.  ARG: the length is out of range; nothing changed. */
+ * 1 to `longest`; if that is another length than before, a segment that has begun ends here.  The memory is
+ * refreshed once per segment, so shorter ones cost more.  ARG: the length is out of range; nothing
+ * changed. */
 LAMEMO_API lamemo_status lamemo_session_segment(lamemo_session *session, int length);
 
 /* Feeds tokens [streams][n].  Any way of cutting a text into calls gives the same results; long pieces
@@ -191,7 +201,8 @@ typedef struct lamemo_sampling {
 LAMEMO_API void lamemo_sampling_defaults(lamemo_sampling *sampling);
 
 /* Says how lamemo_session_sample() draws, from now on, and restarts its random numbers; without it, the
- * defaults.  The penalty sees tokens that are fed or drawn from here on.  ARG names the field that is out of range; the old way stays. */
+ * defaults.  The penalty sees tokens that are fed or drawn from here on.  ARG names the field that is out of
+ * range, MEMORY; the old way stays. */
 LAMEMO_API lamemo_status lamemo_session_sampling(lamemo_session *session,
                                                  const lamemo_sampling *sampling);
 /* Draws what follows: tokens [streams], and their log-probabilities under the model itself in
@@ -202,8 +213,9 @@ LAMEMO_API lamemo_status lamemo_session_sample(lamemo_session *session, int32_t 
 
 /* A point in time to come back to: what follows is then the same to the last bit.  It fits every session
  * of a model of this shape with the same streams and memory length.  The random numbers of
- * lamemo_session_sample() are not part of it.  A snapshot depends on no session or engine; it may be
- * restored by several threads at once.  MEMORY, DEVICE; for restore also ARG: it does not fit. */
+ * lamemo_session_sample() and the tokens its penalty has seen are not part of it.  A snapshot depends on no
+ * session or engine; it may be restored by several threads at once.  MEMORY, DEVICE; for restore also ARG:
+ * it does not fit. */
 typedef struct lamemo_snapshot lamemo_snapshot;
 LAMEMO_API lamemo_status lamemo_session_snapshot(lamemo_session *session, lamemo_snapshot **out);
 LAMEMO_API lamemo_status lamemo_session_restore(lamemo_session *session,
@@ -227,16 +239,16 @@ typedef enum lamemo_finish {
 /* One step of one sample.  Everything is borrowed for the call. */
 typedef struct lamemo_piece {
     int sample;
-    int32_t token;  /* -1: only text that had been held back */
-    double logprob; /* of the token, under the model itself */
-    const char
-        *text; /* `size` bytes to show now: valid UTF-8, whole characters, no NUL after them */
-    size_t size;
-    int last; /* 1: nothing more of this sample, which ended as `finish` says */
+    int32_t token;    /* -1: only text that had been held back */
+    double logprob;   /* of the token, under the model itself */
+    const char *text; /* to show now: valid UTF-8, whole characters, no NUL after them */
+    size_t size;      /* bytes of text, perhaps none */
+    int last;         /* 1: nothing more of this sample, which ended as `finish` says */
     lamemo_finish finish;
 } lamemo_piece;
 
-/* Gets every piece in order of time; a return other than 0 ends the generation. */
+/* Gets every piece in order of time.  A return other than 0 ends the generation: each sample that has not
+ * ended yet still gets its last piece, with LAMEMO_FINISH_BREAK and the text that had been held back. */
 typedef int lamemo_piece_sink(void *user, const lamemo_piece *piece);
 
 /* 0 or NULL: the usual. */
@@ -248,20 +260,21 @@ typedef struct lamemo_generate_options {
     int memory;  /* memory length; default lamemo_memory_length() */
     int threads; /* on cpu; default the engine's */
     const lamemo_sampling *sampling; /* NULL: the defaults */
-    const char *const *stops;        /* texts before which a sample ends */
+    const char *const *stops;        /* [n_stops] texts before which a sample ends; none is empty */
     int n_stops;
 } lamemo_generate_options;
 
 /* Continues the prompt of n tokens, of any length; none: begins with lamemo_start_token().  options may be
  * NULL.  The sink runs in the calling thread and must not be NULL.  Uses a session of its own: any thread.
- * Returns OK also when the sink ended it.  ARG, MEMORY, NUMERIC, DEVICE. */
+ * Returns OK also when the sink ended it.  ARG, MEMORY, NUMERIC, DEVICE: what has not ended by then
+ * gets no last piece. */
 LAMEMO_API lamemo_status lamemo_generate(lamemo_engine *engine, const int32_t *prompt, size_t n,
                                          const lamemo_generate_options *options,
                                          lamemo_piece_sink *sink, void *user);
 
 /* logprobs[i] = log p(tokens[i] | the tokens before it), for n tokens of which the first follows
  * lamemo_start_token(); options (streams must be 0 or 1) may be NULL.  Natural logarithms.  Uses a session of
- * its own: any thread.  ARG, MEMORY, DEVICE; logprobs is undefined then. */
+ * its own: any thread.  ARG, MEMORY, DEVICE. */
 LAMEMO_API lamemo_status lamemo_score(lamemo_engine *engine, const int32_t *tokens, size_t n,
                                       const lamemo_session_options *options, double *logprobs);
 

@@ -30,7 +30,8 @@ void lam_session_free(lam_session *s); /* NULL is fine */
 /* Forgets everything that was fed. */
 void lam_session_reset(lam_session *s);
 
-/* Segments have `length` tokens from here on, 1 to `longest`; a segment that has begun ends here. */
+/* Segments have `length` tokens from here on, 1 to `longest`; if that changes anything, a segment that has
+ * begun ends here. */
 lam_status lam_session_segment(lam_session *s, int length);
 
 /* Feeds tokens [streams][n]; each must be in the vocabulary. */
