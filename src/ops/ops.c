@@ -34,7 +34,7 @@ void lam_round16(double *x, size_t n)
 void lam_to_class(const lam_dev *dev, lam_class type, void *out, const void *in, lam_dtype in_type,
                   size_t n)
 {
-    lam_convert(out, type == LAM_ACT ? dev->act : dev->wide, in, in_type, n);
+    lam_convert(out, lam_class_dtype(dev, type), in, in_type, n);
     if (type == LAM_ACT && dev->rounds)
         lam_round16(out, n);
 }

@@ -26,12 +26,11 @@
 #include "ops/types.h"
 #include "ops/vocab.h"
 
-typedef struct lam_dev
-    lam_dev; /* an execution context: threads or a stream, scratch, sticky error */
+/* An execution context: threads or a stream, scratch, sticky error. */
+typedef struct lam_dev lam_dev;
 
-enum {
-    LAM_NARROW_ROW = 1 << 18
-}; /* elements of a stored row of weights in HALF or BYTE, at most */
+/* Elements of a stored row of weights in HALF or BYTE, at most. */
+enum { LAM_NARROW_ROW = 1 << 18 };
 
 /* The largest shapes a model will ask for, so that scratch can be planned. */
 typedef struct lam_work {
@@ -127,22 +126,28 @@ void lam_to_class(const lam_dev *dev, lam_class type, void *out, const void *in,
 /* x[i] rounded to bf16. */
 void lam_round16(double *x, size_t n);
 
-/* Bytes of one element of a class on this device. */
-static inline size_t lam_class_size(const lam_dev *dev, lam_class type)
+/* What the elements of a class are on this device. */
+static inline lam_dtype lam_class_dtype(const lam_dev *dev, lam_class type)
 {
     switch (type) {
     case LAM_ACT:
-        return lam_dtype_size(dev->act);
-    case LAM_WIDE:
-        return lam_dtype_size(dev->wide);
+        return dev->act;
     case LAM_INT:
-        return sizeof(int32_t);
+        return LAM_I32;
     case LAM_HALF:
-        return sizeof(uint16_t);
+        return LAM_BF16;
     case LAM_BYTE:
-        return sizeof(int8_t);
+        return LAM_I8;
+    case LAM_WIDE:
+        break;
     }
-    return 0;
+    return dev->wide;
+}
+
+/* Bytes of one of them. */
+static inline size_t lam_class_size(const lam_dev *dev, lam_class type)
+{
+    return lam_dtype_size(lam_class_dtype(dev, type));
 }
 
 /* The address of element `index` of a buffer. */

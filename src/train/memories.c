@@ -108,11 +108,6 @@ static const char *slot_name(char out[64], int g, const lam_slot *slot)
     return out;
 }
 
-static lam_dtype slot_type(const lam_memories *m, const lam_slot *slot)
-{
-    return slot->type == LAM_ACT ? m->dev->act : m->dev->wide;
-}
-
 static lam_status declare(lam_memories *m, lam_st_writer *w)
 {
     char name[64], value[32];
@@ -127,7 +122,8 @@ static lam_status declare(lam_memories *m, lam_st_writer *w)
         for (int i = 0; i < mem->n_slots; i++) {
             const lam_slot *slot = &mem->slots[i];
             const lam_shape shape = {3, {mem->B, slot->n, slot->width}};
-            LAM_TRY(lam_st_writer_add(w, slot_name(name, g, slot), slot_type(m, slot), &shape));
+            LAM_TRY(lam_st_writer_add(w, slot_name(name, g, slot),
+                                      lam_class_dtype(m->dev, slot->type), &shape));
         }
     }
     return LAM_OK;
@@ -197,7 +193,7 @@ static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, l
                                                  lam_st_path(st), name);
     if (status == LAM_OK) {
         const size_t n = lam_shape_count(&t->shape);
-        lam_convert(packed, slot_type(m, slot), t->data, t->dtype, n);
+        lam_convert(packed, lam_class_dtype(m->dev, slot->type), t->data, t->dtype, n);
         for (int b = 0; b < mem->B && e.rows > 0; b++)
             memcpy(raw + (size_t)b * e.stream, packed + (size_t)b * e.rows, e.rows);
         m->dev->ops->upload(m->dev, slot->rows, raw, e.all);

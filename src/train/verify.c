@@ -150,7 +150,7 @@ typedef enum nesting { TIME_FIRST, STREAM_FIRST } nesting;
 /* Slot rows [B][cap][width] to [n][B][true width] or [B][n][..]; contexts lose their heads' padding. */
 static lam_status slot_rows(replay *t, const lam_mem *mem, const lam_slot *slot, nesting order)
 {
-    const lam_dtype dtype = slot->type == LAM_WIDE ? t->dev->wide : t->dev->act;
+    const lam_dtype dtype = lam_class_dtype(t->dev, slot->type);
     const size_t size = lam_dtype_size(dtype), width = (size_t)slot->width;
     const size_t B = (size_t)mem->B, valid = (size_t)slot->n;
     const int heads = slot->source == LAM_FROM_C ? t->trace.cfg.n_head : 1;
