@@ -1,4 +1,4 @@
-/* session_int.h -- what session.c and snapshot.c share. */
+/* session_int.h -- what session.c, snapshot.c and snapshot_file.c share. */
 #ifndef LAM_INFER_SESSION_INT_H
 #define LAM_INFER_SESSION_INT_H
 
@@ -38,5 +38,8 @@ struct lam_snapshot {
 
 /* Runs one piece of the unfinished segment, which must fit; records it. */
 void lam_session_piece(lam_session *s, const int32_t *packed, int n);
+
+/* Arrays for n_slots slots and the unfinished segment, whose sizes are set. */
+lam_status lam_snapshot_allocate(lam_snapshot *p);
 
 #endif

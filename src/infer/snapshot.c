@@ -1,9 +1,6 @@
-/* snapshot.c -- points in time: taken, restored, saved and loaded. */
+/* snapshot.c -- points in time: taken and restored. */
 #include "infer/session_int.h"
 
-#include "io/safetensors.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +24,7 @@ static lam_status no_memory(void)
     return lam_fail(LAM_ERR_MEMORY, "snapshot: no memory");
 }
 
-/* Arrays for n_slots slots and the unfinished segment; sizes are set. */
-static lam_status allocate(lam_snapshot *p)
+lam_status lam_snapshot_allocate(lam_snapshot *p)
 {
     p->slots = calloc((size_t)p->n_slots + 1, sizeof *p->slots);
     p->bytes = calloc((size_t)p->n_slots + 1, sizeof *p->bytes);
@@ -62,13 +58,13 @@ static lam_status take(lam_session *s, lam_snapshot *p)
                         .prev = mem->prev,
                         .seen = mem->seen,
                         .n_slots = mem->n_slots};
-    LAM_TRY(allocate(p));
+    LAM_TRY(lam_snapshot_allocate(p));
     copy_segment(&p->now, &s->now, s->streams, s->longest);
     for (int i = 0; i < p->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];
         p->bytes[i] = lam_slot_bytes(mem, slot);
         p->rows[i] = slot->n;
-        p->dtypes[i] = slot->type == LAM_ACT ? mem->dev->act : mem->dev->wide;
+        p->dtypes[i] = lam_class_dtype(mem->dev, slot->type);
         p->slots[i] = malloc(p->bytes[i] + 1);
         if (!p->slots[i])
             return no_memory();
@@ -102,7 +98,7 @@ static lam_status fits(const lam_session *s, const lam_snapshot *p)
     for (int i = 0; same && i < p->n_slots; i++)
         same = p->bytes[i] == lam_slot_bytes(mem, &mem->slots[i]) && p->rows[i] >= 0 &&
                p->rows[i] <= mem->slots[i].cap &&
-               p->dtypes[i] == (mem->slots[i].type == LAM_ACT ? mem->dev->act : mem->dev->wide);
+               p->dtypes[i] == lam_class_dtype(mem->dev, mem->slots[i].type);
     return same ? LAM_OK
                 : lam_fail(LAM_ERR_ARG,
                            "snapshot: taken from a session of another model, device, number of "
@@ -166,141 +162,5 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
         lam_session_piece(s, s->packed, n);
         at += n;
     }
-    return LAM_OK;
-}
-
-static const char FORMAT[] = "lamemo snapshot 2";
-
-/* The numbers of a snapshot, in file order. */
-enum { NUMBERS = 10 };
-
-static void to_numbers(const lam_snapshot *p, int64_t v[NUMBERS])
-{
-    const int64_t numbers[NUMBERS] = {p->streams,    p->longest,    p->mem_len, p->n_layer,
-                                      p->d_model,    p->length,     p->prev,    p->seen,
-                                      p->now.length, p->now.n_calls};
-    memcpy(v, numbers, sizeof numbers);
-}
-
-static lam_status write_all(lam_st_writer *w, const lam_snapshot *p)
-{
-    const lam_shape numbers = {1, {NUMBERS}}, calls = {1, {p->longest}};
-    const lam_shape tokens = {2, {p->streams, p->longest}}, rows = {1, {p->n_slots}};
-    int64_t v[NUMBERS];
-    char name[32];
-    to_numbers(p, v);
-    LAM_TRY(lam_st_writer_meta(w, "format", FORMAT));
-    LAM_TRY(lam_st_writer_add(w, "numbers", LAM_I64, &numbers));
-    LAM_TRY(lam_st_writer_add(w, "calls", LAM_I32, &calls));
-    LAM_TRY(lam_st_writer_add(w, "tokens", LAM_I32, &tokens));
-    LAM_TRY(lam_st_writer_add(w, "rows", LAM_I32, &rows));
-    for (int i = 0; i < p->n_slots; i++) {
-        const int64_t n = (int64_t)(p->bytes[i] / lam_dtype_size(p->dtypes[i]));
-        snprintf(name, sizeof name, "slot.%d", i);
-        LAM_TRY(lam_st_writer_add(w, name, p->dtypes[i], &(lam_shape){1, {n}}));
-    }
-    LAM_TRY(lam_st_writer_begin(w));
-    LAM_TRY(lam_st_writer_data(w, v, sizeof v));
-    LAM_TRY(lam_st_writer_data(w, p->now.calls, (size_t)p->longest * sizeof *p->now.calls));
-    LAM_TRY(lam_st_writer_data(w, p->now.tokens,
-                               (size_t)p->streams * (size_t)p->longest * sizeof(int32_t)));
-    LAM_TRY(lam_st_writer_data(w, p->rows, (size_t)p->n_slots * sizeof *p->rows));
-    for (int i = 0; i < p->n_slots; i++)
-        LAM_TRY(lam_st_writer_data(w, p->slots[i], p->bytes[i]));
-    return LAM_OK;
-}
-
-lam_status lam_snapshot_save(const lam_snapshot *p, const char *path)
-{
-    lam_st_writer *w = NULL;
-    LAM_TRY(lam_st_writer_create(&w, path));
-    const lam_status status = write_all(w, p);
-    if (status == LAM_OK)
-        return lam_st_writer_finish(w);
-    lam_st_writer_abort(w);
-    return status;
-}
-
-static const int64_t LONGEST = (int64_t)1 << 60; /* tokens of a text: sums do not overflow */
-
-/* Every number from a file may be wrong. */
-static lam_status from_numbers(lam_snapshot *p, const int64_t v[NUMBERS], const char *path)
-{
-    const int64_t most[NUMBERS] = {1 << 20, LAM_MAX_LEN, LAM_MAX_LEN, LAM_MAX_LAYERS, LAM_MAX_WIDTH,
-                                   LONGEST, LAM_MAX_LEN, LONGEST,     LAM_MAX_LEN,    LAM_MAX_LEN};
-    for (int i = 0; i < NUMBERS; i++)
-        if (v[i] < 0 || v[i] > most[i])
-            return lam_fail(LAM_ERR_FORMAT, "%s: number %d of the snapshot is out of range", path,
-                            i);
-    p->streams = (int)v[0];
-    p->longest = (int)v[1];
-    p->mem_len = (int)v[2];
-    p->n_layer = (int)v[3];
-    p->d_model = (int)v[4];
-    p->length = v[5];
-    p->prev = (int)v[6];
-    p->seen = v[7];
-    p->now.length = (int)v[8];
-    p->now.n_calls = (int)v[9];
-    if (p->streams < 1 || p->now.length < 1 || p->now.length > p->longest ||
-        p->now.n_calls > p->longest)
-        return lam_fail(LAM_ERR_FORMAT, "%s: the snapshot's sizes contradict each other", path);
-    return LAM_OK;
-}
-
-static lam_status read_all(lam_snapshot *p, const lam_safetensors *st, const char *path)
-{
-    int64_t v[NUMBERS];
-    const char *format = lam_st_meta(st, "format");
-    if (!format || strcmp(format, FORMAT) != 0)
-        return lam_fail(LAM_ERR_FORMAT, "%s: not a lamemo snapshot", path);
-    LAM_TRY(lam_st_read(st, "numbers", v, LAM_I64, NUMBERS));
-    LAM_TRY(from_numbers(p, v, path));
-    const lam_st_tensor *tokens = lam_st_find(st, "tokens");
-    if (!tokens || lam_shape_count(&tokens->shape) != (size_t)p->streams * (size_t)p->longest)
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensor tokens is not %d x %d", path, p->streams,
-                        p->longest);
-    p->n_slots = lam_st_count(st) - 4; /* the rest are slots */
-    if (p->n_slots < 0)
-        return lam_fail(LAM_ERR_FORMAT, "%s: tensors of the snapshot are missing", path);
-    LAM_TRY(allocate(p));
-    LAM_TRY(lam_st_read(st, "calls", p->now.calls, LAM_I32, (size_t)p->longest));
-    LAM_TRY(
-        lam_st_read(st, "tokens", p->now.tokens, LAM_I32, (size_t)p->streams * (size_t)p->longest));
-    LAM_TRY(lam_st_read(st, "rows", p->rows, LAM_I32, (size_t)p->n_slots));
-    for (int i = 0; i < p->now.n_calls; i++) {
-        if (p->now.calls[i] < 1 || p->now.calls[i] > p->now.length - p->now.done)
-            return lam_fail(LAM_ERR_FORMAT, "%s: piece %d of the segment does not fit", path, i);
-        p->now.done += p->now.calls[i];
-    }
-    for (int i = 0; i < p->n_slots; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "slot.%d", i);
-        const lam_st_tensor *t = lam_st_find(st, name);
-        if (!t)
-            return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", path, name);
-        p->bytes[i] = t->bytes;
-        p->dtypes[i] = t->dtype;
-        p->slots[i] = malloc(t->bytes + 1);
-        if (!p->slots[i])
-            return no_memory();
-        memcpy(p->slots[i], t->data, t->bytes);
-    }
-    return LAM_OK;
-}
-
-lam_status lam_snapshot_load(lam_snapshot **out, const char *path)
-{
-    *out = NULL;
-    lam_safetensors *st = NULL;
-    LAM_TRY(lam_st_open(&st, path));
-    lam_snapshot *p = calloc(1, sizeof *p);
-    const lam_status status = p ? read_all(p, st, path) : no_memory();
-    lam_st_close(st);
-    if (status != LAM_OK) {
-        lam_snapshot_free(p);
-        return status;
-    }
-    *out = p;
     return LAM_OK;
 }
