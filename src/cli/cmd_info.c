@@ -90,15 +90,14 @@ typedef struct bytes {
     size_t weights, gradients, optimizer, program;
     lam_stack_sizes train, eval;
     size_t all_train; /* what `lamemo train` takes: it also holds a stack for evaluation */
+    size_t all_eval;
+    char optimiser[64]; /* what the optimiser's line is called */
 } bytes;
 
-enum {
-    BARE_BATCH = 8,  /* where nothing says how a model is trained */
-    EVAL_BATCH = 16, /* of `lamemo train` */
-    PROGRAM =
-        24
-        << 20 /* the program and the libraries it uses, where they lie in the same memory; measured */
-};
+enum { BARE_BATCH = 8 };  /* where nothing says how a model is trained */
+enum { EVAL_BATCH = 16 }; /* of `lamemo train` */
+/* Bytes of the program and the libraries it uses, where they lie in the same memory; measured. */
+enum { PROGRAM = 24 << 20 };
 
 static size_t stack_total(const lam_stack_sizes *s)
 {
@@ -121,6 +120,7 @@ static lam_status measure(bytes *out, subject *s)
                .gradients = model->params.total * wide,
                .program = strcmp(model->dev->ops->name, "cuda") == 0 ? 0 : PROGRAM};
     LAM_TRY(lam_optimizer_measure(&b.optimizer, model, &optimizer));
+    snprintf(b.optimiser, sizeof b.optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
     b.eval = lam_stack_measure(model, &opt);
     opt.B = EVAL_BATCH;
     const lam_stack_sizes aside = lam_stack_measure(model, &opt);
@@ -129,6 +129,7 @@ static lam_status measure(bytes *out, subject *s)
     b.train = lam_stack_measure(model, &opt);
     b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
                   aside.activations + aside.state + b.program;
+    b.all_eval = b.weights + stack_total(&b.eval) + b.program;
     *out = b;
     return LAM_OK;
 }
@@ -186,83 +187,98 @@ static void print_training(const lam_settings *s, int64_t step)
     putchar('\n');
 }
 
-static void print_size(const char *name, size_t n)
+/* One line of the text, one field of the JSON. */
+typedef struct amount {
+    const char *text, *key;
+    double n;
+    bool optional; /* 0: no line */
+} amount;
+
+enum { MACS = 7, BYTES = 9 };
+
+static void list_macs(amount out[MACS], const lam_macs *m)
 {
-    char text[32];
-    printf("  %-26s %20s\n", name, lam_format_size(text, sizeof text, (double)n));
+    const amount all[MACS] = {{"projections", "project", m->project, true},
+                              {"feed-forward", "ffn", m->ffn, true},
+                              {"attention", "attention", m->attention, true},
+                              {"memory rows", "memory", m->memory, true},
+                              {"look-ahead attention", "look_ahead", m->look_ahead, true},
+                              {"external memory", "external", m->external, true},
+                              {"softmax", "softmax", m->softmax, true}};
+    memcpy(out, all, sizeof all);
+}
+
+static void list_bytes(amount out[BYTES], const bytes *b)
+{
+    const amount all[BYTES] = {
+        {"weights", "weights", (double)b->weights, false},
+        {"gradients", "gradients", (double)b->gradients, false},
+        {b->optimiser, "optimizer", (double)b->optimizer, false},
+        {"activations, training", "activations", (double)b->train.activations, false},
+        {"memory state", "state", (double)b->train.state, false},
+        {"scratch", "scratch", (double)b->train.scratch, false},
+        {"program and libraries", "program", (double)b->program, true},
+        {"training, all together", "train", (double)b->all_train, false},
+        {"evaluation, all together", "eval", (double)b->all_eval, false}};
+    memcpy(out, all, sizeof all);
 }
 
 static void print_text(const subject *s, const group *groups, const bytes *b)
 {
     const lam_model *model = &s->model;
-    const info_options *o = s->o;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
-    const struct {
-        const char *name;
-        double n;
-    } parts[] = {{"projections", m.project},
-                 {"feed-forward", m.ffn},
-                 {"attention", m.attention},
-                 {"memory rows", m.memory},
-                 {"look-ahead attention", m.look_ahead},
-                 {"external memory", m.external},
-                 {"softmax", m.softmax}};
+    amount macs[MACS], sizes[BYTES];
+    char text[32];
+    list_macs(macs, &m);
+    list_bytes(sizes, b);
     print_config(&model->cfg);
     if (s->step >= 0)
         print_training(&s->trained, s->step);
-    char text[32], optimiser[64];
     printf("\n%-28s %20s\n", "parameters",
            lam_format_count(text, sizeof text, (int64_t)lam_model_count(model)));
     for (int g = 0; g < GROUPS; g++)
         printf("  %-26s %20s\n", groups[g].name,
                lam_format_count(text, sizeof text, (int64_t)groups[g].count));
+
     printf("\n%-30s %18.3f M\n", "multiply-accumulates per token", m.total / 1e6);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].n > 0.0)
-            printf("  %-26s %20.3f M\n", parts[i].name, parts[i].n / 1e6);
+    for (int i = 0; i < MACS; i++)
+        if (macs[i].n > 0.0 || !macs[i].optional)
+            printf("  %-26s %20.3f M\n", macs[i].text, macs[i].n / 1e6);
     printf("  %-26s %20.3f G\n", "one training step",
            lam_macs_step(&model->cfg, s->trained.batch_size) / 1e9);
 
-    printf("\nbytes on %s, batch %d\n", o->device.device, s->trained.batch_size);
-    print_size("weights", b->weights);
-    print_size("gradients", b->gradients);
-    snprintf(optimiser, sizeof optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
-    print_size(optimiser, b->optimizer);
-    print_size("activations, training", b->train.activations);
-    print_size("memory state", b->train.state);
-    print_size("scratch", b->train.scratch);
-    if (b->program > 0)
-        print_size("program and libraries", b->program);
-    print_size("training, all together", b->all_train);
-    print_size("evaluation, all together", b->weights + stack_total(&b->eval) + b->program);
+    printf("\nbytes on %s, batch %d\n", s->o->device.device, s->trained.batch_size);
+    for (int i = 0; i < BYTES; i++)
+        if (sizes[i].n > 0.0 || !sizes[i].optional)
+            printf("  %-26s %20s\n", sizes[i].text, lam_format_size(text, sizeof text, sizes[i].n));
 }
 
 static lam_status print_json(const subject *s, const group *groups, const bytes *b)
 {
     const lam_model *model = &s->model;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
+    amount macs[MACS], sizes[BYTES];
     char *config = NULL;
     LAM_TRY(lam_config_print(&config, &model->cfg));
-    json_t *params = json_object();
+    json_t *params = json_object(), *per_token = json_object(), *by_use = json_object();
     for (int g = 0; g < GROUPS; g++)
         json_object_set_new(params, groups[g].name, json_integer((json_int_t)groups[g].count));
-    json_t *root = json_pack(
-        "{s:o, s:I, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}, s:f, "
-        "s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
-        "config", json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
-        "parameters_by_group", params, "macs_per_token", "project", m.project, "ffn", m.ffn,
-        "attention", m.attention, "memory", m.memory, "look_ahead", m.look_ahead, "external",
-        m.external, "softmax", m.softmax, "total", m.total, "macs_per_step",
-        lam_macs_step(&model->cfg, s->trained.batch_size), "bytes", "weights",
-        (json_int_t)b->weights, "gradients", (json_int_t)b->gradients, "optimizer",
-        (json_int_t)b->optimizer, "activations", (json_int_t)b->train.activations, "state",
-        (json_int_t)b->train.state, "scratch", (json_int_t)b->train.scratch, "program",
-        (json_int_t)b->program, "train", (json_int_t)b->all_train, "eval",
-        (json_int_t)(b->weights + stack_total(&b->eval) + b->program));
+    list_macs(macs, &m);
+    for (int i = 0; i < MACS; i++)
+        json_object_set_new(per_token, macs[i].key, json_real(macs[i].n));
+    json_object_set_new(per_token, "total", json_real(m.total));
+    list_bytes(sizes, b);
+    for (int i = 0; i < BYTES; i++)
+        json_object_set_new(by_use, sizes[i].key, json_integer((json_int_t)sizes[i].n));
+
+    json_t *root =
+        json_pack("{s:o, s:I, s:o, s:o, s:f, s:o, s:s, s:i, s:s}", "config",
+                  json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
+                  "parameters_by_group", params, "macs_per_token", per_token, "macs_per_step",
+                  lam_macs_step(&model->cfg, s->trained.batch_size), "bytes", by_use, "device",
+                  s->o->device.device, "batch_size", s->trained.batch_size, "optim",
+                  lam_optim_names[s->trained.optim]);
     free(config);
-    json_object_update_new(root, json_pack("{s:s, s:i, s:s}", "device", s->o->device.device,
-                                           "batch_size", s->trained.batch_size, "optim",
-                                           lam_optim_names[s->trained.optim]));
     if (s->step >= 0) {
         json_object_set_new(root, "step", json_integer(s->step));
         json_object_set_new(root, "settings", lam_settings_print(&s->trained));
