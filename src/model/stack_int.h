@@ -1,4 +1,4 @@
-/* stack_int.h -- what stack.c, plan.c and block.c share: the buffers of a stack. */
+/* stack_int.h -- what the files of a stack share: its buffers. */
 #ifndef LAM_MODEL_STACK_INT_H
 #define LAM_MODEL_STACK_INT_H
 
@@ -64,7 +64,7 @@ void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, 
 /* dx[(layer+1) & 1] holds the gradient of the output; leaves that of the input in dx[layer & 1]. */
 void lam_block_bwd(lam_stack *st, int layer);
 
-/* Rows per stream of the last forward that are scored. */
+/* segment.c: rows per stream of the last forward that are scored. */
 int lam_stack_scored(const lam_stack *st);
 
 /* next.c: can the next token of every stream be computed there, and doing it. */
