@@ -1,0 +1,139 @@
+/* option_values.c -- from the text of an option to its field, strictly. */
+#include "cli/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool parse_int(const char *text, double min, double max, int64_t *out)
+{
+    char *end;
+    if (*text == '\0' || *text == ' ')
+        return false;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (*end != '\0' || errno != 0 || (double)v < min || (double)v > max)
+        return false;
+    *out = v;
+    return true;
+}
+
+static lam_status set_int(const lam_option *o, const char *text, double min, double max,
+                          int64_t *out)
+{
+    if (parse_int(text, min, max, out))
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not an integer between %.0f and %.0f", o->name,
+                    text, min, max);
+}
+
+static lam_status set_double(const lam_option *o, const char *text, double *out)
+{
+    const bool bounded = o->min != 0 || o->max != 0;
+    char *end;
+    const double v = strtod(text, &end);
+    if (*text != '\0' && *text != ' ' && *end == '\0' && isfinite(v) &&
+        (!bounded || (v >= o->min && v <= o->max))) {
+        *out = v;
+        return LAM_OK;
+    }
+    if (!bounded)
+        return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not a finite number", o->name, text);
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not a number between %g and %g", o->name, text,
+                    o->min, o->max);
+}
+
+static lam_status set_choice(const lam_option *o, const char *text, int *out)
+{
+    char list[512] = "";
+    for (int i = 0; o->choices[i] != NULL; i++) {
+        if (strcmp(o->choices[i], text) == 0) {
+            *out = i;
+            return LAM_OK;
+        }
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
+    }
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not one of %s", o->name, text, list);
+}
+
+static lam_status set_ints(const lam_option *o, const char *text, double min, double max,
+                           lam_int_list *out)
+{
+    char item[32];
+    lam_int_list list = {0};
+    for (const char *p = text; p != NULL;) {
+        const char *comma = strchr(p, ',');
+        const size_t len = comma != NULL ? (size_t)(comma - p) : strlen(p);
+        int64_t v = 0;
+        if (list.n == LAM_LIST_MAX)
+            return lam_fail(LAM_ERR_ARG, "--%s: more than %d numbers", o->name, LAM_LIST_MAX);
+        snprintf(item, sizeof item, "%.*s", (int)(len < 31 ? len : 31), p);
+        LAM_TRY(set_int(o, item, min, max, &v));
+        list.v[list.n++] = (int)v;
+        p = comma != NULL ? comma + 1 : NULL;
+    }
+    *out = list;
+    return LAM_OK;
+}
+
+static lam_status add_string(const lam_option *o, const char *text, lam_string_list *list)
+{
+    if (list->n == LAM_LIST_MAX)
+        return lam_fail(LAM_ERR_ARG, "--%s: given more than %d times", o->name, LAM_LIST_MAX);
+    list->v[list->n++] = text;
+    return LAM_OK;
+}
+
+lam_status lam_option_set(const lam_option *o, void *options, const char *text)
+{
+    void *field = (char *)options + o->offset;
+    const bool bounded = o->min != 0 || o->max != 0, wide = o->type == LAM_OPT_INT64;
+    const double min = bounded ? o->min : wide ? (double)INT64_MIN : INT_MIN;
+    const double max = bounded ? o->max : wide ? (double)INT64_MAX : INT_MAX;
+    int64_t v = 0;
+
+    switch (o->type) {
+    case LAM_OPT_FLAG:
+        *(bool *)field = true;
+        return LAM_OK;
+    case LAM_OPT_INT:
+        LAM_TRY(set_int(o, text, min, max, &v));
+        *(int *)field = (int)v;
+        return LAM_OK;
+    case LAM_OPT_INT64:
+        return set_int(o, text, min, max, field);
+    case LAM_OPT_DOUBLE:
+        return set_double(o, text, field);
+    case LAM_OPT_CHOICE:
+        return set_choice(o, text, field);
+    case LAM_OPT_INTS:
+        return set_ints(o, text, min, max, field);
+    case LAM_OPT_STRINGS:
+        return add_string(o, text, field);
+    case LAM_OPT_PATH:
+        if (*text == '\0')
+            return lam_fail(LAM_ERR_ARG, "--%s: the name is empty", o->name);
+        *(const char **)field = text;
+        return LAM_OK;
+    case LAM_OPT_STRING:
+        *(const char **)field = text;
+        return LAM_OK;
+    case LAM_OPT_GROUP:
+    case LAM_OPT_REST:
+        break;
+    }
+    assert(0 && "a heading has no value");
+    return LAM_OK;
+}
+
+size_t lam_option_size(const lam_option *option)
+{
+    return option->type == LAM_OPT_DOUBLE  ? sizeof(double)
+           : option->type == LAM_OPT_INT64 ? sizeof(int64_t)
+                                           : sizeof(int);
+}
