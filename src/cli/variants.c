@@ -128,8 +128,7 @@ lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_co
     json_t *value;
     LAM_TRY(lam_words_add(w, "lamemo"));
     LAM_TRY(lam_words_add(w, "train"));
-    json_object_foreach(c->options, name, value)
-    {
+    json_object_foreach(c->options, name, value) {
         if (!is_for(m, name))
             continue;
         if (json_is_string(value))
@@ -180,8 +179,7 @@ lam_status lam_variants_use(const lam_comparison *c)
 {
     const char *name;
     json_t *value;
-    json_object_foreach(c->options, name, value)
-    {
+    json_object_foreach(c->options, name, value) {
         int m = 0;
         while (m < c->n_models && !is_for(&c->models[m], name))
             m++;

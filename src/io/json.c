@@ -67,12 +67,10 @@ static int survives(const json_t *json)
         return strtod(text, NULL) == json_real_value(json);
     }
     int all = 1;
-    json_array_foreach(json, i, value)
-    {
+    json_array_foreach(json, i, value) {
         all &= survives(value);
     }
-    json_object_foreach((json_t *)json, name, value)
-    {
+    json_object_foreach((json_t *)json, name, value) {
         all &= survives(value);
     }
     return all;

@@ -10,8 +10,8 @@ enum {
     LAM_PICKLE_MAX_MARKS = 1 << 12
 };
 
-typedef struct lam_py_chunk
-    lam_py_chunk; /* nodes are allocated many at a time and freed together */
+/* Nodes are allocated many at a time and freed together. */
+typedef struct lam_py_chunk lam_py_chunk;
 
 struct lam_pickle {
     const char *label; /* while parsing */

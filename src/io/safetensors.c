@@ -119,8 +119,9 @@ static lam_status check_metadata(const json_t *metadata, const char *label)
         return lam_fail(LAM_ERR_FORMAT, "%s: __metadata__ is not an object", label);
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)metadata, key, value) if (!json_is_string(value)) return lam_fail(
-        LAM_ERR_FORMAT, "%s: __metadata__ %s is not a string", label, key);
+    json_object_foreach((json_t *)metadata, key, value)
+        if (!json_is_string(value))
+            return lam_fail(LAM_ERR_FORMAT, "%s: __metadata__ %s is not a string", label, key);
     return LAM_OK;
 }
 
@@ -134,8 +135,7 @@ static lam_status read_tensors(lam_safetensors *st, const section *in)
 
     const char *name;
     json_t *entry;
-    json_object_foreach(st->header, name, entry)
-    {
+    json_object_foreach(st->header, name, entry) {
         if (entry == st->metadata)
             continue;
         LAM_TRY(read_tensor(&st->tensors[st->count], name, entry, in));

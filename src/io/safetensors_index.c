@@ -54,8 +54,7 @@ static lam_status open_parts(lam_safetensors *st, json_t *map, json_t *files)
 {
     const char *tensor;
     json_t *value;
-    json_object_foreach(map, tensor, value)
-    {
+    json_object_foreach(map, tensor, value) {
         const char *name = json_string_value(value);
         if (!name || !is_plain_name(name))
             return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s: not in a .safetensors file beside it",

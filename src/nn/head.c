@@ -3,9 +3,8 @@
 
 #include "nn/linear.h"
 
-enum {
-    CHUNK_ELEMENTS = 1 << 22
-}; /* logits kept at a time: 16 MiB of floats, within a cache's reach */
+/* Logits kept at a time: 16 MiB of floats, within a cache's reach. */
+enum { CHUNK_ELEMENTS = 1 << 22 };
 
 void lam_head_declare(lam_head_params *ids, const lam_embed_params *embed, lam_params *p,
                       const lam_config *cfg, const lam_dev *dev)

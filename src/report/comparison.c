@@ -266,7 +266,8 @@ static lam_status parse_head(lam_comparison *c, const json_t *root, const char *
     json_t *item;
     json_array_foreach(seeds, i, item)
         LAM_TRY(lam_comparison_add_seed(c, (int)json_integer_value(item)));
-    json_array_foreach(models, i, item) LAM_TRY(parse_model(c, item, path));
+    json_array_foreach(models, i, item)
+        LAM_TRY(parse_model(c, item, path));
     return json_object_update(c->options, options) == 0
                ? LAM_OK
                : lam_fail(LAM_ERR_MEMORY, "%s: no memory", path);

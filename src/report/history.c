@@ -111,8 +111,7 @@ static lam_status take(lam_history *h, const json_t *record)
     const double elapsed = json_is_number(time) ? json_number_value(time) : NAN;
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)record, name, value)
-    {
+    json_object_foreach((json_t *)record, name, value) {
         lam_curve *const c =
             strcmp(name, "step") != 0 && (json_is_number(value) || json_is_null(value))
                 ? curve_of(h, name)

@@ -186,8 +186,7 @@ static int each_difference(const lam_runs *runs, lam_cell *cells)
     for (int i = 0; i < runs->n; i++) {
         const char *name;
         json_t *value;
-        json_object_foreach(runs->list[i].config, name, value)
-        {
+        json_object_foreach(runs->list[i].config, name, value) {
             bool before = false;
             for (int k = 0; k < i; k++)
                 before |= json_object_get(runs->list[k].config, name) != NULL;

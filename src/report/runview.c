@@ -20,8 +20,7 @@ static lam_status flatten(json_t *flat, const json_t *from)
 {
     const char *name;
     json_t *value;
-    json_object_foreach((json_t *)from, name, value)
-    {
+    json_object_foreach((json_t *)from, name, value) {
         char *text = NULL;
         json_t *string = json_is_string(value) ? json_incref(value) : NULL;
         if (!string) {

@@ -82,8 +82,8 @@ static void row_names(lam_text *out, const heat *h)
     const lam_figure *f = h->f;
     const double t = (h->frame.bottom - h->frame.top) / f->rows;
     const bool given = f->y.min != 0 || f->y.max != 0;
-    const int stride = (int)ceil(LAM_SVG_LINE / t);
-    for (int r = 0; r<f->rows; r += stride> 0 ? stride : 1) {
+    const int stride = (int)fmax(1.0, ceil(LAM_SVG_LINE / t));
+    for (int r = 0; r < f->rows; r += stride) {
         char number[32];
         const double at = f->rows > 1 ? r / (f->rows - 1.0) : 0;
         snprintf(number, sizeof number, "%.4g", given ? f->y.min + at * (f->y.max - f->y.min) : r);

@@ -18,8 +18,7 @@ typedef struct lam_sweep_options {
     int lengths[LAM_SWEEP];
     int64_t tokens; /* that each of them predicts; 0: the whole text; negative: chosen, by */
     double work;    /* the multiply-adds of all models and lengths together */
-    int64_t
-        skip; /* segments that only fill memories: the most lam_sweep_warm() wants of any model */
+    int64_t skip; /* segments that only fill memories: the most any model wants (lam_sweep_warm) */
 } lam_sweep_options;
 
 typedef struct lam_sweep_point {

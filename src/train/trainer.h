@@ -17,12 +17,10 @@ typedef struct lam_trainer {
     lam_batcher *batcher;
     lam_train_state state;     /* state.settings are this run's */
     int32_t *inputs, *targets; /* [batch_size][longest] */
-    void *
-        totals; /* WIDE [LAM_TOTALS], on the device: of the steps since they were read (lam_tally) */
+    void *totals; /* WIDE [LAM_TOTALS] on the device: of the steps since they were read */
     int64_t unread, unread_tokens; /* those steps, and their tokens */
     int64_t tokens;                /* of the last step's batch */
-    double
-        part; /* of the schedule that is over, where the clock says so (train/run.c); below 0: steps say it */
+    double part; /* of the schedule that is over, if the clock says so (run.c); < 0: steps do */
 } lam_trainer;
 
 /* A fresh run on `text` (kept): the model's parameters are what they are, its mem_len and tgt_len

@@ -188,8 +188,7 @@ static void put_settings(file *f)
 {
     const char *key;
     json_t *value;
-    json_object_foreach(f->config, key, value)
-    {
+    json_object_foreach(f->config, key, value) {
         pk_text(&f->p, key);
         put_json(&f->p, value);
     }
