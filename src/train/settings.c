@@ -22,14 +22,10 @@ const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", "muon", NULL};
 const char *const lam_muon_row_names[] = {"free", "even", NULL};
 const char *const lam_recipe_names[] = {"paper", "fast", NULL};
 
-#define FIELD(name, type, use, min, max)                                                           \
-    {                                                                                              \
-#name, type, use, offsetof(lam_settings, name), min, max, NULL                             \
-    }
-#define WORD(name, use, words)                                                                     \
-    {                                                                                              \
-#name, FIELD_WORD, use, offsetof(lam_settings, name), 0, 0, words                          \
-    }
+/* clang-format off */
+#define FIELD(name, type, use, min, max) {#name, type, use, offsetof(lam_settings, name), min, max, NULL}
+#define WORD(name, use, words) {#name, FIELD_WORD, use, offsetof(lam_settings, name), 0, 0, words}
+/* clang-format on */
 static const field fields[] = {
     FIELD(batch_size, FIELD_INT, FIELD_FIXED, 1, 1 << 20),
     FIELD(batch_chunk, FIELD_INT, FIELD_FIXED, 1, 1 << 20),
