@@ -24,7 +24,7 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
         slot[NEWEST].name = "m";
         slot[NEWEST].front = 1;
         slot[NEWEST].own = 0;
-        if (per == 3) {
+        if (has_pending(cfg)) {
             slot[PENDING] = like;
             slot[PENDING].name = "pend";
             slot[PENDING].cap = cfg->rate - 1;
@@ -102,7 +102,7 @@ static lam_eviction eviction_of(const lam_segment *s, int done)
     const lam_evicted rows = lam_mem_evicted(s, done);
     const int c = s->cfg->rate;
     lam_eviction e = {.first = rows.first, .fresh = rows.rows};
-    if (slots_per_layer(s->cfg) == 3)
+    if (has_pending(s->cfg))
         e.front = slot_of(s, 0, PENDING)->n;
     if (s->cfg->remainder == LAM_REMAINDER_PAD)
         e.front = (c - e.fresh % c) % c;
@@ -185,7 +185,7 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
             lam_compress(s, l, &e);
             keep_coarse(s, &slot[COARSE], &e);
         }
-        if (per == 3)
+        if (has_pending(s->cfg))
             keep_pending(s, &slot[PENDING], &e);
     }
 }

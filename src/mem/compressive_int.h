@@ -27,9 +27,15 @@ enum {
 
 enum { COARSE, NEWEST, PENDING }; /* slots of a layer */
 
+/* Do evicted rows that fill no group wait for the next segment? */
+static inline int has_pending(const lam_config *cfg)
+{
+    return cfg->remainder == LAM_REMAINDER_CARRY && cfg->rate > 1;
+}
+
 static inline int slots_per_layer(const lam_config *cfg)
 {
-    return cfg->remainder == LAM_REMAINDER_CARRY && cfg->rate > 1 ? 3 : 2;
+    return has_pending(cfg) ? 3 : 2;
 }
 
 static inline const lam_slot *slot_of(const lam_segment *s, int layer, int which)

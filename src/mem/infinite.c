@@ -30,7 +30,7 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
         slot[PENDING].cap = block_rows(cfg, mem->N) + mem->N - 1;
         slot[SIGNAL].name = "B";
         slot[SIGNAL].cap = cfg->ltm_basis;
-        if (per == 3)
+        if (!is_sticky(cfg))
             continue;
         slot[MEAN_WAS] = slot[VAR_WAS] =
             (lam_slot){.source = LAM_FROM_LSE, .layer = l, .own = 1, .cap = mem->N};
@@ -191,7 +191,7 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
                          lam_packed_view(s, own[COEF], N, 0), N);
             slot[SIGNAL].n = N;
         }
-        if (alive && per == 5) {
+        if (alive && is_sticky(cfg)) {
             keep_attention(s, &slot[MEAN_WAS], own[MEAN], done);
             keep_attention(s, &slot[VAR_WAS], own[VAR], done);
         }
