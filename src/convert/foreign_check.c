@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int is_float(lam_dtype dtype)
-{
-    return dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16 || dtype == LAM_F64;
-}
-
 /* The scales of a matrix in int8: one for each row, numbers that can be multiplied with. */
 static lam_status check_scales(const lam_tensors *all, const char *name, int64_t rows)
 {
@@ -40,7 +35,7 @@ static lam_status check_param(const lam_tensors *all, const lam_param *param)
     if (!t)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", all->label, param->name);
     const int scaled = t->dtype == LAM_I8 && lam_param_may_narrow(param);
-    if (!is_float(t->dtype) && !scaled)
+    if (!lam_dtype_is_float(t->dtype) && !scaled)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, not of a floating-point type",
                         all->label, param->name, lam_dtype_name(t->dtype));
     if (!lam_shape_equal(&t->shape, &shape))

@@ -22,6 +22,11 @@ size_t lam_dtype_size(lam_dtype dtype)
     return types[dtype].size;
 }
 
+int lam_dtype_is_float(lam_dtype dtype)
+{
+    return dtype == LAM_F64 || dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16;
+}
+
 const char *lam_dtype_name(lam_dtype dtype)
 {
     assert(dtype < LAM_DTYPES);

@@ -30,6 +30,7 @@ typedef struct lam_shape {
 } lam_shape;
 
 size_t lam_dtype_size(lam_dtype dtype);
+int lam_dtype_is_float(lam_dtype dtype);
 const char *lam_dtype_name(lam_dtype dtype); /* the safetensors spelling: "F32", "BF16", ... */
 /* Returns LAM_DTYPES if there is no such name. */
 lam_dtype lam_dtype_find(const char *name);

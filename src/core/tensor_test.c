@@ -14,6 +14,9 @@ START_TEST(every_type_is_found_by_its_name)
     }
     ck_assert_int_eq((int)lam_dtype_find("BF16"), LAM_BF16);
     ck_assert_uint_eq(lam_dtype_size(LAM_BF16), 2);
+    for (lam_dtype t = 0; t < LAM_DTYPES; t++)
+        ck_assert_int_eq(lam_dtype_is_float(t),
+                         strchr("FB", lam_dtype_name(t)[0]) && t != LAM_BOOL);
     const char *const wrong[] = {"", "f32", "F3", "F322", "F8_E4M3"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_int_eq((int)lam_dtype_find(wrong[i]), LAM_DTYPES);

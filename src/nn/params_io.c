@@ -102,11 +102,6 @@ lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const lam_fla
 
 /* ---- reading ---- */
 
-static int is_float(lam_dtype dtype)
-{
-    return dtype == LAM_F32 || dtype == LAM_F16 || dtype == LAM_BF16 || dtype == LAM_F64;
-}
-
 /* The scales of an int8 matrix, or NULL. */
 static const lam_st_tensor *scales_of(const lam_safetensors *st, const char *name)
 {
@@ -147,7 +142,7 @@ static lam_status check_one(const lam_safetensors *st, const lam_param *param, c
     if (!tensor)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is missing", lam_st_path(st), name);
     const int whole = tensor->dtype == LAM_I8 && lam_param_may_narrow(param);
-    if (!is_float(tensor->dtype) && !whole)
+    if (!lam_dtype_is_float(tensor->dtype) && !whole)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, must be F32, F16, BF16 or F64%s",
                         lam_st_path(st), name, lam_dtype_name(tensor->dtype),
                         lam_param_may_narrow(param) ? ", or I8 with scales" : "");
