@@ -11,14 +11,14 @@
 #include <omp.h>
 
 typedef struct bwd {
-    float *kt, *k, *vt, *rt, *r, *rbias; /* packed inputs of head h and stream b */
-    float *qu, *qv, *g;                  /* of the block: scale (q + u), scale (q + v), do */
-    float *s, *d;                        /* scores then P; dP then dS */
-    float *dqu, *dqv;                    /* of the block: gradient through the keys, through r */
-    float *dk, *dvalue;                  /* of the stream */
-    float *x, *y;                        /* one strip of do, one of o */
+    lam_scorer in;      /* its scores become P */
+    float *k, *vt, *r;  /* more packed inputs of the same head and stream */
+    float *g;           /* of the block: do */
+    float *d;           /* dP then dS */
+    float *dqu, *dqv;   /* of the block: gradient through the keys, through r */
+    float *dk, *dvalue; /* of the stream */
+    float *x, *y;       /* one strip of do, one of o */
     float *delta, *lse;
-    int b, h;
     lam_mask mask;
     lam_warm warm;
 } bwd;
@@ -30,16 +30,10 @@ static void carve(bwd *out, lam_arena *arena, const lam_work *size)
     const size_t rows = (size_t)lam_ceil(size->r_rows, LAM_VEC);
     const size_t block = LAM_BLOCK_Q * width, scores = LAM_BLOCK_Q * lam_block_ld(size->keys);
     const size_t strip = LAM_VEC * K;
-    *out = (bwd){.kt = lam_take_floats(arena, keys * K),
-                 .k = lam_take_floats(arena, keys * width),
+    *out = (bwd){.k = lam_take_floats(arena, keys * width),
                  .vt = lam_take_floats(arena, keys * K),
-                 .rt = lam_take_floats(arena, rows * K),
                  .r = lam_take_floats(arena, rows * width),
-                 .rbias = lam_take_floats(arena, rows),
-                 .qu = lam_take_floats(arena, block),
-                 .qv = lam_take_floats(arena, block),
                  .g = lam_take_floats(arena, block),
-                 .s = lam_take_floats(arena, scores),
                  .d = lam_take_floats(arena, scores),
                  .dqu = lam_take_floats(arena, block),
                  .dqv = lam_take_floats(arena, block),
@@ -49,6 +43,7 @@ static void carve(bwd *out, lam_arena *arena, const lam_work *size)
                  .y = lam_take_floats(arena, strip),
                  .delta = lam_take_floats(arena, LAM_BLOCK_Q),
                  .lse = lam_take_floats(arena, LAM_BLOCK_Q)};
+    lam_scorer_carve(&out->in, arena, size);
 }
 
 static size_t bytes_a_thread(const lam_work *size)
@@ -64,31 +59,23 @@ size_t lam_attn_bwd_bytes(const lam_work *largest, int threads)
     return bytes_a_thread(largest) * (size_t)threads + lam_attn_sums_bytes(largest);
 }
 
-static void pack_head(bwd *w, const lam_attn *a, int h)
-{
-    w->h = h;
-    if (a->r) {
-        lam_pack_source pos = lam_pack_source_pos(a, h);
-        pos.part = lam_attn_all_pos(a);
-        lam_pack_strips(w->rt, &pos);
-        lam_pack_rows(w->r, &pos);
-    }
-    if (a->rbias)
-        lam_pack_rbias(w->rbias, a, h);
-}
-
-static void pack_stream(bwd *w, const lam_attn *a, int b)
+static void pack(bwd *w, const lam_attn *a, int b, int h)
 {
     const size_t size = (size_t)lam_ceil(a->keys, LAM_VEC) * (size_t)lam_ceil(a->K, LAM_VEC);
-    lam_pack_source key = lam_pack_source_head(a, a->k, a->ldk, b, w->h);
-    lam_pack_source value = lam_pack_source_head(a, a->value, a->ldk, b, w->h);
+    const int other_head = w->in.h != h;
+    lam_scorer_pack(&w->in, a, b, h);
+    if (other_head && a->r) {
+        lam_pack_source pos = lam_pack_source_pos(a, h);
+        pos.part = lam_attn_all_pos(a);
+        lam_pack_rows(w->r, &pos);
+    }
+    lam_pack_source key = lam_pack_source_head(a, a->k, a->ldk, b, h);
+    lam_pack_source value = lam_pack_source_head(a, a->value, a->ldk, b, h);
     key.part = value.part = lam_attn_all_keys(a);
-    lam_pack_strips(w->kt, &key);
     lam_pack_rows(w->k, &key);
     lam_pack_strips(w->vt, &value);
     memset(w->dk, 0, size * sizeof *w->dk);
     memset(w->dvalue, 0, size * sizeof *w->dvalue);
-    w->b = b;
 }
 
 /* delta_i = do_i . o_i for sixteen rows at once, lanes being rows.  Summed in the order of a tile's
@@ -112,14 +99,12 @@ static void dot_rows(const bwd *w, const lam_pack_source *g, const lam_pack_sour
 /* Queries, do, lse and delta_i = do_i . o_i - dlse_i. */
 static void pack_block(bwd *w, const lam_attn *a, int i0, int rows)
 {
-    const size_t head = (size_t)w->h * (size_t)a->K, width = (size_t)lam_ceil(a->K, LAM_VEC);
-    lam_pack_source q = lam_pack_source_head(a, a->q, a->ldq, w->b, w->h);
-    lam_pack_source g = lam_pack_source_head(a, a->d_o, a->ldo, w->b, w->h);
-    lam_pack_source o = lam_pack_source_head(a, a->o, a->ldo, w->b, w->h);
-    q.part = g.part = o.part = (lam_span){i0, i0 + rows};
-    lam_pack_queries(w->qu, &q, a->u ? (const float *)a->u + head : NULL, (float)a->scale);
-    if (a->r)
-        lam_pack_queries(w->qv, &q, a->v ? (const float *)a->v + head : NULL, (float)a->scale);
+    const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
+    const int b = w->in.b, h = w->in.h;
+    lam_pack_source g = lam_pack_source_head(a, a->d_o, a->ldo, b, h);
+    lam_pack_source o = lam_pack_source_head(a, a->o, a->ldo, b, h);
+    g.part = o.part = (lam_span){i0, i0 + rows};
+    lam_scorer_queries(&w->in, a, i0, rows);
     lam_pack_queries(w->g, &g, NULL, 1.0f);
     memset(w->dqu, 0, LAM_BLOCK_Q * width * sizeof *w->dqu);
     memset(w->dqv, 0, LAM_BLOCK_Q * width * sizeof *w->dqv);
@@ -127,8 +112,8 @@ static void pack_block(bwd *w, const lam_attn *a, int i0, int rows)
     dot_rows(w, &g, &o);
     for (int i = 0; i < rows; i++) {
         if (a->dlse.p)
-            w->delta[i] -= *lam_attn_stat(a, a->dlse, w->b, w->h, i0 + i);
-        w->lse[i] = *lam_attn_stat(a, a->lse, w->b, w->h, i0 + i);
+            w->delta[i] -= *lam_attn_stat(a, a->dlse, b, h, i0 + i);
+        w->lse[i] = *lam_attn_stat(a, a->lse, b, h, i0 + i);
     }
 }
 
@@ -136,16 +121,16 @@ static void pack_block(bwd *w, const lam_attn *a, int i0, int rows)
  * in another order, so its lse is not ours: take our own. */
 static void own_lse(bwd *w, const lam_attn *a, int rows)
 {
-    const lam_packed x = {w->qu, w->qv, w->kt, w->rt, w->rbias};
+    const lam_packed x = lam_scorer_packed(&w->in);
     float top[LAM_ROW_QUERIES], sum[LAM_ROW_QUERIES] = {0.0f};
     for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
         lam_block blk;
         lam_block_set(&blk, a, 0, j0);
-        lam_block_scores(&blk, 0, w->s, a, &x);
+        lam_block_scores(&blk, 0, w->in.s, a, &x);
         for (int i = 0; i < rows; i++) {
             const lam_span seen = lam_block_sees(&blk, a, i);
             const lam_span here = {seen.lo - j0, seen.hi - j0};
-            float *s = lam_block_at(&blk, w->s, i, j0);
+            float *s = lam_block_at(&blk, w->in.s, i, j0);
             if (seen.lo == seen.hi)
                 continue;
             const float chunk = lam_row_fence(s, here);
@@ -165,15 +150,16 @@ static void own_lse(bwd *w, const lam_attn *a, int rows)
 static void softmax_row(const bwd *w, const lam_block *blk, const lam_attn *a, int i)
 {
     const lam_span seen = lam_block_sees(blk, a, i);
-    lam_block_clear(blk, w->s, i, seen);
+    lam_block_clear(blk, w->in.s, i, seen);
     lam_block_clear(blk, w->d, i, seen);
     if (seen.lo == seen.hi)
         return;
-    float *s = lam_block_at(blk, w->s, i, blk->j0), *d = lam_block_at(blk, w->d, i, blk->j0);
+    float *s = lam_block_at(blk, w->in.s, i, blk->j0), *d = lam_block_at(blk, w->d, i, blk->j0);
     const lam_span here = {seen.lo - blk->j0, seen.hi - blk->j0};
     const lam_f16v lse = lam_splat(w->lse[i]), delta = lam_splat(w->delta[i]);
     const int first = lam_floor(here.lo, LAM_VEC);
-    const uint64_t block = lam_attn_mask_row(a, w->b, w->h, blk->i0 + i) + (uint64_t)blk->j0 / 8;
+    const uint64_t block =
+        lam_attn_mask_row(a, w->in.b, w->in.h, blk->i0 + i) + (uint64_t)blk->j0 / 8;
     if (w->mask.on)
         lam_row_drop(d, here, &w->mask, block);
     lam_row_fence(s, here);
@@ -188,10 +174,10 @@ static void softmax_row(const bwd *w, const lam_block *blk, const lam_attn *a, i
 
 static void chunk_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a, const lam_block *blk)
 {
-    const lam_packed x = {w->qu, w->qv, w->kt, w->rt, w->rbias};
+    const lam_packed x = lam_scorer_packed(&w->in);
     const size_t group = (size_t)(LAM_TILE * LAM_VEC * blk->vecs);
     for (int g = 0; g < blk->groups; g++) {
-        lam_block_scores(blk, g, w->s, a, &x);
+        lam_block_scores(blk, g, w->in.s, a, &x);
         lam_block_score_key(blk, g, w->d, w->g, w->vt, LAM_TILE_SET);
         for (int i = g * LAM_TILE; i < (g + 1) * LAM_TILE; i++)
             softmax_row(w, blk, a, i);
@@ -199,10 +185,10 @@ static void chunk_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a, const lam_bl
         if (a->r)
             lam_block_read_pos(blk, g, w->dqv + (size_t)g * group, w->d, w->r);
     }
-    lam_block_send_key(blk, w->dvalue, w->s, w->g);
-    lam_block_send_key(blk, w->dk, w->d, w->qu);
+    lam_block_send_key(blk, w->dvalue, w->in.s, w->g);
+    lam_block_send_key(blk, w->dk, w->d, w->in.qu);
     if (a->r)
-        lam_block_send_pos(blk, sum->dr, w->d, w->qv);
+        lam_block_send_pos(blk, sum->dr, w->d, w->in.qv);
     if (a->rbias)
         lam_block_sum_pos(blk, sum->drbias, w->d);
 }
@@ -212,7 +198,7 @@ static void chunk_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a, const lam_bl
 static void store_queries(const bwd *w, lam_attn_sum *sum, const lam_attn *a, int i0, int rows)
 {
     const size_t width = (size_t)lam_ceil(a->K, LAM_VEC);
-    float *dq = lam_attn_head(a, a->dq, w->b, w->h) + (size_t)i0 * a->ldq;
+    float *dq = lam_attn_head(a, a->dq, w->in.b, w->in.h) + (size_t)i0 * a->ldq;
     for (int c = 0; c < a->K; c += LAM_VEC) {
         const size_t n = a->K - c < LAM_VEC ? (size_t)(a->K - c) : LAM_VEC;
         lam_f16v du = lam_splat(0.0f), dv = du;
@@ -246,8 +232,8 @@ static void warm(bwd *w, const lam_attn *a, int next_b, int next_h)
 {
     const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
     w->warm = (lam_warm){.n = 0};
-    lam_warm_add(&w->warm, lam_pack_source_head(a, a->dk, a->ldk, w->b, w->h), keys);
-    lam_warm_add(&w->warm, lam_pack_source_head(a, a->dvalue, a->ldk, w->b, w->h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->dk, a->ldk, w->in.b, w->in.h), keys);
+    lam_warm_add(&w->warm, lam_pack_source_head(a, a->dvalue, a->ldk, w->in.b, w->in.h), keys);
     if (next_h >= a->H)
         return;
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->k, a->ldk, next_b, next_h), keys);
@@ -257,7 +243,7 @@ static void warm(bwd *w, const lam_attn *a, int next_b, int next_h)
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->d_o, a->ldo, next_b, next_h), queries);
 }
 
-/* The stream that w->b and w->h name and pack_stream packed. */
+/* The stream and head that pack() packed. */
 static void stream_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a)
 {
     for (int i0 = 0; i0 < a->queries; i0 += LAM_BLOCK_Q) {
@@ -274,8 +260,8 @@ static void stream_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a)
         }
         store_queries(w, sum, a, i0, rows);
     }
-    store_keys(a, lam_attn_head(a, a->dk, w->b, w->h), w->dk);
-    store_keys(a, lam_attn_head(a, a->dvalue, w->b, w->h), w->dvalue);
+    store_keys(a, lam_attn_head(a, a->dk, w->in.b, w->in.h), w->dk);
+    store_keys(a, lam_attn_head(a, a->dvalue, w->in.b, w->in.h), w->dvalue);
 }
 
 /* A task: one range of the streams of one head.  `next` is the task that this thread will most likely
@@ -285,11 +271,10 @@ static void task_bwd(bwd *w, const lam_attn_sums *sums, const lam_attn *a, int t
     const lam_span streams = lam_attn_streams(sums, task);
     lam_attn_sum sum = lam_attn_sum_at(sums, task);
     lam_attn_sum_clear(sums, task);
-    pack_head(w, a, task / sums->ranges);
     for (int b = streams.lo; b < streams.hi; b++) {
-        pack_stream(w, a, b);
+        pack(w, a, b, task / sums->ranges);
         if (b + 1 < streams.hi)
-            warm(w, a, b + 1, w->h);
+            warm(w, a, b + 1, w->in.h);
         else
             warm(w, a, lam_attn_streams(sums, next).lo, next / sums->ranges);
         stream_bwd(w, &sum, a);
