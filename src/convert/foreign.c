@@ -273,7 +273,7 @@ lam_status lam_foreign_config(lam_config *cfg, json_t *known, const lam_tensors 
     LAM_TRY(need(known, "tgt_len", "--tgt-len", all->label));
     LAM_TRY(need(known, "mem_len", "--mem-len", all->label));
     LAM_TRY(lam_json_text(&text, NULL, known, JSON_COMPACT));
-    lam_status status = lam_config_parse(cfg, text, all->label);
+    const lam_status status = lam_config_parse(cfg, text, all->label);
     free(text);
-    return status == LAM_ERR_ARG ? LAM_ERR_FORMAT : status;
+    return status;
 }

@@ -59,8 +59,7 @@ static lam_status read_config(lam_config *cfg, const char *dir)
     LAM_TRY(lam_file_load(&text, &size, path, MAX_CONFIG));
     const lam_status status = lam_config_parse(cfg, text, path);
     free(text);
-    /* A file that says what cannot be built is a bad file, not a bad option. */
-    return status == LAM_ERR_ARG ? LAM_ERR_FORMAT : status;
+    return status;
 }
 
 lam_status lam_folder_config(lam_config *cfg, const char *dir)

@@ -142,7 +142,7 @@ lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *me
 const char *const *lam_preset_names(void); /* NULL-terminated */
 
 /* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
- * and ends with lam_config_finish(); `label` names the source in messages.  The text is owned by
+ * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is LAM_ERR_FORMAT.  The text is owned by
  * the caller (free). */
 lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label);
 lam_status lam_config_print(char **json, const lam_config *cfg);

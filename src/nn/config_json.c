@@ -189,7 +189,10 @@ lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label
     const lam_status status = read_object(cfg, root, label);
     json_decref(root);
     LAM_TRY(status);
-    return lam_config_finish(cfg);
+    if (lam_config_finish(cfg) == LAM_OK)
+        return LAM_OK;
+    /* A file that says what cannot be built is a bad file, not a bad option. */
+    return lam_fail(LAM_ERR_FORMAT, "%s: %s", label, lam_error());
 }
 
 static json_t *json_of(const lam_config *cfg, const key *k)

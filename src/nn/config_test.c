@@ -51,6 +51,7 @@ static void refused(const char *json, const char *what)
     lam_config cfg;
     ck_assert_msg(lam_config_parse(&cfg, json, "file.json") != LAM_OK, "accepted: %s", json);
     ck_assert_msg(strstr(lam_error(), what) != NULL, "'%s' does not name %s", lam_error(), what);
+    ck_assert_msg(strncmp(lam_error(), "file.json: ", 11) == 0, "'%s': which file?", lam_error());
 }
 
 START_TEST(wrong_configurations_are_named)
