@@ -66,8 +66,8 @@ static lam_status apply(lam_config *cfg, const lam_args *args, lam_which w)
         cfg->d_embed = 0; /* it follows */
     if (cfg->mem_len != rows && !lam_option_given(args, "cmem-len"))
         cfg->cmem_len = 0; /* it follows too */
-    if (cfg->mem_len != rows && !lam_option_given(args, "ltm-basis"))
-        cfg->ltm_basis = 0;
+    if (w == LAM_WRITTEN_OR_DEFAULT && cfg->mem_len != rows && !lam_option_given(args, "ltm-basis"))
+        cfg->ltm_basis = 0; /* unless there are weights, which hang on it */
     if (cfg->tgt_len != length && !lam_option_given(args, "ltm-block"))
         cfg->ltm_block = 0;
     cfg->ltm_share_proj |= o->ltm_share_proj;

@@ -90,6 +90,7 @@ static void take_free_fields(lam_config *cfg, const lam_config *wanted)
     cfg->tgt_len = wanted->tgt_len;
     cfg->mem_len = wanted->mem_len;
     cfg->cmem_len = wanted->cmem_len;
+    cfg->ltm_block = wanted->ltm_block;
     cfg->ext_len = wanted->ext_len;
     cfg->clamp_len = wanted->clamp_len;
     cfg->same_length = wanted->same_length;

@@ -251,6 +251,15 @@ START_TEST(a_run_from_a_model_keeps_its_sizes)
     cfg = model;
     parse(&p, "--init-from x --pre_lnorm");
     ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_FORMAT);
+    /* The infinity-former has a weight for each basis function; its blocks are a length. */
+    fresh("--memory infinite --tgt_len 16 --mem_len 48", &model, &s);
+    cfg = model;
+    parse(&p, "--init-from x --tgt_len 8 --mem_len 1");
+    must(lam_train_from(&cfg, &s, &p.args));
+    ck_assert(cfg.mem_len == 1 && cfg.ltm_basis == 48 && cfg.ltm_block == 8);
+    parse(&p, "--init-from x --ltm_basis 12");
+    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--ltm-basis 12: the model of --init-from has 48");
 }
 END_TEST
 
