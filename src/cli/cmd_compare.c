@@ -6,6 +6,7 @@
 #include "cli/variants.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/utf8.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -130,6 +131,8 @@ static lam_status open_corpus(session *s)
         (size_t)snprintf(mark->path, sizeof mark->path, "%s", path) >= sizeof mark->path)
         return lam_fail(LAM_ERR_ARG, "--data %s: the path is longer than %zu bytes", dir,
                         sizeof mark->path);
+    if (!lam_utf8_valid(path, strlen(path)))
+        return lam_fail(LAM_ERR_ARG, "--data %s: not UTF-8, compare.json cannot name it", path);
     mark->tokens = train->count;
     mark->crc = train->crc;
     s->c->metric = s->corpus->info.metric;

@@ -151,7 +151,25 @@ static void parse(lam_args *args, lam_train_options *o, lam_words *w)
     lam_args_parse(args, o, &as_compare, w->n - 1, argv + 1);
 }
 
-/* Data, seeds and length are equal for all. */
+/* A word that is no option of a training: parsing would answer it, or end there. */
+static lam_status check_words(const lam_compared_model *m)
+{
+    static const char *const others[] = {"memory", "help", "usage", "quiet", "verbose"};
+    for (const char *at = strchr(m->definition, ':'); at; at = strchr(at + 1, ':')) {
+        const char *const name = at + 1;
+        const size_t n = strcspn(name, ":=");
+        if (n == 0)
+            return lam_fail(LAM_ERR_ARG, "%s=%s: no option's name after a ':'", m->label,
+                            m->definition);
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            if (strncmp(others[i], name, n) == 0) /* it may be abbreviated */
+                return lam_fail(LAM_ERR_ARG, "%s=%s: '%.*s' is no option of a model", m->label,
+                                m->definition, (int)n, name);
+    }
+    return LAM_OK;
+}
+
+/* Data, seeds, length and the beginning are equal for all. */
 static lam_status check_definition(const lam_compared_model *m)
 {
     static const char *const shared[] = {
@@ -160,6 +178,7 @@ static lam_status check_definition(const lam_compared_model *m)
     static lam_train_options o;
     lam_args args;
     lam_words w = {0};
+    LAM_TRY(check_words(m));
     lam_status status = lam_words_add(&w, "lamemo");
     if (status == LAM_OK)
         status = lam_words_add(&w, "train");
@@ -171,6 +190,9 @@ static lam_status check_definition(const lam_compared_model *m)
         if (lam_option_given(&args, shared[i]))
             status = lam_fail(LAM_ERR_ARG, "%s=%s: --%s is the same for all models", m->label,
                               m->definition, shared[i]);
+    if (status == LAM_OK && lam_option_given(&args, "init-from"))
+        status = lam_fail(LAM_ERR_ARG, "%s=%s: all models begin with random weights", m->label,
+                          m->definition);
     lam_words_free(&w);
     return status;
 }

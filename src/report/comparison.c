@@ -268,6 +268,9 @@ static lam_status parse_head(lam_comparison *c, const json_t *root, const char *
         LAM_TRY(lam_comparison_add_seed(c, (int)json_integer_value(item)));
     json_array_foreach(models, i, item)
         LAM_TRY(parse_model(c, item, path));
+    json_object_foreach(options, name, item)
+        if (!json_is_string(item) && !json_is_true(item))
+            return lam_fail(LAM_ERR_FORMAT, "%s: option %s is neither a text nor true", path, name);
     return json_object_update(c->options, options) == 0
                ? LAM_OK
                : lam_fail(LAM_ERR_MEMORY, "%s: no memory", path);

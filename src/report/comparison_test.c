@@ -128,14 +128,17 @@ END_TEST
 START_TEST(other_files_are_refused)
 {
     static const char *const texts[] = {
-        "[]", "{}",
+        "[]",
+        "{}",
         "{\"format\":2,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
         "\"options\":{},\"seeds\":[],\"models\":[]}",
         "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
         "\"options\":{},\"seeds\":[1],\"models\":[{\"label\":\"a\",\"definition\":\"xl\",\"runs\":"
         "[{\"seed\":2,\"end\":\"done\"}]}]}",
         "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
-        "\"options\":{},\"seeds\":[1],\"models\":[{\"label\":\"..\",\"definition\":\"xl\"}]}"};
+        "\"options\":{},\"seeds\":[1],\"models\":[{\"label\":\"..\",\"definition\":\"xl\"}]}",
+        "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
+        "\"options\":{\"max-step\":300},\"seeds\":[],\"models\":[]}"};
     must(lam_dir_make(test_temp_path("bad")));
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         lam_comparison *c;

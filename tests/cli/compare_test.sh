@@ -101,6 +101,10 @@ new="--data $work/corpus --out $work/new"
 for wrong in "magic:there is no memory 'magic'" "a=lamemo:max_step=5:--max-step is the same for all" \
     "a=lamemo:heads=5:unknown option '--heads'" "../a=xl:cannot be a label" \
     "a=lamemo:attn_type=0:--attn-type 0 does not go with memory lamemo" \
+    "a=lamemo:scheduler_time=9:--scheduler-time is the same for all" \
+    "a=lamemo:init_from=$work/whole/xl-s1:all models begin with random weights" \
+    "a=lamemo:help:'help' is no option of a model" "a=lamemo:memory=xl:'memory' is no option of a model" \
+    "a=lamemo:lr=1:: no option's name after" \
     "a=xl:n_layer=x:'x' is not an integer"; do
     # shellcheck disable=SC2086
     run 2 compare $new "${wrong%:*}"
@@ -109,6 +113,11 @@ done
 # shellcheck disable=SC2086
 run 2 compare $new xl:mem_len=5
 says "$err" "'xl:mem_len=5' needs a label: LABEL=xl:mem_len=5"
+[ ! -e "$work/new" ] || fail "a refused comparison left a folder"
+strange=$work/$(printf 'corp\377us') # no name that JSON can hold
+cp -r "$work/corpus" "$strange"
+run 2 compare --data "$strange" --out "$work/new" xl
+says "$err" "not UTF-8, compare.json cannot name it"
 [ ! -e "$work/new" ] || fail "a refused comparison left a folder"
 mkdir -p "$work/new/xl-s1111"
 # shellcheck disable=SC2086
