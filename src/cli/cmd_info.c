@@ -121,12 +121,13 @@ static lam_status measure(bytes *out, subject *s)
                .program = strcmp(model->dev->ops->name, "cuda") == 0 ? 0 : PROGRAM};
     LAM_TRY(lam_optimizer_measure(&b.optimizer, model, &optimizer));
     snprintf(b.optimiser, sizeof b.optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
-    b.eval = lam_stack_measure(model, &opt);
+    LAM_TRY(lam_stack_measure(&b.eval, model, &opt));
     opt.B = EVAL_BATCH;
-    const lam_stack_sizes aside = lam_stack_measure(model, &opt);
+    lam_stack_sizes aside;
+    LAM_TRY(lam_stack_measure(&aside, model, &opt));
     opt.B = s->trained.batch_size;
     opt.train = 1;
-    b.train = lam_stack_measure(model, &opt);
+    LAM_TRY(lam_stack_measure(&b.train, model, &opt));
     b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
                   aside.activations + aside.state + b.program;
     b.all_eval = b.weights + stack_total(&b.eval) + b.program;

@@ -107,20 +107,41 @@ static void unwire(lam_stack *st)
     free(st->head.host);
 }
 
-lam_stack_sizes lam_stack_measure(lam_model *model, const lam_stack_options *opt)
+static lam_status check_options(const lam_model *model, const lam_stack_options *opt)
+{
+    if (opt->B < 1 || opt->N < 1 || opt->M < 0)
+        return lam_fail(LAM_ERR_ARG, "stack: batch %d, length %d, memory %d: too small", opt->B,
+                        opt->N, opt->M);
+    const double rows = (double)front_rows(model, opt->M) + opt->N;
+    if (opt->B * rows > 1 << 28)
+        return lam_fail(LAM_ERR_ARG, "batch %d times %g rows is more than %d rows", opt->B, rows,
+                        1 << 28);
+    LAM_TRY(lam_config_extends(&model->cfg, opt->E));
+    if (model->mem->check)
+        LAM_TRY(model->mem->check(&model->cfg, opt->N, opt->M));
+    if (model->cfg.attn_type == LAM_ATTN_LEARNED && opt->M + opt->N > lam_config_span(&model->cfg))
+        return lam_fail(LAM_ERR_UNSUPPORTED,
+                        "attn_type 1 has %d learned distances, %d + %d rows need more",
+                        lam_config_span(&model->cfg), opt->M, opt->N);
+    return LAM_OK;
+}
+
+lam_status lam_stack_measure(lam_stack_sizes *out, lam_model *model, const lam_stack_options *opt)
 {
     lam_stack st = {0};
-    lam_stack_sizes sizes = {0};
     lam_arena arena = {0};
-    if (wire(&st, model, opt) == LAM_OK) {
+    *out = (lam_stack_sizes){0};
+    LAM_TRY(check_options(model, opt));
+    const lam_status status = wire(&st, model, opt);
+    if (status == LAM_OK) {
         lam_stack_layout(&st, &arena);
         const lam_work work = largest(&st);
-        sizes.state = st.state_bytes;
-        sizes.activations = arena.used - st.state_bytes;
-        sizes.scratch = st.dev->ops ? st.dev->ops->reserve_bytes(st.dev, &work) : 0;
+        out->state = st.state_bytes;
+        out->activations = arena.used - st.state_bytes;
+        out->scratch = st.dev->ops ? st.dev->ops->reserve_bytes(st.dev, &work) : 0;
     }
     unwire(&st);
-    return sizes;
+    return status;
 }
 
 static lam_status place(lam_stack *st)
@@ -139,25 +160,6 @@ static lam_status place(lam_stack *st)
     if (st->model->mem->fill)
         LAM_TRY(st->model->mem->fill(&st->seg));
     return lam_pos_fill(&st->pos);
-}
-
-static lam_status check_options(const lam_model *model, const lam_stack_options *opt)
-{
-    if (opt->B < 1 || opt->N < 1 || opt->M < 0)
-        return lam_fail(LAM_ERR_ARG, "stack: batch %d, length %d, memory %d: too small", opt->B,
-                        opt->N, opt->M);
-    const double rows = (double)front_rows(model, opt->M) + opt->N;
-    if (opt->B * rows > 1 << 28)
-        return lam_fail(LAM_ERR_ARG, "batch %d times %g rows is more than %d rows", opt->B, rows,
-                        1 << 28);
-    LAM_TRY(lam_config_extends(&model->cfg, opt->E));
-    if (model->mem->check)
-        LAM_TRY(model->mem->check(&model->cfg, opt->N, opt->M));
-    if (model->cfg.attn_type == LAM_ATTN_LEARNED && opt->M + opt->N > lam_config_span(&model->cfg))
-        return lam_fail(LAM_ERR_UNSUPPORTED,
-                        "attn_type 1 has %d learned distances, %d + %d rows need more",
-                        lam_config_span(&model->cfg), opt->M, opt->N);
-    return LAM_OK;
 }
 
 lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_options *options)

@@ -26,11 +26,13 @@ typedef struct lam_stack lam_stack;
 lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_options *options);
 void lam_stack_free(lam_stack *st); /* NULL is fine */
 
-/* Bytes of device memory such a stack would take, and how they divide. */
+/* Bytes of device memory such a stack would take, and how they divide.  Fails where lam_stack_create() would, but for
+ * want of that memory. */
 typedef struct lam_stack_sizes {
     size_t activations, state, scratch;
 } lam_stack_sizes;
-lam_stack_sizes lam_stack_measure(lam_model *model, const lam_stack_options *options);
+lam_status lam_stack_measure(lam_stack_sizes *out, lam_model *model,
+                             const lam_stack_options *options);
 
 /* Forgets the past, and everything derived from weights that may have changed since. */
 void lam_stack_reset(lam_stack *st);

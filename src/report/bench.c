@@ -256,14 +256,16 @@ static size_t planned_training(bench *b)
     return bytes + b->model->params.total * lam_class_size(b->dev, LAM_WIDE);
 }
 
-static size_t planned(bench *b)
+static lam_status plan(size_t *out, bench *b)
 {
     const int train = b->opt->kind == LAM_BENCH_TRAIN;
     const lam_stack_options o = {
         .B = b->opt->batch, .N = b->cfg.tgt_len, .M = b->cfg.mem_len, .train = train};
-    const lam_stack_sizes s = lam_stack_measure(b->model, &o);
-    return lam_params_bytes(&b->model->params) + planned_training(b) + s.activations + s.state +
+    lam_stack_sizes s;
+    LAM_TRY(lam_stack_measure(&s, b->model, &o));
+    *out = lam_params_bytes(&b->model->params) + planned_training(b) + s.activations + s.state +
            s.scratch;
+    return LAM_OK;
 }
 
 lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *dev,
@@ -284,8 +286,8 @@ lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *
         out->bytes_peak = b->dev->ops->peak(b->dev); /* the device's own memory, or the host's */
         if (out->bytes_peak == 0)
             out->bytes_peak = peak_bytes() - before;
-        out->bytes_planned = planned(b);
-        if (options->kind == LAM_BENCH_GENERATE)
+        status = plan(&out->bytes_planned, b);
+        if (status == LAM_OK && options->kind == LAM_BENCH_GENERATE)
             status = lam_bench_read_open(
                 &b->read, dev,
                 lam_bench_token_bytes(b->model, options->batch, b->cfg.tgt_len, b->cfg.mem_len));

@@ -125,6 +125,8 @@ says "$out" "batch 16" # the preset's
 run 0 info --preset tiny --data "$work/corpus" --alpha zero
 says "$out" "memory lamemo (alpha zero), 4 layers"
 says "$out" "vocabulary 256;"
+run 2 info --preset tiny --tgt-len 1048576 --batch-size 1048576
+says "$err" "batch 1048576 times 1.04864e+06 rows is more than 268435456 rows"
 run 2 info --data "$work/corpus" --n-token 5
 says "$err" "--data gives the vocabulary, as do --model and --n-token"
 run 0 info --model "$work/lamemo" --n_layer 7
