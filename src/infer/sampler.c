@@ -1,6 +1,7 @@
 /* sampler.c -- see sampler.h. */
 #include "infer/sampler.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,8 +101,9 @@ static void penalise(const lam_sampler *s, double *scores, double top)
         for (long j = 0; j < i && !seen; j++)
             seen = s->recent[j] == s->recent[i];
         double *score = &scores[s->recent[i]];
-        if (!seen)
-            *score -= (s->opt.repeat_penalty - 1.0) * fabs(*score - top + log(s->n_token));
+        const double by = (s->opt.repeat_penalty - 1.0) * fabs(*score - top + log(s->n_token));
+        if (!seen) /* finite, or nothing were left to draw from when all tokens were recent */
+            *score = fmax(*score - by, -DBL_MAX / 2.0);
     }
 }
 

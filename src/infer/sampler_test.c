@@ -92,6 +92,27 @@ START_TEST(a_penalty_makes_repetition_rarer)
 }
 END_TEST
 
+START_TEST(a_penalty_on_all_tokens_leaves_all_of_them)
+{
+    int n[V];
+    lam_sampler_options o = plain();
+    o.repeat_penalty = 1e308;
+    lam_sampler *s = NULL;
+    ck_assert(lam_sampler_create(&s, &o, V, 0) == LAM_OK);
+    for (int i = 0; i < V; i++)
+        lam_sampler_note(s, i);
+    memset(n, 0, sizeof n);
+    for (int i = 0; i < 100 * V; i++) {
+        int32_t token;
+        ck_assert(lam_sampler_draw(s, scores, &token, NULL) == LAM_OK);
+        n[token]++;
+    }
+    for (int i = 0; i < V; i++)
+        ck_assert_int_gt(n[i], 0);
+    lam_sampler_free(s);
+}
+END_TEST
+
 START_TEST(a_token_is_penalised_once_however_often_it_came)
 {
     lam_sampler_options o = plain();
@@ -161,6 +182,7 @@ int main(void)
     tcase_add_test(tests, draws_follow_the_distribution);
     tcase_add_test(tests, filters_leave_out_the_rest);
     tcase_add_test(tests, a_penalty_makes_repetition_rarer);
+    tcase_add_test(tests, a_penalty_on_all_tokens_leaves_all_of_them);
     tcase_add_test(tests, a_token_is_penalised_once_however_often_it_came);
     tcase_add_test(tests, a_seed_repeats_and_streams_differ);
     tcase_add_test(tests, nonsense_is_refused);
