@@ -76,6 +76,11 @@ lam_status lam_api_size(const char *name, int value)
     return lam_fail(LAM_ERR_ARG, "%s is %d, must be 0 to %d", name, value, LAM_MAX_LEN);
 }
 
+static lam_status not_negative(const char *name, int value)
+{
+    return value >= 0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %d, must be 0 or more", name, value);
+}
+
 /* ---- the engine ---- */
 
 static lam_status find_store(lam_store *out, const char *name, lam_store last)
@@ -96,7 +101,7 @@ static lam_status open_engine(lamemo_engine *e, const char *path, const lamemo_e
     lam_storage storage = {0};
     LAM_TRY(find_store(&storage.weights, o->weights, LAM_STORE_INT8));
     LAM_TRY(find_store(&storage.cache, o->cache, LAM_STORE_BF16));
-    LAM_TRY(lam_api_size("threads", e->dev_options.threads));
+    LAM_TRY(not_negative("threads", e->dev_options.threads)); /* the device knows how many */
     LAM_TRY(lam_ops_find(&ops, o->device ? o->device : "auto"));
     LAM_TRY(ops->open(&e->dev, &e->dev_options));
     return lam_engine_open(&e->inner, path, e->dev, &storage);
@@ -133,7 +138,7 @@ lam_status lam_api_context(lam_dev **out, const lamemo_engine *e, int threads)
 {
     lam_dev_options options = e->dev_options;
     *out = NULL;
-    LAM_TRY(lam_api_size("threads", threads));
+    LAM_TRY(not_negative("threads", threads));
     if (threads > 0)
         options.threads = threads;
     return e->dev->ops->open(out, &options);
@@ -210,11 +215,6 @@ static int hand_over(void *user, const lam_generated *g)
                                 .last = g->last,
                                 .finish = (lamemo_finish)g->finish};
     return l->sink(l->user, &piece);
-}
-
-static lam_status not_negative(const char *name, int value)
-{
-    return value >= 0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %d, must be 0 or more", name, value);
 }
 
 static lam_status check_request(const lamemo_engine *e, const lamemo_generate_options *o,

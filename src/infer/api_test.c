@@ -329,6 +329,10 @@ START_TEST(what_is_wrong_is_refused_by_name)
         lamemo_engine_open("x", &(lamemo_engine_options){.device = "cpu", .threads = 1025}, &none),
         LAMEMO_ERR_ARG);
     ck_assert_ptr_nonnull(strstr(lamemo_error(), "1025 threads"));
+    ck_assert_int_eq(
+        lamemo_session_create(engine, &(lamemo_session_options){.threads = 1 << 30}, &t),
+        LAMEMO_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "must be 0 (all) to 1024"));
     ck_assert_int_eq(lamemo_engine_open("x", &(lamemo_engine_options){.weights = "int4"}, &none),
                      LAMEMO_ERR_ARG);
     ck_assert_ptr_nonnull(strstr(lamemo_error(), "'int4'"));
