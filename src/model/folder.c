@@ -5,13 +5,16 @@
 #include "model/folder.h"
 
 #include "core/file.h"
+#include "core/file_guard.h"
 #include "model/boxed.h"
 #include "nn/params_io.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_CONFIG = 1 << 20 };
 
@@ -19,12 +22,15 @@ static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOC
 
 /* ---- reading ---- */
 
-static lam_status holds_config(int *yes, const char *dir)
+/* Is the file there?  One that cannot be looked at is not the same as none: another model would be taken for it. */
+static lam_status holds(int *yes, const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    LAM_TRY(lam_path_join(path, sizeof path, dir, CONFIG));
-    *yes = lam_path_exists(path);
-    return LAM_OK;
+    struct stat info;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    *yes = stat(path, &info) == 0;
+    return *yes || errno == ENOENT || errno == ENOTDIR ? LAM_OK
+                                                       : lam_guard_fail(path, "open", errno);
 }
 
 lam_status lam_folder_find(char *out, size_t size, const char *dir)
@@ -37,7 +43,7 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
             return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", dir, size);
         if (i > 0)
             LAM_TRY(lam_path_join(out, size, dir, parts[i]));
-        LAM_TRY(holds_config(&yes, out));
+        LAM_TRY(holds(&yes, out, CONFIG));
         if (yes)
             return LAM_OK;
     }
@@ -72,7 +78,9 @@ lam_status lam_folder_config(lam_config *cfg, const char *dir)
 lam_status lam_folder_vocab(char *path, size_t size, const char *dir)
 {
     char folder[PATH_MAX];
+    int yes;
     LAM_TRY(lam_folder_find(folder, sizeof folder, dir));
+    LAM_TRY(holds(&yes, folder, VOCAB));
     return lam_path_join(path, size, folder, VOCAB);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static lam_dev *dev;
 
@@ -93,6 +94,11 @@ START_TEST(a_run_folder_stands_for_its_best_then_its_last_model)
     ck_assert_int_eq(lam_folder_save(test_temp_path("run/best"), a, NULL), LAM_OK);
     ck_assert_int_eq(lam_folder_find(path, sizeof path, run), LAM_OK);
     ck_assert_str_eq(path, test_temp_path("run/best"));
+    /* A best that cannot be looked at (here a link to itself) is not a reason to take another model. */
+    must(lam_dir_remove(test_temp_path("run/best")));
+    ck_assert_int_eq(symlink("best", test_temp_path("run/best")), 0);
+    ck_assert_int_eq(lam_folder_find(path, sizeof path, run), LAM_ERR_IO);
+    ck_assert_msg(strstr(lam_error(), "run/best/config.json: cannot open: "), "%s", lam_error());
     lam_model_free(a);
 }
 END_TEST

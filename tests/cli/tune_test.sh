@@ -93,4 +93,10 @@ sed 's/^  *//' "$work/as_words/vocab.json" | tr '\n' ' ' | sed 's/"counts": \[ [
 cp "$work/flat" "$work/as_words/vocab.json"
 # shellcheck disable=SC2086
 run 0 train --data "$work/as_words" --init-from "$work/of_words" --max_step 1 $often --out "$work/flat_run"
+ln -sf vocab.json "$work/lower/vocab.json" # a link to itself: there, but nobody can read it
+tune 1 --init-from "$work/lower" --out "$work/no"
+says "$err" "$work/lower/vocab.json: cannot open: "
+rm "$work/lower/vocab.json"
 [ ! -e "$work/no" ] || fail "a refused run left its folder"
+tune 0 --init-from "$work/lower" --max_step 1 --out "$work/bare"
+says "$err" "$work/lower: no vocab.json; its types are taken to be those of"
