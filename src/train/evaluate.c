@@ -40,13 +40,31 @@ double lam_metric_error(lam_metric metric, const lam_eval_result *r)
     return slope * lam_eval_error(r);
 }
 
-lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
-                                const lam_eval_options *options)
+static lam_stack_options stack_of(const lam_eval_options *options)
 {
-    *out = NULL;
+    return (lam_stack_options){.B = options->batch,
+                               .N = options->tgt_len + options->ext_len,
+                               .M = options->mem_len,
+                               .E = options->ext_len,
+                               .full = options->full};
+}
+
+lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options)
+{
+    const lam_stack_options stack = stack_of(options);
+    lam_stack_sizes sizes;
     if (options->batch < 1 || options->tgt_len < 1)
         return lam_fail(LAM_ERR_ARG, "evaluation: batch %d, length %d: must be at least 1",
                         options->batch, options->tgt_len);
+    return lam_stack_measure(&sizes, model, &stack);
+}
+
+lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
+                                const lam_eval_options *options)
+{
+    const lam_stack_options stack = stack_of(options);
+    *out = NULL;
+    LAM_TRY(lam_evaluator_check(model, options));
     lam_evaluator *e = calloc(1, sizeof *e);
     if (!e)
         return lam_fail(LAM_ERR_MEMORY, "evaluation: no memory");
@@ -61,12 +79,7 @@ lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
                             ? LAM_OK
                             : lam_fail(LAM_ERR_MEMORY, "evaluation: no memory for %zu rows", rows);
     if (status == LAM_OK)
-        status = lam_stack_create(&e->stack, model,
-                                  &(lam_stack_options){.B = options->batch,
-                                                       .N = options->tgt_len + options->ext_len,
-                                                       .M = options->mem_len,
-                                                       .E = options->ext_len,
-                                                       .full = options->full});
+        status = lam_stack_create(&e->stack, model, &stack);
     if (status != LAM_OK) {
         lam_evaluator_free(e);
         return status;

@@ -58,6 +58,8 @@ typedef int lam_eval_watch(void *user, const lam_eval_result *so_far, int64_t to
 
 typedef struct lam_evaluator lam_evaluator;
 
+/* Could there be such an evaluator, memory aside? */
+lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options);
 /* `model` is kept.  Takes the memory of a stack; one evaluator may run many times. */
 lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
                                 const lam_eval_options *options);

@@ -57,6 +57,7 @@ lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
                 return lam_fail(LAM_ERR_ARG,
                                 "%s: a smaller eval_batch_size or a longer text is needed",
                                 lam_error());
+            LAM_TRY(lam_evaluator_check(t->model, &e));
         }
     return LAM_OK;
 }

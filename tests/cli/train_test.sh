@@ -185,6 +185,8 @@ run 2 train --data "$work/corpus" --out "$work/new" --eval_batch_size 100000
 says "$err" "split are too few for 100000 streams (batch size): a smaller --eval-batch-size or a longer text"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 8 --mem_len 8 --eval_tgt_len 17
 says "$err" "train: --eval-tgt-len 17 is above --tgt-len + --mem-len = 16"
+run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 8 --mem_len 8 --eval_tgt_len 16
+says "$err" "lamemo needs a memory length above 0"
 train 2 --out "$work/whole" --overwrite --eval_batch_size 100000
 [ -s "$work/whole/last/training_state.json" ] || fail "a refused run threw an old one away"
 run 2 train --data "$work/corpus" --out "$work/new" --d_model 15
