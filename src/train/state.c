@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "io/json.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ static lam_status check_fields(const lam_train_state *s, const char *path)
                   {"plateau.bad", s->plateau.bad, many},
                   {"eval_step", (double)s->eval_step, (double)s->step},
                   {"elapsed", s->elapsed, many},
-                  {"logged.nll", s->log_nll, many},
+                  {"logged.nll", s->log_nll, DBL_MAX}, /* a run that went wild may still go on */
                   {"logged.tokens", (double)s->log_tokens, many},
                   {"files.metrics", (double)s->marks.metrics, many},
                   {"files.log", (double)s->marks.log, many},
