@@ -7,7 +7,7 @@
 #ifndef LAM_OPS_CUDA_NORM_TEAM_CUH
 #define LAM_OPS_CUDA_NORM_TEAM_CUH
 
-#include "ops/cuda/cuda_int.cuh"
+#include "ops/cuda/ptx.cuh"
 
 enum { THREADS = 256, BLOCKS_PER_SM = 3 }; /* blocks: all that are resident */
 
@@ -50,7 +50,7 @@ struct team {
         turn ^= 1;
         if (lane % LAM_WARP == 0)
             set[lane / LAM_WARP] = mine;
-        asm volatile("bar.sync %0, %1;" ::"r"(number + 1), "n"(W * LAM_WARP) : "memory");
+        lam_barrier<W * LAM_WARP>(number + 1);
         float2 all = set[0];
 #pragma unroll
         for (int i = 1; i < W; i++) {

@@ -113,6 +113,13 @@ static __device__ __forceinline__ uint32_t lam_bytes(uint32_t x, uint32_t y, uin
     return __byte_perm(x, y, selector);
 }
 
+/* Waits at barrier `number` (1 .. 15: __syncthreads is 0) for N threads of the block. */
+template <int N>
+static __device__ __forceinline__ void lam_barrier(int number)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(N) : "memory");
+}
+
 /* The same in all lanes, and known to be by the compiler. */
 static __device__ __forceinline__ int lam_uniform(int x)
 {
