@@ -1,0 +1,55 @@
+# The kernels of src/ops/cuda where there is no GPU: compiled as C++ over tests/cuda_host, which runs them on the
+# host, and put in the place of the back-end `cuda` of two programs, opcases and lamemo.  Hopper's own kernels
+# (wgmma, TMA) stay out.  Needs no CUDA.
+enable_language(CXX)
+foreach(kind "" _DEBUG _RELEASE)
+    set(CMAKE_CXX_FLAGS${kind} "${CMAKE_C_FLAGS${kind}}")
+endforeach()
+set(cuda_host ${PROJECT_SOURCE_DIR}/tests/cuda_host)
+file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/ops/cuda/*.cu)
+list(FILTER kernels EXCLUDE REGEX "_sm90|/tma\\.cu$")
+set(rewritten "")
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/cuda_host)
+foreach(source IN LISTS kernels)
+    cmake_path(GET source STEM name)
+    set(file ${PROJECT_BINARY_DIR}/cuda_host/${name}.cc)
+    add_custom_command(OUTPUT ${file} COMMAND sed -E -f ${cuda_host}/cuda.sed ${source} > ${file}
+        DEPENDS ${source} ${cuda_host}/cuda.sed VERBATIM)
+    list(APPEND rewritten ${file})
+endforeach()
+
+file(GLOB runtime CONFIGURE_DEPENDS ${cuda_host}/*.cc)
+add_library(cuda_host OBJECT ${runtime} ${rewritten})
+target_include_directories(cuda_host PRIVATE ${cuda_host} ${PROJECT_SOURCE_DIR}/src) # ptx.cuh is ours
+target_compile_features(cuda_host PRIVATE cxx_std_17)
+# Vectors are read as other types; #pragma unroll; the first round of a loop may move what is not there yet.
+target_compile_options(cuda_host PRIVATE -O1 -UNDEBUG -fno-strict-aliasing -Wall -Wextra
+    -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+    $<$<BOOL:${LAMEMO_WERROR}>:-Werror>)
+
+# Objects come before the library, whose own `cuda` is then not taken.
+add_executable(opcases_cuda_host ${PROJECT_SOURCE_DIR}/tests/opcases_main.c ${opcases})
+target_link_libraries(opcases_cuda_host PRIVATE cuda_host lamemo lamemo_warnings)
+add_executable(lamemo_cuda_host ${PROJECT_SOURCE_DIR}/src/cli/main.c)
+target_link_libraries(lamemo_cuda_host PRIVATE cuda_host lamemo_commands lamemo_warnings)
+foreach(name opcases_cuda_host lamemo_cuda_host)
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${name} PRIVATE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}")
+endforeach()
+
+# Left out is what takes long: in float32 the attention, whose plain loops run in bf16 too, where no tiles fit; under
+# a sanitizer all of it but what models need.
+set(attention -attn_fwd -attn_bwd -attn_next -profile)
+set(long -gemm_inner)
+if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
+    list(APPEND long ${attention})
+endif()
+add_test(NAME cuda_host_bf16 COMMAND opcases_cuda_host cuda ${long})
+add_test(NAME cuda_host_float32 COMMAND opcases_cuda_host cuda ${attention})
+add_test(NAME cuda_host_models COMMAND sh ${cuda_host}/models_test.sh)
+set_tests_properties(cuda_host_bf16 cuda_host_float32 cuda_host_models PROPERTIES
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} TIMEOUT ${test_timeout}
+    ENVIRONMENT "${test_environment};LAM_OPCASES_FULL_PREC=0;LAMEMO=$<TARGET_FILE:lamemo_cuda_host>")
+set_property(TEST cuda_host_float32 APPEND PROPERTY ENVIRONMENT LAM_OPCASES_FULL_PREC=1)

@@ -1,0 +1,405 @@
+/* cuda_host/block.cc -- blocks one after the other, their threads as fibers that take turns.
+ *
+ * A thread runs until it has to wait for others; then the next one goes on.  Warps take turns too, each as
+ * far as it comes.  When nobody can go on, the barriers where all have come that they wait for open; if there
+ * is none the threads have gone ways that never meet, and the program ends.
+ *
+ * Every other launch begins with the last block, warp and lane: what depends on an order that
+ * nothing promises gives different results then. */
+#include "ops/cuda/attn_int.cuh"
+#include "ops/cuda/gemm_int.cuh"
+#include "ops/cuda/ptx.cuh"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <map>
+#include <vector>
+
+#ifdef __SANITIZE_ADDRESS__
+enum { STACK_BYTES = 256 << 10 };
+#else
+enum { STACK_BYTES = 64 << 10 };
+#endif
+enum { MOST_THREADS = 1024, WARP = 32, BARRIERS = 16 };
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+/* ---- fibers -------------------------------------------------------------------------------------- */
+
+struct copy {
+    uint32_t to;
+    const void *from;
+    int bytes;
+    bool valid;
+};
+
+enum state { READY, AT_BARRIER, WITH_LANES, DONE };
+
+struct context {
+    ucontext_t full;
+    jmp_buf quick;
+    bool begun;
+};
+
+struct fiber {
+    context at; /* has a stack from its first thread on */
+    dim3 index;
+    state now;
+    int barrier, count; /* AT_BARRIER */
+    const char *file;
+    int line;
+    std::vector<std::vector<copy>> copies; /* groups in the background, the newest one open */
+};
+
+/* Lanes that meet, under the number of the lowest. */
+struct meeting {
+    unsigned mask, here;
+    void (*meet)(unsigned, void **);
+    void *given[WARP];
+};
+
+static fiber fibers[MOST_THREADS];
+static meeting meetings[MOST_THREADS];
+static context scheduler;
+static int self, threads;
+static const std::function<void()> *work;
+
+/* Leaves `from`, goes on in `to`.  swapcontext asks the kernel about signals each time, longjmp does not; but
+ * ASan understands only the former. */
+static void change(context *from, context *to)
+{
+#ifdef __SANITIZE_ADDRESS__
+    swapcontext(&from->full, &to->full);
+#else
+    if (_setjmp(from->quick) != 0)
+        return;
+    if (to->begun)
+        _longjmp(to->quick, 1);
+    to->begun = true;
+    setcontext(&to->full);
+#endif
+}
+
+static void wait(state now)
+{
+    fibers[self].now = now;
+    change(&fibers[self].at, &scheduler);
+}
+
+/* A fiber serves one thread of a block after the other. */
+static void live(void)
+{
+    for (;;) {
+        (*work)();
+        wait(DONE);
+    }
+}
+
+/* Lets thread t run until it waits. */
+static void go_on(int t)
+{
+    fiber *f = &fibers[t];
+    stack_t *stack = &f->at.full.uc_stack;
+    if (!stack->ss_sp) {
+        getcontext(&f->at.full);
+        stack->ss_size = STACK_BYTES;
+        stack->ss_sp = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stack->ss_sp == MAP_FAILED)
+            emu::die("no memory for a stack");
+        makecontext(&f->at.full, live, 0);
+    }
+    self = t;
+    threadIdx = f->index;
+    scheduler.begun = true;
+    change(&scheduler, &f->at);
+}
+
+/* ---- meeting ------------------------------------------------------------------------------------- */
+
+void emu::die(const char *what)
+{
+    fprintf(stderr, "cuda_host: %s: thread %u,%u,%u of block %u,%u,%u\n", what, threadIdx.x,
+            threadIdx.y, threadIdx.z, blockIdx.x, blockIdx.y, blockIdx.z);
+    abort();
+}
+
+int emu::lane(void)
+{
+    return self % WARP;
+}
+
+void emu::barrier(int id, int count, const char *file, int line)
+{
+    fiber *f = &fibers[self];
+    f->barrier = id;
+    f->count = count;
+    f->file = file;
+    f->line = line;
+    wait(AT_BARRIER);
+}
+
+void emu::gather(unsigned mask, void (*meet)(unsigned, void **), void *given)
+{
+    const int first = self - lane();
+    meeting *m = &meetings[first + __builtin_ctz(mask)];
+    if (!(mask >> lane() & 1))
+        die("a lane meets others without itself");
+    if (m->here && (m->mask != mask || m->meet != meet))
+        die("lanes of a warp meet for different things");
+    m->mask = mask;
+    m->meet = meet;
+    m->given[lane()] = given;
+    m->here |= 1u << lane();
+    if (m->here != mask) {
+        wait(WITH_LANES);
+        return;
+    }
+    m->here = 0;
+    meet(mask, m->given);
+    for (int i = 0; i < WARP; i++)
+        if (mask >> i & 1)
+            fibers[first + i].now = READY;
+}
+
+/* Opens the barriers where everybody is; false: none. */
+static bool open_barriers(void)
+{
+    int here[BARRIERS] = {}, alive = 0;
+    bool opened = false;
+    for (int t = 0; t < threads; t++) {
+        alive += fibers[t].now != DONE;
+        if (fibers[t].now == AT_BARRIER)
+            here[fibers[t].barrier]++;
+    }
+    const fiber *first[BARRIERS] = {};
+    for (int t = 0; t < threads; t++) {
+        fiber *f = &fibers[t];
+        const int id = f->barrier;
+        if (f->now != AT_BARRIER || here[id] != (f->count > 0 ? f->count : alive))
+            continue;
+        if (!first[id])
+            first[id] = f;
+        if (f->line != first[id]->line || strcmp(f->file, first[id]->file) != 0)
+            emu::die("threads of a block wait at different barriers");
+        f->now = READY;
+        opened = true;
+    }
+    return opened;
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------- */
+
+static unsigned char *dynamic_room;
+static size_t dynamic_bytes;
+static std::map<int, void *> shared_rooms;
+
+/* Memory on a border of `border` bytes, full of NaN. */
+static void *fresh(size_t border, size_t bytes)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, border, bytes > 0 ? bytes : 1) != 0)
+        emu::die("no memory");
+    return memset(p, 0xff, bytes);
+}
+
+unsigned char *emu::room(void)
+{
+    return dynamic_room;
+}
+
+void *emu::shared_at(int place, size_t bytes)
+{
+    void *&p = shared_rooms[place];
+    if (!p)
+        p = fresh(16, bytes);
+    return p;
+}
+
+static void run_block(bool backwards)
+{
+    int done = 0;
+    for (int t = 0; t < threads; t++) {
+        const unsigned x = (unsigned)t;
+        fibers[t].index =
+            dim3(x % blockDim.x, x / blockDim.x % blockDim.y, x / blockDim.x / blockDim.y);
+        fibers[t].now = READY;
+        fibers[t].copies.assign(1, {});
+        meetings[t].here = 0;
+    }
+    while (done < threads) {
+        bool moved = false;
+        for (int w = 0; w < threads; w += WARP) {
+            const int first = backwards ? (threads - 1 - w) / WARP * WARP : w;
+            const int lanes = threads - first < WARP ? threads - first : WARP;
+            for (bool again = true; again; moved |= again) {
+                again = false;
+                for (int i = 0; i < lanes; i++) {
+                    const int t = first + (backwards ? lanes - 1 - i : i);
+                    if (fibers[t].now != READY)
+                        continue;
+                    go_on(t);
+                    done += fibers[t].now == DONE;
+                    again = true;
+                }
+            }
+        }
+        if (!moved && !open_barriers())
+            emu::die("threads wait for others that do not come");
+    }
+}
+
+void emu::run_grid(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
+{
+    static unsigned launches;
+    const bool backwards = launches++ % 2;
+    const dim3 g = config.gridDim, b = config.blockDim;
+    const size_t blocks = (size_t)g.x * g.y * g.z;
+    work = &thread;
+    gridDim = g;
+    blockDim = b;
+    threads = (int)(b.x * b.y * b.z);
+    for (size_t i = 0; i < blocks; i++) {
+        const size_t at = backwards ? blocks - 1 - i : i;
+        blockIdx =
+            dim3((unsigned)(at % g.x), (unsigned)(at / g.x % g.y), (unsigned)(at / g.x / g.y));
+        dynamic_bytes = config.dynamicSmemBytes;
+        dynamic_room = (unsigned char *)fresh(1024, dynamic_bytes);
+        run_block(backwards);
+        free(dynamic_room);
+        for (auto &room : shared_rooms)
+            free(room.second);
+        shared_rooms.clear();
+    }
+}
+
+/* ---- what lanes do together ---------------------------------------------------------------------- */
+
+void emu::nothing(unsigned, void **) {}
+
+void emu::match(unsigned mask, void **given)
+{
+    unsigned x[WARP] = {};
+    for (int i = 0; i < WARP; i++)
+        if (mask >> i & 1)
+            x[i] = *(unsigned *)given[i];
+    for (int i = 0; i < WARP; i++)
+        if (mask >> i & 1) {
+            unsigned equal = 0;
+            for (int j = 0; j < WARP; j++)
+                equal |= (mask >> j & 1 && x[j] == x[i]) << j;
+            *(unsigned *)given[i] = equal;
+        }
+}
+
+/* `bytes` of the dynamic shared memory, which must be there. */
+static unsigned char *place_of(uint32_t address, int bytes)
+{
+    if (address % (uint32_t)bytes != 0 || address + (size_t)bytes > dynamic_bytes)
+        emu::die("an address outside the shared memory, or not on its border");
+    return dynamic_room + address;
+}
+
+static void load(void **given, bool transposed)
+{
+    for (int i = 0; i < 4; i++) {
+        uint16_t m[8][8];
+        for (int row = 0; row < 8; row++)
+            memcpy(m[row], place_of(((emu::matrices *)given[8 * i + row])->row, 16), 16);
+        for (int lane = 0; lane < WARP; lane++) {
+            const int g = lane / 4, t = lane % 4;
+            const uint32_t low = transposed ? m[2 * t][g] : m[g][2 * t];
+            const uint32_t high = transposed ? m[2 * t + 1][g] : m[g][2 * t + 1];
+            ((emu::matrices *)given[lane])->r[i] = high << 16 | low;
+        }
+    }
+}
+
+void emu::load4(unsigned, void **given)
+{
+    load(given, false);
+}
+
+void emu::load4_t(unsigned, void **given)
+{
+    load(given, true);
+}
+
+static float half_of(uint32_t pair, int half)
+{
+    return __uint_as_float(half ? pair & 0xffff0000u : pair << 16);
+}
+
+/* Register x of a left operand holds row g + x % 2 * 8, columns 2t + x / 2 * 8 and the next. */
+void emu::mma(unsigned, void **given)
+{
+    float a[16][16], b[8][16]; /* b by columns */
+    for (int lane = 0; lane < WARP; lane++) {
+        const fragments *p = (const fragments *)given[lane];
+        const int g = lane / 4, t = lane % 4;
+        for (int x = 0; x < 8; x++)
+            a[g + x / 2 % 2 * 8][2 * t + x / 4 * 8 + x % 2] = half_of(p->a[x / 2], x % 2);
+        for (int x = 0; x < 4; x++)
+            b[g][2 * t + x / 2 * 8 + x % 2] = half_of(p->b[x / 2], x % 2);
+    }
+    for (int lane = 0; lane < WARP; lane++) {
+        fragments *p = (fragments *)given[lane];
+        for (int x = 0; x < 4; x++) {
+            const float *row = a[lane / 4 + x / 2 * 8], *col = b[lane % 4 * 2 + x % 2];
+            float sum = 0.0f;
+            for (int k = 0; k < 16; k++)
+                sum += row[k] * col[k];
+            p->d[x] += sum;
+        }
+    }
+}
+
+/* ---- copies in the background -------------------------------------------------------------------- */
+
+void emu::copy_later(uint32_t to, const void *from, int bytes, bool valid)
+{
+    memset(place_of(to, bytes), 0xff, (size_t)bytes);
+    fibers[self].copies.back().push_back({to, from, bytes, valid});
+}
+
+void emu::close_copies(void)
+{
+    fibers[self].copies.push_back({});
+}
+
+void emu::wait_for_copies(int but)
+{
+    auto &groups = fibers[self].copies;
+    while ((int)groups.size() - 1 > but) { /* the open one is not waited for */
+        for (const copy &c : groups.front()) {
+            if (c.valid && (uintptr_t)c.from % (size_t)c.bytes != 0)
+                die("a copy from an address not on its border");
+            if (c.valid)
+                memcpy(place_of(c.to, c.bytes), c.from, (size_t)c.bytes);
+            else
+                memset(place_of(c.to, c.bytes), 0, (size_t)c.bytes);
+        }
+        groups.erase(groups.begin());
+    }
+}
+
+/* ---- Hopper's own kernels are not here ----------------------------------------------------------- */
+
+bool lam_cuda_gemm_sm90(lam_cuda_dev *, const lam_gemm *)
+{
+    return false;
+}
+
+void lam_cuda_attn_sm90_fwd(lam_cuda_dev *, const attn_call *)
+{
+    emu::die("a kernel of Hopper");
+}
+
+void lam_cuda_attn_sm90_bwd(lam_cuda_dev *, const attn_call *)
+{
+    emu::die("a kernel of Hopper");
+}

@@ -1,0 +1,33 @@
+/* cuda_host/cuda_bf16.h -- bf16 as the kernels use it: the upper half of a float. */
+#ifndef LAM_CUDA_HOST_BF16_H
+#define LAM_CUDA_HOST_BF16_H
+
+#include "cuda_runtime.h"
+
+struct __nv_bfloat16 {
+    uint16_t bits;
+};
+
+struct __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+} __align__(4);
+
+static inline float __bfloat162float(__nv_bfloat16 x)
+{
+    return __uint_as_float((uint32_t)x.bits << 16);
+}
+
+/* To nearest, ties to even; a NaN stays one. */
+static inline __nv_bfloat16 __float2bfloat16_rn(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return {(uint16_t)(isnan(x) ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+static inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y)
+{
+    return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
+}
+
+#endif

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Whole models on the kernels without a GPU: traces, training and decoding.
+# shellcheck source=tests/cli/lib.sh
+. tests/cli/lib.sh
+
+# verify PRECISION TRACE...: losses, gradients, states and decoding of the published models.
+verify() {
+    precision=$1
+    shift
+    for trace in "$@"; do
+        run 0 verify --device cuda --precision "$precision" "tests/golden/$trace.safetensors"
+    done
+}
+verify float32 lamemo_train lamemo_adaptive_div2 xl_samelength compressive_remainder infinite_block
+verify bf16 lamemo_heads compressive_remainder infinite_block
+
+# train NAME OPTION...: six steps of the fast recipe (Muon, even rows) in three groups, with dropout; NAME.losses
+# receives step, loss and norm.
+run 0 prepare --out "$work/data" docs/ARCHITECTURE.md
+train() {
+    name=$1
+    shift
+    run 0 train --data "$work/data" --out "$work/$name" --memory lamemo \
+        --n-layer 2 --d-model 64 --n-head 2 --d-head 32 \
+        --d-inner 96 --tgt-len 24 --mem-len 24 --batch-size 3 --batch-chunk 3 --recipe fast --lr 0.01 \
+        --warmup-step 2 --dropout 0.1 --max-step 6 --log-interval 1 --eval-interval 0 --max-eval-steps 2 --no-test "$@"
+    sed -n 's/.*"step": *\([0-9]*\),.*"loss": *\([0-9.]*\),.*"grad_norm": *\([0-9.]*\).*/\1 \2 \3/p' \
+        "$work/$name/metrics.jsonl" > "$work/$name.losses"
+}
+# near NAME PART: no loss is off by more than this part of the cpu's.
+near() {
+    paste -d ' ' "$work/cpu.losses" "$work/$1.losses" | awk -v part="$2" '
+        { off = $5 / $2 - 1; bad += !($1 == $4 && off < part && off > -part) }
+        END { exit !(NR == 6 && bad == 0) }' || {
+        paste "$work/cpu.losses" "$work/$1.losses"
+        fail "training on cuda ($1) is not that of cpu"
+    }
+}
+train cpu --device cpu
+train float32 --device cuda --precision float32
+near float32 0.00001
+train bf16 --device cuda --precision bf16
+near bf16 0.005
+
+# Decoding chooses the same bytes.
+run 0 generate --model "$work/cpu" --device cpu "The table" -n 40 --temp 0
+mv "$out" "$work/want"
+run 0 generate --model "$work/cpu" --device cuda --precision float32 "The table" -n 40 --temp 0
+cmp "$out" "$work/want" || fail "cuda decodes something else than cpu"
+
+# Recordings, which training plays from its third step on, change nothing.
+export LAMEMO_GRAPHS=0
+train plain --device cuda --precision bf16
+cmp "$work/bf16.losses" "$work/plain.losses" || fail "without recordings training differs"
