@@ -57,6 +57,9 @@ static lam_status introduce(const lam_train_session *s)
         lam_recipe_names[s->settings.recipe], lam_optim_names[s->settings.optim], s->settings.lr,
         lam_schedule_names[s->settings.scheduler], (long long)s->settings.warmup_step,
         s->settings.weight_decay, s->settings.clip));
+    if (s->settings.warmup_step >= s->settings.max_step)
+        lam_log(LAM_LOG_WARN, "a warm-up of %lld steps in a run of %s: the rate stays below %g",
+                (long long)s->settings.warmup_step, length, s->settings.lr);
     if (!s->resumed)
         return s->o->resume ? lam_runlog_line(s->log, "nothing to resume: a new run") : LAM_OK;
     if (strcmp(s->then.device, s->dev->ops->name) != 0)

@@ -274,6 +274,10 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
     train 0 --out "$work/kinds" --overwrite --no-test --max_step 12 $model
 done
 
+# A warm-up that outlasts the run is told.
+train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast
+says "$err" "a warm-up of 300 steps in a run of 4 steps: the rate stays below 0.0"
+
 # Emptying the memory can begin in a run that went on without it, and is recorded.
 run 0 train --out "$work/kinds" --overwrite --data "$work/corpus" --n_layer 1 --d_model 16 --max_step 4 --no_test
 run 0 train --out "$work/kinds" --resume --max_step 8 --mem_reset 3 --no_test
