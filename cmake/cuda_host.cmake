@@ -22,8 +22,9 @@ file(GLOB runtime CONFIGURE_DEPENDS ${cuda_host}/*.cc)
 add_library(cuda_host OBJECT ${runtime} ${rewritten})
 target_include_directories(cuda_host PRIVATE ${cuda_host} ${PROJECT_SOURCE_DIR}/src) # ptx.cuh is ours
 target_compile_features(cuda_host PRIVATE cxx_std_17)
-# Vectors are read as other types; #pragma unroll; the first round of a loop may move what is not there yet.
-target_compile_options(cuda_host PRIVATE -O1 -UNDEBUG -fno-strict-aliasing -Wall -Wextra
+# Vectors are read as other types; #pragma unroll; the first round of a loop may move what is not there yet; a
+# longjmp to another stack is what fibers are made of.
+target_compile_options(cuda_host PRIVATE -O1 -UNDEBUG -U_FORTIFY_SOURCE -fno-strict-aliasing -Wall -Wextra
     -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
     $<$<BOOL:${LAMEMO_WERROR}>:-Werror>)
 
