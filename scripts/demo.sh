@@ -61,8 +61,8 @@ xz_bytes=$(xz -9e -c "$out/test.txt" | wc -c)
 
 say "bits per byte on the test split ($test_bytes bytes that neither has seen)"
 value() {
-    $lamemo eval -q --model "$out/$1" --data "$out/data" --split test --json |
-        sed -n 's/.*"value": *\([0-9]*\.[0-9]\{0,4\}\).*/\1/p'
+    printf '%.4f' "$($lamemo eval -q --model "$out/$1" --data "$out/data" --split test --json |
+        sed -n 's/.*"value": *\([0-9.]*\).*/\1/p')"
 }
 printf '  %-16s %8s\n' "LaMemo" "$(value lamemo)" "Transformer-XL" "$(value xl)" \
     "xz -9e" "$(awk "BEGIN { printf \"%.4f\", 8 * $xz_bytes / $test_bytes }")"
