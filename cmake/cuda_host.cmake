@@ -25,7 +25,7 @@ target_compile_features(cuda_host PRIVATE cxx_std_17)
 # Vectors are read as other types; #pragma unroll; the first round of a loop may move what is not there yet; a
 # longjmp to another stack is what fibers are made of.
 target_compile_options(cuda_host PRIVATE -O1 -UNDEBUG -U_FORTIFY_SOURCE -fno-strict-aliasing -Wall -Wextra
-    -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+    -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>
     $<$<BOOL:${LAMEMO_WERROR}>:-Werror>)
 
 # Objects come before the library, whose own `cuda` is then not taken.

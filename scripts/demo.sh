@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The whole job on a bare machine, in about five minutes: build, prepare a text, train LaMemo and
-# Transformer-XL on it side by side, measure both on text they have not seen, and let LaMemo write:
+# Transformer-XL on it for equal times, measure both on text they have not seen, and let LaMemo write:
 # the one just trained, and the larger one in the box (models/wiki11m).
 #   scripts/demo.sh                the King James Bible (Debian package bible-kjv, 4.4 MB)
 #   scripts/demo.sh TEXT           a text of yours, plain or .gz, .xz, .zst, .zip; at least 1 MB is best
 #   SECONDS_EACH=300 scripts/demo.sh    train longer than 90 seconds each
 set -euo pipefail
+case ${1:-} in -h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
 text=${1:+$(realpath "$1")}
 cd "$(dirname "$0")/.."
 seconds=${SECONDS_EACH:-}
