@@ -66,9 +66,7 @@ static lam_status introduce(const lam_train_session *s)
         lam_log(LAM_LOG_WARN, "the run was on device %s: the numbers go on, but not bit for bit",
                 s->then.device);
     const lam_train_state *then = &s->trainer->state;
-    const bool complete =
-        then->step >= s->settings.max_step ||
-        (s->settings.scheduler_time > 0.0 && then->elapsed >= s->settings.scheduler_time);
+    const int complete = lam_settings_complete(&s->settings, then->step, then->elapsed);
     return lam_runlog_line(s->log, "resumed at step %lld%s%s", (long long)then->step,
                            complete ? ": nothing is left of " : "", complete ? length : "");
 }

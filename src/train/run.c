@@ -37,19 +37,13 @@ int lam_run_stopping(const lam_running *r)
     return r->watch && r->watch->stop && r->watch->stop(r->watch->user);
 }
 
-/* Seconds until the end of a schedule that follows the clock. */
-static double schedule_left(const lam_running *r)
-{
-    const double all = settings(r)->scheduler_time;
-    return all > 0.0 ? all - r->before - (lam_clock() - r->began) : INFINITY;
-}
-
-/* Seconds until that, or until the limit on this call. */
+/* Seconds until the limit on this call, or the end of a schedule that follows the clock. */
 static double time_left(const lam_running *r)
 {
-    const double call = settings(r)->max_time;
+    const double call = settings(r)->max_time, schedule = settings(r)->scheduler_time;
     const double here = lam_clock() - r->began;
-    return fmin(call > 0.0 ? call - here : INFINITY, schedule_left(r));
+    return fmin(call > 0.0 ? call - here : INFINITY,
+                schedule > 0.0 ? schedule - (r->before + here) : INFINITY);
 }
 
 static int out_of_time(const lam_running *r)
@@ -57,10 +51,9 @@ static int out_of_time(const lam_running *r)
     return time_left(r) <= 0.0;
 }
 
-/* No step is left, however often the run is called. */
 static int complete(const lam_running *r)
 {
-    return r->t->state.step >= settings(r)->max_step || schedule_left(r) <= 0.0;
+    return lam_settings_complete(settings(r), r->t->state.step, lam_run_elapsed(r));
 }
 
 static int is_multiple(int64_t step, int64_t of)

@@ -178,6 +178,11 @@ int lam_settings_timed(const lam_settings *s)
     return s->scheduler_time > 0.0 && s->max_step >= (int64_t)LAM_MANY;
 }
 
+int lam_settings_complete(const lam_settings *s, int64_t step, double elapsed)
+{
+    return step >= s->max_step || (s->scheduler_time > 0.0 && elapsed >= s->scheduler_time);
+}
+
 lam_schedule lam_settings_schedule(const lam_settings *s)
 {
     return (lam_schedule){

@@ -68,6 +68,8 @@ void lam_settings_preset(lam_settings *s, const char *preset);
 lam_status lam_settings_check(const lam_settings *s);
 /* Does the clock alone say how long the run is? */
 int lam_settings_timed(const lam_settings *s);
+/* Is nothing left after `step` steps in `elapsed` seconds of all calls, however often the run is called? */
+int lam_settings_complete(const lam_settings *s, int64_t step, double elapsed);
 
 /* The parts in their owners' terms. */
 lam_optimizer_options lam_settings_optimizer(const lam_settings *s);
