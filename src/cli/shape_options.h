@@ -8,6 +8,7 @@
 #define LAM_CLI_SHAPE_OPTIONS_H
 
 #include "cli/options.h"
+#include "mem/mem.h"
 #include "nn/config.h"
 
 typedef struct lam_shape_options {
@@ -23,12 +24,12 @@ typedef struct lam_shape_options {
 #define LAM_PRESET_OPTION(standard)                                                                \
     {                                                                                              \
         "preset", 'p', "NAME", LAM_OPT_STRING, LAM_SHAPE(preset), standard,                        \
-            .help = "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive."          \
+            .help = LAM_PRESET_LIST "."                                                            \
     }
 #define LAM_MEMORY_OPTION(short_name)                                                              \
     {                                                                                              \
         "memory", short_name, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), "lamemo",                 \
-            .help = "none, xl, compressive, infinite or lamemo."                                   \
+            .help = LAM_MEMORY_LIST "."                                                            \
     }
 
 /* For commands without a corpus: how many types the model knows. */

@@ -75,8 +75,8 @@ static lam_status expand(char out[LAM_DEFINITION_MAX], const char *definition)
                                   LAM_DEFINITION_MAX - 1);
         }
     return lam_fail(LAM_ERR_ARG,
-                    "there is no memory '%.*s': none, xl, compressive, infinite, lamemo, "
-                    "no-interpolation, no-look-ahead, xl-encoding",
+                    "there is no memory '%.*s': must be no-interpolation, no-look-ahead, "
+                    "xl-encoding, " LAM_MEMORY_LIST,
                     (int)head, definition);
 }
 

@@ -14,9 +14,7 @@ lam_status lam_mem_find(const lam_mem_ops **out, const char *name)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(name, all[i]->name) == 0)
             *out = all[i];
-    return *out ? LAM_OK
-                : lam_fail(LAM_ERR_ARG,
-                           "memory %s: there are none, xl, compressive, infinite and lamemo", name);
+    return *out ? LAM_OK : lam_fail(LAM_ERR_ARG, "memory %s: must be " LAM_MEMORY_LIST, name);
 }
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer)

@@ -142,6 +142,8 @@ struct lam_mem {
     lam_slot *slots; /* [lam_mem_max_slots], owned by the caller */
 };
 
+/* The mechanisms, for help and messages. */
+#define LAM_MEMORY_LIST "none, xl, compressive, infinite or lamemo"
 /* The mechanism called `name`; LAM_ERR_ARG lists them. */
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name);
 

@@ -136,10 +136,11 @@ void lam_config_defaults(lam_config *cfg);
  * refuses what cannot be built, naming the field and the limit. */
 lam_status lam_config_finish(lam_config *cfg);
 
-/* The presets: "tiny", "small", "enwik8-base", "text8-base", "wt103-base", "wt103-adaptive".
- * LAM_ERR_ARG lists them if there is no such name.  memory is set to `memory`. */
+/* The presets, for help and messages. */
+#define LAM_PRESET_LIST "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive"
+const char *lam_preset_name(int i); /* NULL after the last */
+/* LAM_ERR_ARG lists the presets if there is no such name.  memory is set to `memory`. */
 lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *memory);
-const char *const *lam_preset_names(void); /* NULL-terminated */
 
 /* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
  * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is LAM_ERR_FORMAT.  The text is owned by

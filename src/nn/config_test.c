@@ -10,11 +10,12 @@
 START_TEST(every_preset_survives_json)
 {
     const char *const memories[] = {"none", "xl", "compressive", "infinite", "lamemo"};
-    for (const char *const *name = lam_preset_names(); *name; name++)
+    for (int p = 0; lam_preset_name(p); p++)
         for (int i = 0; i < 5; i++) {
             lam_config a, b;
             char *json = NULL;
-            ck_assert_msg(lam_config_preset(&a, *name, memories[i]) == LAM_OK, "%s", lam_error());
+            ck_assert_msg(lam_config_preset(&a, lam_preset_name(p), memories[i]) == LAM_OK, "%s",
+                          lam_error());
             a.alpha = LAM_ALPHA_ZERO;
             a.window = LAM_WINDOW_CURRENT;
             a.interp_eps = 0.1;
@@ -23,6 +24,17 @@ START_TEST(every_preset_survives_json)
             ck_assert_mem_eq(&a, &b, sizeof a);
             free(json);
         }
+}
+END_TEST
+
+START_TEST(the_list_of_presets_is_the_table_of_presets)
+{
+    char list[256] = "";
+    for (int p = 0; lam_preset_name(p); p++) {
+        const char *const between = p == 0 ? "" : lam_preset_name(p + 1) ? ", " : " or ";
+        strcat(strcat(list, between), lam_preset_name(p));
+    }
+    ck_assert_str_eq(list, LAM_PRESET_LIST);
 }
 END_TEST
 
@@ -145,6 +157,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, every_preset_survives_json);
+    tcase_add_test(tests, the_list_of_presets_is_the_table_of_presets);
     tcase_add_test(tests, the_authors_spelling_is_enough);
     tcase_add_test(tests, wrong_configurations_are_named);
     tcase_add_test(tests, clusters_divide_the_vocabulary);

@@ -22,11 +22,9 @@ static const preset presets[] = {
 };
 enum { PRESETS = sizeof presets / sizeof *presets };
 
-const char *const *lam_preset_names(void)
+const char *lam_preset_name(int i)
 {
-    static const char *const names[] = {"tiny",       "small",          "enwik8-base", "text8-base",
-                                        "wt103-base", "wt103-adaptive", NULL};
-    return names;
+    return i < PRESETS ? presets[i].name : NULL;
 }
 
 lam_status lam_config_preset(lam_config *cfg, const char *name, const char *memory)
@@ -35,10 +33,7 @@ lam_status lam_config_preset(lam_config *cfg, const char *name, const char *memo
     while (p < presets + PRESETS && strcmp(p->name, name) != 0)
         p++;
     if (p == presets + PRESETS)
-        return lam_fail(LAM_ERR_ARG,
-                        "preset %s: there are tiny, small, enwik8-base, text8-base, wt103-base and "
-                        "wt103-adaptive",
-                        name);
+        return lam_fail(LAM_ERR_ARG, "preset %s: must be " LAM_PRESET_LIST, name);
     if (strlen(memory) >= sizeof cfg->memory)
         return lam_fail(LAM_ERR_ARG, "memory %s: there is no such mechanism", memory);
 

@@ -49,6 +49,20 @@ says "$err" "there is no command 'no-such-command'"
 run 2 help a b
 says "$err" "what is 'b' for?"
 
+# Names that are not there are answered by those that are, as in the help; each of them works.
+for option in preset memory; do
+    run 2 info --$option magic
+    says "$err" "--$option magic: must be "
+    sed -n 's/.* must be //p' "$err" > "$work/list"
+    run 0 info --help
+    tr -s ' \n' ' ' < "$out" | grep -qF "$(cat "$work/list")." || fail "--$option: help and message differ"
+    [ "$(sed 's/,\? or / /; s/, / /g' "$work/list" | tee "$work/names" | wc -w)" -gt 4 ] || fail "--$option: few names"
+    # shellcheck disable=SC2013
+    for name in $(cat "$work/names"); do
+        run 0 info --$option "$name"
+    done
+done
+
 # Output that cannot be written is a failure.
 if [ -w /dev/full ]; then
     code=0
