@@ -212,7 +212,9 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
         return lam_fail(LAM_ERR_ARG, "--mem-len %d: memory %s has none to be longer", mem_len,
                         model->cfg.memory);
     LAM_TRY(lam_batcher_check(t->tokens, e.batch)); /* before memory is taken for so many */
-    LAM_TRY(lam_evaluator_create(&evaluator, model, &e));
+    lam_eval_options fit = e;
+    lam_eval_fit(&fit, model, t->tokens);
+    LAM_TRY(lam_evaluator_create(&evaluator, model, &fit));
     lam_progress_open(&w.line, args->quiet);
     const lam_status status = lam_evaluator_run(evaluator, &result, t->tokens, on_segment, &w);
     lam_progress_close(&w.line);

@@ -132,6 +132,41 @@ START_TEST(extra_rows_leave_the_memory_when_they_come_again)
 }
 END_TEST
 
+/* The toy's own lengths are shorter than its 300 tokens. */
+START_TEST(lengths_beyond_the_text_take_no_memory_and_change_nothing)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite sticky"};
+    enum { LONG = 1000 };
+    toyrun r = open_run("ref", memories[_i]);
+    const int M = _i == 0 ? 0 : LONG, E = _i < 2 ? LONG : 0;
+    const lam_eval_options asked[] = {
+        {.batch = 2, .tgt_len = 7, .mem_len = M},
+        {.batch = 2, .tgt_len = 7, .mem_len = M, .ext_len = E},
+        {.batch = 2, .tgt_len = LONG, .mem_len = M},
+        {.batch = 2, .tgt_len = 7, .mem_len = M, .ext_len = E, .skip = 2, .max_steps = 3},
+        {.batch = 2, .tgt_len = 7, .mem_len = M, .max_steps = INT64_MAX / 2},
+    };
+    const int most[] = {149, 149, 149, 5 * 7, 149};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        lam_eval_options fit = asked[i];
+        lam_eval_fit(&fit, r.model, r.text);
+        ck_assert_int_eq(fit.tgt_len, asked[i].tgt_len == LONG ? most[i] : 7);
+        ck_assert_int_eq(fit.mem_len, M ? most[i] : 0);
+        ck_assert_int_eq(fit.ext_len, asked[i].ext_len ? most[i] : 0);
+        const lam_eval_result a = evaluate(&r, &asked[i]), b = evaluate(&r, &fit);
+        ck_assert_int_eq(a.tokens, b.tokens);
+        ck_assert_msg(a.nll == b.nll, "%zu: %.17g, not %.17g", i, b.nll, a.nll);
+    }
+    const lam_tokens few = {.count = 6}; /* the model's own are what it is made for */
+    lam_eval_options own = {.batch = 2, .tgt_len = 2 * LONG, .mem_len = M};
+    lam_eval_fit(&own, r.model, &few);
+    ck_assert_int_eq(own.tgt_len, r.model->cfg.tgt_len);
+    ck_assert_int_eq(own.mem_len, M ? r.model->cfg.mem_len : 0);
+    toyrun_close(&r);
+}
+END_TEST
+
 START_TEST(extra_rows_are_refused_where_they_mean_nothing)
 {
     static const char *const memories[] = {"lamemo", "compressive", "infinite"};
@@ -248,6 +283,7 @@ int main(void)
     tcase_add_test(tests, columns_predict_all_but_their_first_token);
     tcase_add_loop_test(tests, extra_rows_are_context_and_not_counted, 0, 2);
     tcase_add_test(tests, extra_rows_leave_the_memory_when_they_come_again);
+    tcase_add_loop_test(tests, lengths_beyond_the_text_take_no_memory_and_change_nothing, 0, 5);
     tcase_add_test(tests, extra_rows_are_refused_where_they_mean_nothing);
     tcase_add_loop_test(tests, training_and_evaluation_do_not_see_each_other, 0, 10);
     tcase_add_test(tests, the_error_is_that_of_the_mean_of_blocks);

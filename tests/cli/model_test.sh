@@ -34,6 +34,10 @@ says "$out" '"ext_len":4'
 [ "$(number nats)" != "$short" ] || fail "ext_len changes nothing"
 run 2 eval --model "$work/lamemo" --data "$work/corpus" --ext-len 4
 says "$err" "--ext-len 4 has no meaning for memory lamemo, only for none and xl"
+# Lengths beyond the text are as long as it is: 300 columns of a million rows would be refused.
+run 0 eval --model "$work/none" --data "$work/corpus" --json --batch-size 300 --ext-len 1000000
+says "$out" '"ext_len":1000000'
+run 0 eval --model "$work/lamemo" --data "$work/corpus" --batch-size 300 --mem-len 1000000
 
 # One stream, three ways: eval of a file, the same on standard input, and score, whose start is a newline.
 { echo; head -c 3000 "$work/text"; } > "$work/piece"
