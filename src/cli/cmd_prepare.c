@@ -4,8 +4,10 @@
 #include "cli/term.h"
 #include "convert/vocabulary.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "data/prepare.h"
 #include "model/folder.h"
+#include "train/settings.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -187,6 +189,30 @@ static void print_summary(const lam_corpus_info *info, const opts *o, double sec
            lam_format_size(rate, sizeof rate, (double)bytes / (seconds > 0 ? seconds : 1)));
 }
 
+/* What the smallest preset reads as it stands, so that train does not have to refuse the corpus first. */
+static lam_status warn_if_short(const lam_corpus_info *info)
+{
+    lam_settings s;
+    lam_config cfg;
+    lam_settings_defaults(&s);
+    lam_settings_preset(&s, "tiny");
+    LAM_TRY(lam_config_preset(&cfg, "tiny", "lamemo"));
+    const int step = s.batch_size * (cfg.tgt_len + 1); /* inputs, and a target more */
+    if (info->tokens[LAM_TRAIN] < step)
+        lam_log(LAM_LOG_WARN,
+                "the train split has %lld tokens: a whole step of the smallest preset, tiny, takes "
+                "%d",
+                (long long)info->tokens[LAM_TRAIN], step);
+    for (int i = LAM_VALID; i <= LAM_TEST; i++)
+        if (info->tokens[i] > 0 && info->tokens[i] < 2 * s.eval_batch_size)
+            lam_log(LAM_LOG_WARN,
+                    "the %s split has %lld tokens: evaluations need %d, or fewer columns (train "
+                    "--eval-batch-size, eval --batch-size)",
+                    lam_split_name((lam_split)i), (long long)info->tokens[i],
+                    2 * s.eval_batch_size);
+    return LAM_OK;
+}
+
 static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
 {
     const opts *o = args->options;
@@ -209,6 +235,8 @@ static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
     } else if (status == LAM_OK && !args->quiet) {
         print_summary(&info, o, lam_progress_seconds(&line));
     }
+    if (status == LAM_OK)
+        status = warn_if_short(&info);
     lam_corpus_info_free(&info);
     return status;
 }
