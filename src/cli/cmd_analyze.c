@@ -233,7 +233,8 @@ static lam_status tell(const lam_analysis *a, const lam_args *args)
     char path[4096];
     LAM_TRY(lam_path_join(path, sizeof path, o->out, "report.html"));
     if (!o->json) {
-        printf("%s\n", path);
+        if (!args->quiet)
+            printf("%s\n", path);
         return LAM_OK;
     }
     json_t *root = lam_analysis_json(a);

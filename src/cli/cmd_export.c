@@ -62,16 +62,17 @@ static lam_status parse_size(const char *text, int64_t *bytes)
     return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
 }
 
-static lam_status print_result(const export_options *o, const lam_export_result *r)
+static void print_text(const export_options *o, const lam_export_result *r)
 {
     char count[32], size[32];
-    if (!o->json) {
-        printf("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", o->out,
-               lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors,
-               lam_format_size(size, sizeof size, (double)r->bytes), dtype_names[o->dtype],
-               r->files, r->files == 1 ? "" : "s");
-        return LAM_OK;
-    }
+    printf("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", o->out,
+           lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors,
+           lam_format_size(size, sizeof size, (double)r->bytes), dtype_names[o->dtype], r->files,
+           r->files == 1 ? "" : "s");
+}
+
+static lam_status print_json(const export_options *o, const lam_export_result *r)
+{
     json_t *root =
         json_pack("{s:o, s:s, s:I, s:i, s:I, s:i}", "folder", lam_json_name(o->out), "dtype",
                   dtype_names[o->dtype], "parameters", (json_int_t)r->elements, "tensors",
@@ -94,7 +95,11 @@ static lam_status run(const lam_args *args)
     if (o->max_shard)
         LAM_TRY(parse_size(o->max_shard, &wanted.max_shard));
     LAM_TRY(lam_export(&wanted, &result));
-    return print_result(o, &result);
+    if (o->json)
+        return print_json(o, &result);
+    if (!args->quiet)
+        print_text(o, &result);
+    return LAM_OK;
 }
 
 const lam_command lam_command_export = {

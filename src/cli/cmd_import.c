@@ -79,7 +79,8 @@ static lam_status run(const lam_args *args)
                 args->operands[0]);
     if (o->json)
         return print_json(&result, o->out);
-    print_text(&result, o->out);
+    if (!args->quiet)
+        print_text(&result, o->out);
     return LAM_OK;
 }
 

@@ -153,7 +153,8 @@ static lam_status report(const lam_train_session *s, const lam_run_result *r)
                                 (long long)r->step, lam_describe_length(length, &s->settings)));
     if (s->o->json)
         return print_json(s, r);
-    print_text(s, r);
+    if (!s->args->quiet)
+        print_text(s, r);
     return LAM_OK;
 }
 

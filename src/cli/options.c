@@ -17,7 +17,9 @@
 enum { KEY_TABLE = 256, KEY_HELP = 1024, ARGP_MAX = 2 * LAM_OPTIONS_MAX };
 
 const lam_option lam_common_options[] = {
-    {"quiet", 'q', NULL, LAM_OPT_FLAG, .help = "Say only what went wrong."},
+    {"quiet", 'q', NULL, LAM_OPT_FLAG,
+     .help = "Say only what went wrong. Answers and --json are still printed, summaries of what "
+             "was written are not."},
     {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Say more."},
     {"help", 'h', NULL, LAM_OPT_FLAG, .help = "Print this help and leave."},
     {0},
