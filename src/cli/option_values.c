@@ -9,26 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool parse_int(const char *text, double min, double max, int64_t *out)
-{
-    char *end;
-    if (*text == '\0' || *text == ' ')
-        return false;
-    errno = 0;
-    const long long v = strtoll(text, &end, 10);
-    if (*end != '\0' || errno != 0 || (double)v < min || (double)v > max)
-        return false;
-    *out = v;
-    return true;
-}
-
-static lam_status set_int(const lam_option *o, const char *text, double min, double max,
+/* The first `len` characters of `text`, which end there or at a comma. */
+static lam_status set_int(const lam_option *o, const char *text, size_t len, const int64_t limit[2],
                           int64_t *out)
 {
-    if (parse_int(text, min, max, out))
-        return LAM_OK;
-    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not an integer between %.0f and %.0f", o->name,
-                    text, min, max);
+    char *end;
+    errno = 0;
+    const long long v = strtoll(text, &end, 10);
+    if (len == 0 || *text == ' ' || end != text + len || errno != 0 || v < limit[0] || v > limit[1])
+        return lam_fail(LAM_ERR_ARG, "--%s: '%.*s' is not an integer between %lld and %lld",
+                        o->name, (int)len, text, (long long)limit[0], (long long)limit[1]);
+    *out = v;
+    return LAM_OK;
 }
 
 static lam_status set_double(const lam_option *o, const char *text, double *out)
@@ -61,21 +53,18 @@ static lam_status set_choice(const lam_option *o, const char *text, int *out)
     return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not one of %s", o->name, text, list);
 }
 
-static lam_status set_ints(const lam_option *o, const char *text, double min, double max,
+static lam_status set_ints(const lam_option *o, const char *text, const int64_t limit[2],
                            lam_int_list *out)
 {
-    char item[32];
     lam_int_list list = {0};
     for (const char *p = text; p != NULL;) {
-        const char *comma = strchr(p, ',');
-        const size_t len = comma != NULL ? (size_t)(comma - p) : strlen(p);
+        const size_t len = strcspn(p, ",");
         int64_t v = 0;
         if (list.n == LAM_LIST_MAX)
             return lam_fail(LAM_ERR_ARG, "--%s: more than %d numbers", o->name, LAM_LIST_MAX);
-        snprintf(item, sizeof item, "%.*s", (int)(len < 31 ? len : 31), p);
-        LAM_TRY(set_int(o, item, min, max, &v));
+        LAM_TRY(set_int(o, p, len, limit, &v));
         list.v[list.n++] = (int)v;
-        p = comma != NULL ? comma + 1 : NULL;
+        p = p[len] == ',' ? p + len + 1 : NULL;
     }
     *out = list;
     return LAM_OK;
@@ -92,9 +81,14 @@ static lam_status add_string(const lam_option *o, const char *text, lam_string_l
 lam_status lam_option_set(const lam_option *o, void *options, const char *text)
 {
     void *field = (char *)options + o->offset;
-    const bool bounded = o->min != 0 || o->max != 0, wide = o->type == LAM_OPT_INT64;
-    const double min = bounded ? o->min : wide ? (double)INT64_MIN : INT_MIN;
-    const double max = bounded ? o->max : wide ? (double)INT64_MAX : INT_MAX;
+    const bool bounded = o->type != LAM_OPT_DOUBLE && (o->min != 0 || o->max != 0);
+    const bool wide = o->type == LAM_OPT_INT64;
+    const int64_t limit[2] = {bounded ? (int64_t)o->min
+                              : wide  ? INT64_MIN
+                                      : INT_MIN,
+                              bounded ? (int64_t)o->max
+                              : wide  ? INT64_MAX
+                                      : INT_MAX};
     int64_t v = 0;
 
     switch (o->type) {
@@ -102,17 +96,17 @@ lam_status lam_option_set(const lam_option *o, void *options, const char *text)
         *(bool *)field = true;
         return LAM_OK;
     case LAM_OPT_INT:
-        LAM_TRY(set_int(o, text, min, max, &v));
+        LAM_TRY(set_int(o, text, strlen(text), limit, &v));
         *(int *)field = (int)v;
         return LAM_OK;
     case LAM_OPT_INT64:
-        return set_int(o, text, min, max, field);
+        return set_int(o, text, strlen(text), limit, field);
     case LAM_OPT_DOUBLE:
         return set_double(o, text, field);
     case LAM_OPT_CHOICE:
         return set_choice(o, text, field);
     case LAM_OPT_INTS:
-        return set_ints(o, text, min, max, field);
+        return set_ints(o, text, limit, field);
     case LAM_OPT_STRINGS:
         return add_string(o, text, field);
     case LAM_OPT_PATH:

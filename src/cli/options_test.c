@@ -180,10 +180,32 @@ START_TEST(messages_name_the_option_the_value_and_the_limits)
     opts x;
     ck_assert_int_eq(lam_option_set(&table[8], &x, "abc"), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--mem-len: 'abc' is not an integer between 0 and 1048576");
+    ck_assert_int_eq(lam_option_set(&table[8], &x, "1,1000000000000000000000000000000000000064"),
+                     LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--mem-len: '1000000000000000000000000000000000000064' is not an "
+                                  "integer between 0 and 1048576");
+    ck_assert_int_eq(lam_option_set(&table[3], &x, "9223372036854775808"), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--seed: '9223372036854775808' is not an integer between "
+                                  "-9223372036854775808 and 9223372036854775807");
     ck_assert_int_eq(lam_option_set(&table[4], &x, "2"), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--lr: '2' is not a number between 0 and 1");
     ck_assert_int_eq(lam_option_set(&table[7], &x, "xxl"), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--memory: 'xxl' is not one of none, xl, lamemo");
+}
+END_TEST
+
+START_TEST(integers_are_read_whole_up_to_their_limits)
+{
+    opts x = {0};
+    must(lam_option_set(&table[3], &x, "9223372036854775807"));
+    ck_assert(x.seed == INT64_MAX);
+    must(lam_option_set(&table[3], &x, "-9223372036854775808"));
+    ck_assert(x.seed == INT64_MIN);
+    must(lam_option_set(&table[8], &x, "1048576,00000000000000000000000000000000000064,0"));
+    ck_assert_int_eq(x.lengths.n, 3);
+    ck_assert_int_eq(x.lengths.v[0], 1048576);
+    ck_assert_int_eq(x.lengths.v[1], 64);
+    ck_assert_int_eq(x.lengths.v[2], 0);
 }
 END_TEST
 
@@ -240,6 +262,7 @@ int main(void)
                              (int)(sizeof wrong / sizeof *wrong));
     tcase_add_exit_test(tests, help_exits_with_0, 0);
     tcase_add_test(tests, messages_name_the_option_the_value_and_the_limits);
+    tcase_add_test(tests, integers_are_read_whole_up_to_their_limits);
     tcase_add_test(tests, lists_have_a_maximum);
     tcase_add_test(tests, a_slip_finds_its_word_and_nonsense_does_not);
     tcase_add_test(tests, quantities_read_well);

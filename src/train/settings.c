@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 typedef enum field_type { FIELD_INT, FIELD_BOOL, FIELD_LONG, FIELD_REAL, FIELD_WORD } field_type;
@@ -31,7 +32,7 @@ static const field fields[] = {
     FIELD(batch_chunk, FIELD_INT, FIELD_FIXED, 1, 1 << 20),
     FIELD(roll, FIELD_BOOL, FIELD_FIXED, 0, 1),
     FIELD(varlen, FIELD_BOOL, FIELD_FIXED, 0, 1),
-    FIELD(seed, FIELD_LONG, FIELD_FIXED, -9e18, 9e18),
+    FIELD(seed, FIELD_LONG, FIELD_FIXED, (double)INT64_MIN, (double)INT64_MAX),
     WORD(recipe, FIELD_FIXED, lam_recipe_names),
     WORD(optim, FIELD_FIXED, lam_optim_names),
     FIELD(lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
@@ -116,12 +117,17 @@ void lam_settings_preset(lam_settings *s, const char *preset)
         }
 }
 
+/* Of all but reals. */
+static int64_t whole_of(const lam_settings *s, const field *f)
+{
+    const void *at = (const char *)s + f->offset;
+    return f->type == FIELD_LONG ? *(const int64_t *)at : *(const int *)at;
+}
+
 static double value_of(const lam_settings *s, const field *f)
 {
     const void *at = (const char *)s + f->offset;
-    return f->type == FIELD_REAL   ? *(const double *)at
-           : f->type == FIELD_LONG ? (double)*(const int64_t *)at
-                                   : (double)*(const int *)at;
+    return f->type == FIELD_REAL ? *(const double *)at : (double)whole_of(s, f);
 }
 
 static lam_status below_one(const char *name, double x)
@@ -259,16 +265,20 @@ lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char 
 lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then)
 {
     for (const field *f = fields; f < fields + FIELDS; f++) {
-        const double a = value_of(now, f), b = value_of(then, f);
-        if (f->use != FIELD_FIXED || a == b)
+        if (f->use != FIELD_FIXED)
+            continue;
+        assert(f->type != FIELD_REAL); /* as doubles two large seeds would be one */
+        const int64_t a = whole_of(now, f), b = whole_of(then, f);
+        if (a == b)
             continue;
         if (f->type == FIELD_BOOL)
             return lam_fail(LAM_ERR_ARG, "%s is %s: the run was begun %s it", f->name,
-                            a != 0.0 ? "on" : "off", b != 0.0 ? "with" : "without");
+                            a ? "on" : "off", b ? "with" : "without");
         if (f->type == FIELD_WORD)
-            return lam_fail(LAM_ERR_ARG, "%s %s: the run was begun with %s", f->name,
-                            f->words[(int)a], f->words[(int)b]);
-        return lam_fail(LAM_ERR_ARG, "%s %.0f: the run was begun with %.0f", f->name, a, b);
+            return lam_fail(LAM_ERR_ARG, "%s %s: the run was begun with %s", f->name, f->words[a],
+                            f->words[b]);
+        return lam_fail(LAM_ERR_ARG, "%s %lld: the run was begun with %lld", f->name, (long long)a,
+                        (long long)b);
     }
     return LAM_OK;
 }
