@@ -12,7 +12,7 @@
 #define LAM_RECIPE_FAST(X)                                                                         \
     X("optim", "muon")                                                                             \
     X("muon-rows", "even")                                                                         \
-    X("lr", "0.002")                                                                               \
+    X("lr", "0.0014")                                                                              \
     X("warmup-step", "300")                                                                        \
     X("scheduler", "linear")                                                                       \
     X("weight-decay", "0.1")                                                                       \
@@ -21,7 +21,7 @@
     X("short-mem", "32")                                                                           \
     X("short-mem-part", "0.8")
 
-/* For help: " --optim muon --lr 0.002 ..." */
+/* For help: " --optim muon --lr 0.0014 ..." */
 #define LAM_RECIPE_WORDS(name, value) " --" name " " value
 
 /* Stores the values of recipe number `recipe` (lam_recipe_names) in *options, which args->options points
