@@ -192,7 +192,7 @@ START_TEST(a_full_disk_ends_the_run_with_a_whole_checkpoint)
     const lam_settings s = run_settings();
     const char *whole = test_temp_path("roomy"), *full = test_temp_path("full");
     must(call(whole, &s, -1, NULL));
-    /* Every seventh call is enough here; checkpoint_test.c tries them all. */
+    /* Every seventh call is enough here; checkpoint_accident_test.c tries them all. */
     int faults = 0;
     for (int n = 1; test_fault_at(n, ENOSPC); n += 7) {
         must(lam_dir_remove(full));
