@@ -1,8 +1,9 @@
 /* attn_test.c -- attention on the CPU: as exact as a plain float loop, on every edge of its tiles.
  *
  * The oracle is ops/ref in double; the yardstick is the plain float loop of tests/support.  What
- * opcases draws at random is swept here along the edges of tiles, strips, blocks and chunks.  Gaps between rows hold a guard that must survive.  Scratch is as large as promised
- * and not a byte larger, so a sanitizer sees every step outside. */
+ * opcases draws at random is swept here along the edges of tiles, strips, blocks and chunks.  Gaps
+ * between rows hold a guard that must survive.  Scratch is as large as promised and not a byte
+ * larger, so a sanitizer sees every step outside. */
 #include "core/rng.h"
 #include "ops/cpu/cpu.h"
 #include "ops/ref/ref.h"
