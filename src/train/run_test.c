@@ -57,6 +57,7 @@ static lam_status call(const char *dir, const lam_settings *s, int stop_after,
     lam_run_result ignored;
     must(lam_dir_make(dir));
     must(lam_path_join(last, sizeof last, dir, "last"));
+    must(lam_dir_recover(last)); /* a checkpoint without its name is one, too */
     lam_status status = LAM_OK;
     const int resumed = lam_path_exists(last);
     if (resumed)
