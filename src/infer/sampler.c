@@ -90,20 +90,19 @@ void lam_sampler_note(lam_sampler *s, int32_t token)
 /* Each recent token once, by a share of its score's size: about what dividing a positive logit and multiplying
  * a negative one does (Keskar et al. 2019).  Adaptive models give log-probabilities, which are never positive:
  * scores are measured from log V below the top, so that both kinds are treated alike. */
-static void penalise(const lam_sampler *s, double *scores, double top)
+static void penalise(lam_sampler *s, const double *scores, double top)
 {
     const long last = s->opt.repeat_last;
     const long n = s->noted < last ? s->noted : last;
+    const double span = log(s->n_token), share = s->opt.repeat_penalty - 1.0;
+    memcpy(s->scores, scores, (size_t)s->n_token * sizeof *scores);
     if (s->opt.repeat_penalty == 1.0)
         return;
+    /* From the model's score, so that a token that came twice may be set twice; finite, or nothing were left to
+     * draw from when all tokens were recent. */
     for (long i = 0; i < n; i++) {
-        int seen = 0;
-        for (long j = 0; j < i && !seen; j++)
-            seen = s->recent[j] == s->recent[i];
-        double *score = &scores[s->recent[i]];
-        const double by = (s->opt.repeat_penalty - 1.0) * fabs(*score - top + log(s->n_token));
-        if (!seen) /* finite, or nothing were left to draw from when all tokens were recent */
-            *score = fmax(*score - by, -DBL_MAX / 2.0);
+        const double score = scores[s->recent[i]], by = share * fabs(score - top + span);
+        s->scores[s->recent[i]] = fmax(score - by, -DBL_MAX / 2.0);
     }
 }
 
@@ -179,8 +178,7 @@ lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token
     const double top = top_of(scores, s->n_token, &best);
     if (!isfinite(top))
         return lam_fail(LAM_ERR_NUMERIC, "sampling: the model's scores are not finite");
-    memcpy(s->scores, scores, (size_t)s->n_token * sizeof *scores);
-    penalise(s, s->scores, top);
+    penalise(s, scores, top);
     const double highest = top_of(s->scores, s->n_token, &best);
     *token = s->opt.temperature == 0.0 ? best : choose(s, shortlist(s, s->scores, highest));
     if (logprob)

@@ -135,6 +135,26 @@ START_TEST(a_token_is_penalised_once_however_often_it_came)
 }
 END_TEST
 
+/* In the square of it, this would take hours. */
+START_TEST(the_penalty_takes_time_in_proportion_to_its_window)
+{
+    enum { MANY = 1 << 20 };
+    static double equal[MANY];
+    lam_sampler_options o = plain();
+    o.temperature = 0.0;
+    o.repeat_penalty = 1.5;
+    o.repeat_last = MANY;
+    lam_sampler *s = NULL;
+    ck_assert(lam_sampler_create(&s, &o, MANY, 0) == LAM_OK);
+    for (int32_t i = 0; i < MANY; i++)
+        lam_sampler_note(s, i == MANY / 2 ? 0 : i); /* all but one */
+    int32_t token;
+    ck_assert(lam_sampler_draw(s, equal, &token, NULL) == LAM_OK);
+    ck_assert_int_eq(token, MANY / 2);
+    lam_sampler_free(s);
+}
+END_TEST
+
 START_TEST(a_seed_repeats_and_streams_differ)
 {
     int32_t tokens[3][50];
@@ -184,6 +204,7 @@ int main(void)
     tcase_add_test(tests, a_penalty_makes_repetition_rarer);
     tcase_add_test(tests, a_penalty_on_all_tokens_leaves_all_of_them);
     tcase_add_test(tests, a_token_is_penalised_once_however_often_it_came);
+    tcase_add_test(tests, the_penalty_takes_time_in_proportion_to_its_window);
     tcase_add_test(tests, a_seed_repeats_and_streams_differ);
     tcase_add_test(tests, nonsense_is_refused);
     return test_run("infer/sampler", tests);
