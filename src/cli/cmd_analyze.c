@@ -279,6 +279,7 @@ static lam_status run(const lam_args *args)
     LAM_TRY(lam_model_required(o->models.n > 0 ? o->models.v[0] : NULL));
     if (!o->data)
         return lam_fail(LAM_ERR_ARG, "--data is missing");
+    LAM_TRY(lam_dir_may_make(o->out));
     lam_status status = split_targets(&t, &o->models);
     if (status == LAM_OK && o->names.n > t.n)
         status = lam_fail(LAM_ERR_ARG, "--name: %d names for %d models", o->names.n, t.n);

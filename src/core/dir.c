@@ -85,6 +85,22 @@ lam_status lam_dir_make(const char *path)
     }
 }
 
+lam_status lam_dir_may_make(const char *path)
+{
+    char part[PATH_MAX];
+    LAM_TRY(path_with(part, path, ""));
+    while (!lam_path_exists(part)) { /* up to where something is */
+        char *const slash = strrchr(part, '/');
+        if (slash)
+            slash[slash == part] = '\0';
+        else
+            strcpy(part, ".");
+    }
+    if (!lam_path_is_folder(part))
+        return lam_guard_fail(part, "make the folder", ENOTDIR);
+    return access(part, W_OK | X_OK) == 0 ? LAM_OK : lam_guard_fail(path, "write there", errno);
+}
+
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
 {
     (void)info, (void)type, (void)walk;

@@ -67,6 +67,25 @@ START_TEST(folders_are_made_with_their_parents)
 }
 END_TEST
 
+START_TEST(what_could_be_made_is_told_without_making_it)
+{
+    ck_assert_int_eq(lam_dir_make(test_temp_path("may")), LAM_OK);
+    ck_assert_int_eq(lam_dir_may_make(test_temp_path("may")), LAM_OK);
+    ck_assert_int_eq(lam_dir_may_make(test_temp_path("may/b//c/")), LAM_OK);
+    ck_assert(!lam_path_exists(test_temp_path("may/b")));
+    ck_assert_int_eq(lam_dir_may_make(""), LAM_ERR_ARG);
+
+    put(test_temp_path("may"), "file", "x");
+    ck_assert_int_eq(lam_dir_may_make(test_temp_path("may/file")), LAM_ERR_IO);
+    ck_assert_int_eq(lam_dir_may_make(test_temp_path("may/file/b/c")), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "may/file: cannot make the folder: Not a directory"));
+    ck_assert_int_eq(chmod(test_temp_path("may"), 0500), 0);
+    const int root = access(test_temp_path("may"), W_OK) == 0; /* for whom no mode holds */
+    ck_assert_int_eq(lam_dir_may_make(test_temp_path("may/b")), root ? LAM_OK : LAM_ERR_IO);
+    ck_assert_int_eq(chmod(test_temp_path("may"), 0700), 0);
+}
+END_TEST
+
 START_TEST(paths_are_joined_or_refused)
 {
     char out[10];
@@ -272,6 +291,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, folders_are_made_with_their_parents);
+    tcase_add_test(tests, what_could_be_made_is_told_without_making_it);
     tcase_add_test(tests, paths_are_joined_or_refused);
     tcase_add_test(tests, removing_takes_the_tree_and_no_more);
     tcase_add_test(tests, a_folder_takes_the_place_of_none_or_of_another);

@@ -36,6 +36,8 @@ lam_status lam_fd_load(char **out, size_t *size, int fd, const char *name, size_
 
 /* Makes a folder and its parents; an existing folder is fine. */
 lam_status lam_dir_make(const char *path);
+/* Could it, as far as one can tell?  Before long work whose result goes there. */
+lam_status lam_dir_may_make(const char *path);
 int lam_path_exists(const char *path);
 int lam_path_is_folder(const char *path);
 /* dir + "/" + name into out (size bytes); LAM_ERR_ARG if it does not fit. */

@@ -100,13 +100,14 @@ lam_status lam_sweep_run(lam_sweep_point *point, lam_model *model, const lam_tok
 {
     lam_evaluator *e = NULL;
     reader r = {.point = point, .opt = o, .steps = steps_of(o, text)};
-    const lam_eval_options eval = {.batch = o->batch,
-                                   .tgt_len = o->tgt_len,
-                                   .mem_len = point->mem_len,
-                                   .max_steps = o->tokens > 0 ? r.steps : 0,
-                                   .skip = o->skip,
-                                   .visit = on_segment,
-                                   .visitor = &r};
+    lam_eval_options eval = {.batch = o->batch,
+                             .tgt_len = o->tgt_len,
+                             .mem_len = point->mem_len,
+                             .max_steps = o->tokens > 0 ? r.steps : 0,
+                             .skip = o->skip,
+                             .visit = on_segment,
+                             .visitor = &r};
+    lam_eval_fit(&eval, model, text);
     LAM_TRY(lam_parted_make(&point->nll, 1));
     lam_status status = lam_evaluator_create(&e, model, &eval);
     if (status == LAM_OK)

@@ -2,6 +2,7 @@
 #include "report/sweep.h"
 
 #include "support/suite.h"
+#include "support/toyrun.h"
 
 static lam_sweep_options ten_lengths(void)
 {
@@ -83,6 +84,21 @@ START_TEST(columns_are_as_many_as_there_is_text_and_room)
 }
 END_TEST
 
+/* 100 columns of 16 million rows would be refused. */
+START_TEST(no_room_is_taken_for_a_memory_that_the_text_cannot_fill)
+{
+    const lam_config cfg = toyrun_config("xl");
+    const lam_settings s = toyrun_settings();
+    toyrun r = toyrun_open("ref", &cfg, &s);
+    const lam_sweep_options o = {.tgt_len = 7, .batch = 100};
+    lam_sweep_point point = {.mem_len = 1 << 24};
+    must(lam_sweep_run(&point, r.model, r.text, &o, NULL, NULL));
+    ck_assert_int_eq(point.result.tokens, 100 * 2); /* 300 tokens: columns of 3 */
+    lam_parted_free(&point.nll);
+    toyrun_close(&r);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -90,5 +106,6 @@ int main(void)
     tcase_add_test(tests, large_models_read_the_least_and_small_ones_enough);
     tcase_add_test(tests, what_is_asked_for_is_kept);
     tcase_add_test(tests, columns_are_as_many_as_there_is_text_and_room);
+    tcase_add_test(tests, no_room_is_taken_for_a_memory_that_the_text_cannot_fill);
     return test_run("report/sweep", tests);
 }
