@@ -106,6 +106,9 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
     LAM_TRY(status);
     if (n == 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: the text is empty", name);
+    if (n == 1)
+        return lam_fail(LAM_ERR_FORMAT,
+                        "%s: the text is one token, nothing follows to be predicted", name);
     t->own = (lam_tokens){.ids = (const unsigned char *)t->ids,
                           .width = sizeof *t->ids,
                           .vocab_size = lam_vocab_size(e->vocab),

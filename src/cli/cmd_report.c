@@ -125,6 +125,9 @@ static lam_status print_text(const report_options *o, const lam_runs *runs)
     LAM_TRY(lam_runs_summary(&table, runs));
     lam_table_text(&text, &table);
     lam_runs_table_free(&table);
+    for (int i = 0; i < runs->n; i++)
+        if (runs->list[i].history.records == 0)
+            lam_text_format(&text, "%s: nothing is recorded yet\n", runs->list[i].name);
     LAM_TRY(lam_runs_at(&table, runs, figures.over, o->at.v, o->at.n));
     add_table(&text, &table);
     LAM_TRY(lam_runs_differences(&table, runs));

@@ -185,7 +185,7 @@ START_TEST(draws_repeat_after_reset_and_follow_the_seed)
     ck_assert_int_ne(memcmp(first, other, sizeof first), 0);
     how.top_p = 0.0;
     ck_assert_int_eq(lamemo_session_sampling(s, &how), LAMEMO_ERR_ARG);
-    ck_assert_ptr_nonnull(strstr(lamemo_error(), "top-p"));
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "top_p 0: must be above 0"));
     lamemo_session_free(s);
 }
 END_TEST

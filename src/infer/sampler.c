@@ -31,15 +31,15 @@ static lam_status check(const lam_sampler_options *o)
     if (!(o->temperature >= 0.0) || !isfinite(o->temperature))
         return lam_fail(LAM_ERR_ARG, "temperature %g: must be 0 or more", o->temperature);
     if (o->top_k < 0)
-        return lam_fail(LAM_ERR_ARG, "top-k %d: must be 0 or more", o->top_k);
+        return lam_fail(LAM_ERR_ARG, "top_k %d: must be 0 or more", o->top_k);
     if (!(o->top_p > 0.0) || o->top_p > 1.0)
-        return lam_fail(LAM_ERR_ARG, "top-p %g: must be above 0 and at most 1", o->top_p);
+        return lam_fail(LAM_ERR_ARG, "top_p %g: must be above 0 and at most 1", o->top_p);
     if (!(o->min_p >= 0.0) || o->min_p > 1.0)
-        return lam_fail(LAM_ERR_ARG, "min-p %g: must be 0 to 1", o->min_p);
+        return lam_fail(LAM_ERR_ARG, "min_p %g: must be 0 to 1", o->min_p);
     if (!(o->repeat_penalty > 0.0) || !isfinite(o->repeat_penalty))
-        return lam_fail(LAM_ERR_ARG, "repeat penalty %g: must be above 0", o->repeat_penalty);
+        return lam_fail(LAM_ERR_ARG, "repeat_penalty %g: must be above 0", o->repeat_penalty);
     if (o->repeat_last < 0 || o->repeat_last > 1 << 20)
-        return lam_fail(LAM_ERR_ARG, "repeat-last %d: must be 0 to %d", o->repeat_last, 1 << 20);
+        return lam_fail(LAM_ERR_ARG, "repeat_last %d: must be 0 to %d", o->repeat_last, 1 << 20);
     return LAM_OK;
 }
 

@@ -75,7 +75,8 @@ static lam_status settle_memory(lam_config *cfg)
         return lam_fail(LAM_ERR_ARG, "config: attn_type %d does not go with memory %s",
                         cfg->attn_type, cfg->memory);
     if (!lamemo && cfg->attn_type > LAM_ATTN_ABSOLUTE)
-        return lam_fail(LAM_ERR_ARG, "config: attn_type %d is unknown", cfg->attn_type);
+        return lam_fail(LAM_ERR_ARG, "config: attn_type %d: must be 0, 1, 2, 3, 31, 32 or 33",
+                        cfg->attn_type);
     /* With a memory the authors' code adds positions to it in place, again in every segment. */
     if (cfg->attn_type == LAM_ATTN_ABSOLUTE && strcmp(cfg->memory, "none") != 0)
         return lam_fail(LAM_ERR_ARG, "config: attn_type 2 (absolute) needs memory none, not %s",

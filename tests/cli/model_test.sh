@@ -165,7 +165,12 @@ run 1 eval --model "$work/lamemo" --data "$work/lamemo"
 says "$err" "lamemo: not a corpus folder: it has no corpus.json"
 run 1 eval --model "$work/lamemo" --data "$work/no-such-file"
 says "$err" "no-such-file"
+printf a > "$work/one"
+run 1 eval --model "$work/lamemo" --data "$work/one"
+says "$err" "one: the text is one token, nothing follows to be predicted"
 run 2 generate --model "$work/lamemo" --top-p 2
+run 2 generate --model "$work/lamemo" --top-p 0
+says "$err" "--top-p 0: must be above 0 and at most 1"
 run 2 generate --model "$work/lamemo" --stop ""
 says "$err" "stop string"
 run 0 bench generate --preset tiny -s 0.1 --json --weights int8

@@ -92,6 +92,7 @@ mkdir "$work/empty"
 : > "$work/empty/metrics.jsonl"
 run 0 report "$work/empty" --out "$work/empty.html"
 says "$work/empty.html" "empty"
+says "$out" "empty: nothing is recorded yet"
 run 0 report "$work/lamemo" "$work/xl" --out "$work/cut" --log none
 grep -q '"y":{[^}]*"cut":true' "$work/cut/figures/train.json" || fail "the start of a run is not cut off"
 grep -q '"finding":"lamemo is lowest: 1.8034 bits per character, at step 2,000"' "$work/cut/figures/valid.json" ||

@@ -176,6 +176,10 @@ run 1 train --data "$work/whole" --out "$work/new"
 says "$err" "whole: not a corpus folder: it has no corpus.json"
 run 2 train --data "$work/corpus" --out "$work/new" --memory magic
 says "$err" "magic"
+train 0 --out "$work/mems" --max_step 1 --short_mem 8
+says "$err" "warning: --short-mem 8 is no shorter than the memory, 8: it has no effect"
+run 2 train --data "$work/corpus" --out "$work/new" --memory xl --attn-type 7
+says "$err" "--attn-type 7: must be 0, 1, 2, 3, 31, 32 or 33"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
 says "$err" "too few for 100000 streams"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 1000000
