@@ -25,6 +25,14 @@ int lam_path_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
+lam_status lam_path_look(int *there, const char *path)
+{
+    struct stat info;
+    *there = stat(path, &info) == 0;
+    return *there || errno == ENOENT || errno == ENOTDIR ? LAM_OK
+                                                         : lam_guard_fail(path, "open", errno);
+}
+
 int lam_path_is_folder(const char *path)
 {
     struct stat info;
@@ -208,8 +216,10 @@ lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler 
     snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
     LAM_TRY(path_with(to, target, ""));
     LAM_TRY(path_with(temporary, target, suffix ? suffix : own));
-    LAM_TRY(lam_dir_remove(temporary));
-    lam_status status = lam_dir_make(temporary);
+    lam_status status = lam_dir_remove(temporary);
+    if (status == LAM_OK ||
+        !lam_path_exists(temporary)) /* why we cannot see it, making it will say */
+        status = lam_dir_make(temporary);
     if (status == LAM_OK)
         status = fill(user, temporary);
     if (status == LAM_OK)

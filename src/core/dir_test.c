@@ -86,6 +86,24 @@ START_TEST(what_could_be_made_is_told_without_making_it)
 }
 END_TEST
 
+/* Here it is a link to itself; mostly it is a folder that others may not enter. */
+START_TEST(what_cannot_be_looked_at_is_not_missing)
+{
+    int there = 1;
+    must(lam_dir_make(test_temp_path("look")));
+    ck_assert_int_eq(symlink("loop", test_temp_path("look/loop")), 0);
+    put(test_temp_path("look"), "file", "x");
+    must(lam_path_look(&there, test_temp_path("look/none")));
+    ck_assert(!there);
+    must(lam_path_look(&there, test_temp_path("look/file/none")));
+    ck_assert(!there);
+    must(lam_path_look(&there, test_temp_path("look/file")));
+    ck_assert(there);
+    ck_assert_int_eq(lam_path_look(&there, test_temp_path("look/loop/x")), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "look/loop/x: cannot open: "));
+}
+END_TEST
+
 START_TEST(paths_are_joined_or_refused)
 {
     char out[10];
@@ -261,6 +279,10 @@ START_TEST(failures_name_the_place_the_user_gave)
     ck_assert_int_eq(lam_dir_write(test_temp_path("plain/x"), NULL, fill_badly, NULL), LAM_ERR_IO);
     snprintf(wanted, sizeof wanted, "%s: cannot make the folder: Not a directory", file);
     ck_assert_str_eq(lam_error(), wanted);
+    ck_assert_int_eq(symlink("itself", test_temp_path("itself")), 0); /* nobody can look into it */
+    ck_assert_int_eq(lam_dir_write(test_temp_path("itself/x"), NULL, fill_badly, NULL), LAM_ERR_IO);
+    ck_assert_msg(strstr(lam_error(), "/itself: cannot make the folder: "), "%s", lam_error());
+    ck_assert_int_eq(unlink(test_temp_path("itself")), 0);
 }
 END_TEST
 
@@ -292,6 +314,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, folders_are_made_with_their_parents);
     tcase_add_test(tests, what_could_be_made_is_told_without_making_it);
+    tcase_add_test(tests, what_cannot_be_looked_at_is_not_missing);
     tcase_add_test(tests, paths_are_joined_or_refused);
     tcase_add_test(tests, removing_takes_the_tree_and_no_more);
     tcase_add_test(tests, a_folder_takes_the_place_of_none_or_of_another);

@@ -142,9 +142,12 @@ lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir)
     char path[PATH_MAX];
     *out = (lam_corpus_info){0};
     LAM_TRY(lam_path_join(path, sizeof path, dir, "corpus.json"));
-    if (!lam_path_exists(dir))
+    int there;
+    LAM_TRY(lam_path_look(&there, dir));
+    if (!there)
         return lam_fail(LAM_ERR_IO, "%s: there is no such folder", dir);
-    if (!lam_path_exists(path))
+    LAM_TRY(lam_path_look(&there, path));
+    if (!there)
         return lam_fail(LAM_ERR_IO,
                         "%s: not a corpus folder: it has no corpus.json (lamemo prepare makes one)",
                         dir);

@@ -5,16 +5,13 @@
 #include "model/folder.h"
 
 #include "core/file.h"
-#include "core/file_guard.h"
 #include "model/boxed.h"
 #include "nn/params_io.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_CONFIG = 1 << 20 };
 
@@ -22,15 +19,12 @@ static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOC
 
 /* ---- reading ---- */
 
-/* Is the file there?  One that cannot be looked at is not the same as none: another model would be taken for it. */
+/* Not lam_path_exists(): for one that cannot be looked at, another model would be taken. */
 static lam_status holds(int *yes, const char *dir, const char *name)
 {
     char path[PATH_MAX];
-    struct stat info;
     LAM_TRY(lam_path_join(path, sizeof path, dir, name));
-    *yes = stat(path, &info) == 0;
-    return *yes || errno == ENOENT || errno == ENOTDIR ? LAM_OK
-                                                       : lam_guard_fail(path, "open", errno);
+    return lam_path_look(yes, path);
 }
 
 lam_status lam_folder_find(char *out, size_t size, const char *dir)

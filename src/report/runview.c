@@ -75,11 +75,13 @@ static lam_status read_config(lam_runview *run)
 static lam_status open_run(lam_runview *run, const char *path)
 {
     char metrics[PATH_MAX];
+    int there;
     run->path = strdup(path);
     run->config = json_object();
     if (!run->path || !run->config)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a run", path);
-    if (!lam_path_exists(path))
+    LAM_TRY(lam_path_look(&there, path));
+    if (!there)
         return lam_fail(LAM_ERR_IO, "%s: there is no such run", path);
     if (!lam_path_is_folder(path)) {
         LAM_TRY(lam_history_read(&run->history, path));
@@ -88,7 +90,8 @@ static lam_status open_run(lam_runview *run, const char *path)
         return LAM_OK;
     }
     LAM_TRY(lam_path_join(metrics, sizeof metrics, path, "metrics.jsonl"));
-    if (!lam_path_exists(metrics))
+    LAM_TRY(lam_path_look(&there, metrics));
+    if (!there)
         return lam_fail(LAM_ERR_IO, "%s: no run folder: metrics.jsonl is missing", path);
     LAM_TRY(lam_history_read(&run->history, metrics));
     return read_config(run);
