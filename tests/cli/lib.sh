@@ -26,10 +26,11 @@ run() {
     [ "$code" -eq "$want" ] || fail "lamemo $* exited with $code, not $want"
 }
 
-# await FILE: waits until something is in it, or for ten seconds.
+# await FILE: waits until something is in it; two minutes are enough on the busiest machine.
 await() {
     tries=0
-    while [ ! -s "$1" ] && [ $tries -lt 1000 ]; do
+    while [ ! -s "$1" ]; do
+        [ $tries -lt 12000 ] || fail "nothing was written to $1"
         sleep 0.01
         tries=$((tries + 1))
     done
