@@ -179,8 +179,9 @@ static lam_status open_run(lam_train_session *s)
     LAM_TRY(lam_dir_make(s->o->out));
     if (!s->log)
         LAM_TRY(lam_runlog_open(&s->log, s->o->out));
-    LAM_TRY(lam_runlog_begin(s->log, s->resumed ? &s->then.marks : NULL));
-    return s->o->overwrite ? remove_run(s->o->out) : LAM_OK;
+    if (s->o->overwrite) /* before its records: a checkpoint without them would be gone on with */
+        LAM_TRY(remove_run(s->o->out));
+    return lam_runlog_begin(s->log, s->resumed ? &s->then.marks : NULL);
 }
 
 lam_status lam_train_open(lam_train_session *s, const lam_args *args)
