@@ -1,8 +1,8 @@
 # Every src/**/*_test.c and tests/*_test.c is one Check program and one CTest test of its name.
 # Every tests/cli/*_test.sh drives the program, whose path it finds in $LAMEMO.  Exit 77: what it needs is not here.
 # Tests run in the root of the source tree, so "tests/golden/xl.safetensors" opens as written.
-# Only against hanging: a test under sanitizers on a busy machine may take minutes.
-set(test_timeout 900)
+# Only against hanging: a test under sanitizers on a busy machine may take a quarter of an hour.
+set(test_timeout 2400)
 set(test_environment OMP_WAIT_POLICY=passive
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0)
 pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check>=0.15)
