@@ -55,4 +55,4 @@ set_tests_properties(cuda_host_bf16 cuda_host_float32 cuda_host_models PROPERTIE
     ENVIRONMENT "${test_environment};LAM_OPCASES_FULL_PREC=0;LAMEMO=$<TARGET_FILE:lamemo_cuda_host>")
 set_property(TEST cuda_host_float32 APPEND PROPERTY ENVIRONMENT LAM_OPCASES_FULL_PREC=1)
 # The longest begin first where tests run side by side.
-set_tests_properties(cuda_host_bf16 tests_opcases_test PROPERTIES COST 100)
+set_tests_properties(cuda_host_bf16 tests_naive16_test PROPERTIES COST 100)
