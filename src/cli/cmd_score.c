@@ -50,8 +50,10 @@ enum { PIECE = 4096 }; /* tokens between two looks at the signals */
 static lam_status score_all(const lam_engine *e, const score_options *o, scored *s)
 {
     lam_session *session = NULL;
-    LAM_TRY(lam_session_create(
-        &session, e->model, &(lam_session_options){.longest = o->segment, .mem_len = o->mem_len}));
+    LAM_TRY(lam_session_create(&session, e->model,
+                               &(lam_session_options){.longest = o->segment,
+                                                      .mem_len = o->mem_len,
+                                                      .most = (int64_t)s->n}));
     lam_status status = LAM_OK;
     for (size_t at = 0; at < s->n && status == LAM_OK; at += PIECE) {
         const size_t k = s->n - at < PIECE ? s->n - at : PIECE;

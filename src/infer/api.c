@@ -274,7 +274,8 @@ lamemo_status lamemo_score(lamemo_engine *e, const int32_t *tokens, size_t n,
                            const lamemo_session_options *options, double *logprobs)
 {
     const lamemo_session_options o = options ? *options : (lamemo_session_options){0};
-    lam_session_options wanted = {.streams = 1, .longest = o.longest, .mem_len = o.memory};
+    lam_session_options wanted = {
+        .streams = 1, .longest = o.longest, .mem_len = o.memory, .most = (int64_t)n};
     lam_session *session = NULL;
     lam_status status = LAM_OK;
     if (o.streams < 0 || o.streams > 1)

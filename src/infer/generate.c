@@ -23,7 +23,7 @@ typedef struct run {
     bool stop;
 } run;
 
-static lam_status build(run *r)
+static lam_status build(run *r, size_t n)
 {
     const lam_generate_options *o = r->o;
     const lam_config *cfg = &r->engine->model->cfg;
@@ -31,11 +31,13 @@ static lam_status build(run *r)
     const int refresh = o->refresh > 0 ? o->refresh : prompt;
     if (o->samples < 1 || o->tokens < 0)
         return lam_fail(LAM_ERR_ARG, "generate: %d samples of %d tokens", o->samples, o->tokens);
+    /* The memory never holds more than prompt and story; segments are as long as they are asked for. */
+    const int mem_len = lam_length_fit(o->mem_len, (int64_t)n + o->tokens, cfg->mem_len);
     LAM_TRY(
         lam_session_create(&r->session, r->engine->model,
                            &(lam_session_options){.streams = o->samples,
                                                   .longest = prompt > refresh ? prompt : refresh,
-                                                  .mem_len = o->mem_len,
+                                                  .mem_len = mem_len,
                                                   .dev = o->dev}));
     LAM_TRY(lam_session_segment(r->session, prompt));
     r->samples = calloc((size_t)o->samples, sizeof *r->samples);
@@ -127,7 +129,7 @@ static lam_status draw(run *r, int i)
 
 static lam_status generate(run *r, const int32_t *prompt, size_t n)
 {
-    LAM_TRY(build(r));
+    LAM_TRY(build(r, n));
     LAM_TRY(read_prompt(r, prompt, n));
     if (r->o->refresh > 0)
         LAM_TRY(lam_session_segment(r->session, r->o->refresh));

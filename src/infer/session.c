@@ -30,6 +30,10 @@ lam_status lam_session_create(lam_session **out, lam_model *model,
     s->mem_len = model->mem->forgets    ? 0
                  : options->mem_len > 0 ? options->mem_len
                                         : model->cfg.mem_len;
+    if (options->most > 0) {
+        s->longest = lam_length_fit(s->longest, options->most, model->cfg.tgt_len);
+        s->mem_len = lam_length_fit(s->mem_len, options->most, model->cfg.mem_len);
+    }
     s->now.length = s->longest;
     lam_status status = lam_stack_create(
         &s->stack, model,

@@ -19,6 +19,7 @@ typedef struct lam_session_options {
     int streams;  /* 0: 1 */
     int longest;  /* longest segment it will ever use; 0: the model's tgt_len */
     int mem_len;  /* 0: the model's */
+    int64_t most; /* tokens that a stream will ever be fed, for lam_length_fit(); 0: any number */
     lam_dev *dev; /* kept; NULL: the model's */
 } lam_session_options;
 

@@ -224,3 +224,8 @@ lam_cluster lam_config_cluster(const lam_config *cfg, int i)
         width /= cfg->div_val;
     return (lam_cluster){first, end - first, width};
 }
+
+int lam_length_fit(int length, int64_t most, int own)
+{
+    return length <= own || length <= most ? length : most > own ? (int)most : own;
+}

@@ -8,6 +8,7 @@
 #include "core/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     LAM_MAX_CUTOFFS = 8,
@@ -141,6 +142,10 @@ lam_status lam_config_finish(lam_config *cfg);
 const char *lam_preset_name(int i); /* NULL after the last */
 /* LAM_ERR_ARG lists the presets if there is no such name.  memory is set to `memory`. */
 lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *memory);
+
+/* A length above the model's `own` that `most` tokens never fill becomes one that they do: the results are the
+ * same, and no memory is taken for rows that never come. */
+int lam_length_fit(int length, int64_t most, int own);
 
 /* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
  * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is LAM_ERR_FORMAT.  The text is owned by

@@ -49,11 +49,6 @@ static lam_stack_options stack_of(const lam_eval_options *options)
                                .full = options->full};
 }
 
-static int fitting(int length, int64_t most, int own)
-{
-    return length <= own || length <= most ? length : most > own ? (int)most : own;
-}
-
 void lam_eval_fit(lam_eval_options *options, const lam_model *model, const lam_tokens *text)
 {
     const lam_config *cfg = &model->cfg;
@@ -61,9 +56,9 @@ void lam_eval_fit(lam_eval_options *options, const lam_model *model, const lam_t
     int64_t most = text->count / options->batch - 1; /* tokens of a column that are read */
     if (options->max_steps > 0 && limit < most / N)
         most = limit * N;
-    options->tgt_len = fitting(options->tgt_len, most, cfg->tgt_len);
-    options->mem_len = fitting(options->mem_len, most, cfg->mem_len);
-    options->ext_len = fitting(options->ext_len, most, cfg->ext_len);
+    options->tgt_len = lam_length_fit(options->tgt_len, most, cfg->tgt_len);
+    options->mem_len = lam_length_fit(options->mem_len, most, cfg->mem_len);
+    options->ext_len = lam_length_fit(options->ext_len, most, cfg->ext_len);
 }
 
 lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options)

@@ -58,8 +58,7 @@ typedef int lam_eval_watch(void *user, const lam_eval_result *so_far, int64_t to
 
 typedef struct lam_evaluator lam_evaluator;
 
-/* Lengths that `text` cannot fill, where they are above the model's own, become those that it can: the result is
- * the same, and no memory is taken for rows that never come. */
+/* lam_length_fit() for the lengths of *options and what is read of `text`. */
 void lam_eval_fit(lam_eval_options *options, const lam_model *model, const lam_tokens *text);
 /* Could there be such an evaluator, memory aside? */
 lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options);
