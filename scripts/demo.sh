@@ -40,7 +40,7 @@ $lamemo prepare "$text" --out "$out/data" --name "$(basename "${text%.*}")"
 if [ -z "$seconds" ]; then
     speed=$($lamemo bench train --preset tiny --memory lamemo -b 16 --optim muon -s 3 --json |
         sed -n 's/.*"tokens_per_second": *\([0-9]*\).*/\1/p')
-    seconds=$((400 * 1024 / speed))
+    seconds=$((400 * 1024 / (speed + 1)))
     [ $seconds -ge 90 ] || seconds=90
 fi
 
@@ -48,7 +48,7 @@ fi
 for memory in lamemo xl; do
     say "training $memory for $seconds seconds"
     $lamemo train --data "$out/data" --preset tiny --memory "$memory" --out "$out/$memory" \
-        --scheduler-time "$seconds" --recipe fast --lr 0.01 --warmup-step 100 \
+        --scheduler-time "$seconds" --recipe fast \
         --log-interval 100 --eval-interval 0 --no-test
 done
 

@@ -157,7 +157,7 @@ void lam_help_overview(FILE *out)
     print_heading(out, "To begin with");
     print_examples(out, "lamemo generate --model " LAM_BOXED " \"The history of Rome\"\n"
                         "lamemo prepare --out data/book book.txt\n"
-                        "lamemo train --data data/book --out runs/book --recipe fast --lr 0.01 "
+                        "lamemo train --data data/book --out runs/book --recipe fast "
                         "--max-step 1000\n"
                         "lamemo generate --model runs/book \"Once upon a time\"\n");
     fputs("\n'lamemo COMMAND --help' explains a command; 'lamemo --version' prints the version.\n"

@@ -33,3 +33,14 @@ void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe)
         args->given[i] = true;
     }
 }
+
+void lam_recipe_fit(lam_settings *s, const lam_config *cfg, const lam_args *args)
+{
+    if (recipes[s->recipe] != fast)
+        return;
+#define FIT(name, field, words, value)                                                             \
+    if (!lam_option_given(args, name))                                                             \
+        s->field = value;
+    LAM_RECIPE_FAST_FITTED(FIT)
+#undef FIT
+}

@@ -51,14 +51,17 @@ static lam_status apply_settings(lam_settings *s, const lam_args *args, lam_whic
 }
 
 /* A new run whose schedule follows the clock takes as many steps as there is time for, unless their number is written. */
-static lam_status new_settings(lam_settings *s, const lam_args *args, const char *preset)
+static lam_status new_settings(lam_settings *s, const lam_config *cfg, const lam_args *args,
+                               const char *preset)
 {
     const lam_train_options *o = args->options;
     lam_settings_defaults(s);
     lam_settings_preset(s, preset);
     if (o->settings.scheduler_time > 0.0)
         s->max_step = (int64_t)LAM_MANY;
-    return apply_settings(s, args, LAM_WRITTEN_OR_DEFAULT);
+    LAM_TRY(apply_settings(s, args, LAM_WRITTEN_OR_DEFAULT));
+    lam_recipe_fit(s, cfg, args);
+    return LAM_OK;
 }
 
 /* The options with what the recipe adds to them. */
@@ -81,7 +84,7 @@ lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *arg
     const lam_train_options *o = args->options;
     view_recipe(&v, args, o->settings.recipe);
     LAM_TRY(lam_shape_fresh(cfg, &v.args, n_token));
-    return new_settings(s, &v.args, o->shape.preset);
+    return new_settings(s, cfg, &v.args, o->shape.preset);
 }
 
 /* What may be other than in the model that a run begins with: nothing that its weights were made for. */
@@ -114,7 +117,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
     take_free_fields(cfg, &wanted);
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the model of --init-from has"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the model of --init-from"));
-    return new_settings(s, &v.args, o->shape.preset);
+    return new_settings(s, cfg, &v.args, o->shape.preset);
 }
 
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args)

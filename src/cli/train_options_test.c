@@ -102,6 +102,28 @@ START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
 }
 END_TEST
 
+START_TEST(the_fast_recipe_fits_the_model)
+{
+    lam_config cfg;
+    lam_settings s;
+    fresh("--recipe fast --d_model 512 --mem_len 512 --max_step 20000", &cfg, &s);
+    ck_assert_double_eq_tol(s.lr, 0.0014, 5e-5);
+    ck_assert_int_eq(s.short_mem, 32);
+    ck_assert_int_eq(s.warmup_step, 100);
+    fresh("--recipe fast --d_model 64 --mem_len 48 --max_step 150", &cfg, &s);
+    ck_assert_double_eq_tol(s.lr, 0.011, 5e-4);
+    ck_assert_int_eq(s.short_mem, 3);
+    ck_assert_int_eq(s.warmup_step, 15);
+    /* What is written stays, 0 too; a run by the clock has no number of steps. */
+    fresh("--recipe fast --lr 0.5 --short_mem 0 --warmup_step 0", &cfg, &s);
+    ck_assert(s.lr == 0.5 && s.short_mem == 0 && s.warmup_step == 0);
+    fresh("--recipe fast --memory none --scheduler_time 10", &cfg, &s);
+    ck_assert(s.short_mem == 0 && s.warmup_step == 100);
+    fresh("--recipe paper", &cfg, &s);
+    ck_assert(s.lr == 0.00025 && s.short_mem == 0 && s.warmup_step == 0);
+}
+END_TEST
+
 START_TEST(attn_type_and_memory_settle_each_other)
 {
     lam_config cfg;
@@ -269,6 +291,7 @@ int main(void)
     tcase_add_test(tests, defaults_of_the_table_are_the_librarys);
     tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
     tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
+    tcase_add_test(tests, the_fast_recipe_fits_the_model);
     tcase_add_test(tests, attn_type_and_memory_settle_each_other);
     tcase_add_test(tests, adaptive_cuts_by_the_size_of_the_vocabulary);
     tcase_add_test(tests, cutoffs_of_a_preset_fit_any_vocabulary);

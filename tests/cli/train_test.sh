@@ -279,7 +279,7 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
 done
 
 # A warm-up that outlasts the run is told.
-train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast
+train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 300
 says "$err" "a warm-up of 300 steps in a run of 4 steps: the rate stays below 0.0"
 
 # Emptying the memory can begin in a run that went on without it, and is recorded.
