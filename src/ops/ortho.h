@@ -34,8 +34,11 @@ typedef struct lam_ortho_mix {
     void *q;           /* ACT [count][n][n] */
 } lam_ortho_mix;
 
-/* Rows of `count` matrices, [rows][cols] from offset[i] of a flat vector on, all get the same length; rows of
- * zeros stay.  The lengths there are are summed up in double. */
+/* Rows of `count` matrices, [rows][cols] from offset[i] of a flat vector on, all get the same length, but none
+ * becomes longer than LAM_EVEN_MOST times what it was: the momentum of a unit that has died fades away, and what is
+ * left of it, in the end less than 1 / FLT_MAX, has no direction worth a step.  Rows of zeros stay.  The lengths there
+ * are are summed up in double. */
+#define LAM_EVEN_MOST 1e6
 typedef struct lam_ortho_even {
     const size_t *offset; /* [count], host memory, borrowed for the call */
     int count, rows, cols;

@@ -206,7 +206,9 @@ void lam_naive_ortho_even(lam_dev *dev, const lam_ortho_even *a)
         double sum = 0.0; /* in double on every back-end */
         for (int i = 0; i < a->cols; i++)
             sum += (double)x[i] * (double)x[i];
-        for (int i = 0; i < a->cols && sum > 0.0; i++)
-            x[i] *= (float)a->length / (float)sqrt(sum);
+        const double stretch =
+            a->length < LAM_EVEN_MOST * sqrt(sum) ? a->length / sqrt(sum) : LAM_EVEN_MOST;
+        for (int i = 0; i < a->cols; i++)
+            x[i] *= (float)stretch;
     }
 }

@@ -123,7 +123,8 @@ void lam_cases_ortho_mix(lam_case_run *run)
     mix_one(run, 300, 5, 1);
 }
 
-/* The second row of every matrix is zero: it has no direction, and stays. */
+/* The second row of every matrix is zero: it has no direction, and stays.  The third is next to nothing, less than
+ * 1 / FLT_MAX, and must not become infinite; the fourth is small. */
 static void even_one(lam_case_run *run, int count, int rows, int cols)
 {
     lam_ortho_even a = {.count = count, .rows = rows, .cols = cols, .length = 0.75};
@@ -131,9 +132,10 @@ static void even_one(lam_case_run *run, int count, int rows, int cols)
     const places at = scatter(&c, count, rows * cols);
     a.offset = at.offset;
     double *x = flat(&c, &a.x, "x", LAM_WRITTEN, &at);
-    for (int k = 0; k < count && rows > 1; k++)
-        for (int i = 0; i < cols; i++)
-            x[at.offset[k] + (size_t)(cols + i)] = 0.0;
+    static const double scale[] = {1.0, 0.0, 1e-41, 1e-4};
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < rows * cols && i < 4 * cols; i++)
+            x[at.offset[k] + (size_t)i] *= scale[i / cols];
     lam_case_name(&c, "ortho_even count=%d rows=%d cols=%d", count, rows, cols);
     lam_case_check(&c);
 }

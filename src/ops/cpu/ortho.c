@@ -68,7 +68,7 @@ void lam_cpu_ortho_even(lam_dev *dev, const lam_ortho_even *a)
 #pragma omp simd reduction(+ : squares)
         for (size_t i = 0; i < cols; i++)
             squares += (double)x[i] * (double)x[i];
-        const float factor = squares > 0.0 ? (float)(a->length / sqrt(squares)) : 0.0f;
+        const float factor = (float)fmin(a->length / sqrt(squares), LAM_EVEN_MOST);
 #pragma omp simd
         for (size_t i = 0; i < cols; i++)
             x[i] *= factor;

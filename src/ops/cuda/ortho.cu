@@ -172,7 +172,7 @@ static __global__ void __launch_bounds__(BLOCK) even(const __grid_constant__ eve
     for (int i = lane; i < a.cols; i += LAM_WARP)
         squares += (double)x[i] * (double)x[i];
     squares = lam_warp_sum(squares);
-    const float factor = squares > 0.0 ? (float)(a.length / sqrt(squares)) : 0.0f;
+    const float factor = (float)fmin(a.length / sqrt(squares), LAM_EVEN_MOST);
     for (int i = lane; i < a.cols; i += LAM_WARP)
         x[i] *= factor;
 }
