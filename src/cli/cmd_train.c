@@ -218,7 +218,7 @@ const lam_command lam_command_train = {
         "lamemo train --out run --resume\n"
         "# teach the model in the box a text of your own\n"
         "lamemo train --data corpus --init-from wiki11m --tgt-len 128 --mem-len 128 --recipe fast "
-        "--lr 0.001 --max-step 300 --out tuned\n"
+        "--max-step 300 --out tuned\n"
         "# Transformer-XL with other lengths, for ten minutes\n"
         "lamemo train --data corpus --memory xl --tgt_len 128 --mem_len 256 --max-time 600 "
         "--out xl",

@@ -36,6 +36,8 @@ void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe)
 
 void lam_recipe_fit(lam_settings *s, const lam_config *cfg, const lam_args *args)
 {
+    const lam_train_options *o = args->options;
+    const bool tuned = o->init_from != NULL;
     if (recipes[s->recipe] != fast)
         return;
 #define FIT(name, field, words, value)                                                             \

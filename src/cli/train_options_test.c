@@ -263,6 +263,10 @@ START_TEST(a_run_from_a_model_keeps_its_sizes)
     ck_assert(cfg.tgt_len == 16 && cfg.mem_len == 48 && cfg.n_layer == 3);
     ck_assert(cfg.dropout != 0.3); /* the recipe's */
     ck_assert(s.lr == 0.5 && s.optim == LAM_OPTIM_MUON);
+    ck_assert_int_eq(s.short_mem, 0); /* it has learned to use its memory */
+    parse(&p, "--init-from x --recipe fast");
+    must(lam_train_from(&cfg, &s, &p.args));
+    ck_assert_double_eq_tol(s.lr, 0.3 / 256, 1e-9);
     cfg = model;
     parse(&p, "--init-from x");
     must(lam_train_from(&cfg, &s, &p.args));
