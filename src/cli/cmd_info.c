@@ -178,7 +178,7 @@ static void find_training(subject *s, const lam_args *args)
 static void print_training(const lam_settings *s, int64_t step)
 {
     char length[LAM_DESCRIPTION_MAX];
-    printf("trained for %lld %s%s: recipe %s: %s, lr %g, %s, warm-up of %lld, decay %g, clip %g",
+    printf("trained for %lld %s%s: recipe %s: %s, lr %.4g, %s, warm-up of %lld, decay %g, clip %g",
            (long long)step, lam_settings_timed(s) ? "steps in " : "of ",
            lam_describe_length(length, s), lam_recipe_names[s->recipe], lam_optim_names[s->optim],
            s->lr, lam_schedule_names[s->scheduler], (long long)s->warmup_step, s->weight_decay,
