@@ -2,6 +2,7 @@
 #include "cli/recipes.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 typedef struct pair {
@@ -37,7 +38,8 @@ void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe)
 void lam_recipe_fit(lam_settings *s, const lam_config *cfg, const lam_args *args)
 {
     const lam_train_options *o = args->options;
-    const bool tuned = o->init_from != NULL;
+    const bool tuned = o->init_from != NULL, timed = s->scheduler_time > 0.0;
+    const double steps = timed ? 2000.0 : fmax(2000.0, (double)s->max_step);
     if (recipes[s->recipe] != fast)
         return;
 #define FIT(name, field, words, value)                                                             \

@@ -19,9 +19,13 @@
     X("short-mem-part", "0.8")
 
 /* What of `fast` follows from the model and the run: value is an expression of lam_config cfg, lam_settings s and
- * tuned, which is true where the run begins with a model's weights: such a one has learned to use its memory. */
+ * tuned, which is true where the run begins with a model's weights: such a one has learned to use its memory; steps are
+ * those of the run, at least 2,000, and that many where the clock ends it. */
 #define LAM_RECIPE_FAST_FITTED(X)                                                                  \
-    X("lr", lr, "0.7/d-model (0.3/d-model with --init-from)", (tuned ? 0.3 : 0.7) / cfg->d_model)  \
+    X("lr", lr,                                                                                    \
+      "0.7/d-model (0.3/d-model with --init-from; with --max-step N above 2,000 times the cube "   \
+      "root of 2,000/N)",                                                                          \
+      (tuned ? 0.3 : 0.7) / cfg->d_model * cbrt(2000.0 / steps))                                   \
     X("short-mem", short_mem, "mem-len/16 (0 with --init-from)", tuned ? 0 : cfg->mem_len / 16)    \
     X("warmup-step", warmup_step, "100 (a tenth of a run below 1,000 steps)",                      \
       s->max_step < 1000 ? s->max_step / 10 : 100)

@@ -106,8 +106,10 @@ START_TEST(the_fast_recipe_fits_the_model)
 {
     lam_config cfg;
     lam_settings s;
-    fresh("--recipe fast --d_model 512 --mem_len 512 --max_step 20000", &cfg, &s);
+    fresh("--recipe fast --d_model 512 --mem_len 512 --max_step 2000", &cfg, &s);
     ck_assert_double_eq_tol(s.lr, 0.0014, 5e-5);
+    fresh("--recipe fast --d_model 512 --mem_len 512 --max_step 16000", &cfg, &s);
+    ck_assert_double_eq_tol(s.lr, 0.0007, 3e-5); /* half of it for eight times as long */
     ck_assert_int_eq(s.short_mem, 32);
     ck_assert_int_eq(s.warmup_step, 100);
     fresh("--recipe fast --d_model 64 --mem_len 48 --max_step 150", &cfg, &s);
@@ -119,6 +121,7 @@ START_TEST(the_fast_recipe_fits_the_model)
     ck_assert(s.lr == 0.5 && s.short_mem == 0 && s.warmup_step == 0);
     fresh("--recipe fast --memory none --scheduler_time 10", &cfg, &s);
     ck_assert(s.short_mem == 0 && s.warmup_step == 100);
+    ck_assert_double_eq_tol(s.lr, 0.7 / cfg.d_model, 1e-9);
     fresh("--recipe paper", &cfg, &s);
     ck_assert(s.lr == 0.00025 && s.short_mem == 0 && s.warmup_step == 0);
 }
@@ -264,7 +267,7 @@ START_TEST(a_run_from_a_model_keeps_its_sizes)
     ck_assert(cfg.dropout != 0.3); /* the recipe's */
     ck_assert(s.lr == 0.5 && s.optim == LAM_OPTIM_MUON);
     ck_assert_int_eq(s.short_mem, 0); /* it has learned to use its memory */
-    parse(&p, "--init-from x --recipe fast");
+    parse(&p, "--init-from x --recipe fast --max_step 500");
     must(lam_train_from(&cfg, &s, &p.args));
     ck_assert_double_eq_tol(s.lr, 0.3 / 256, 1e-9);
     cfg = model;
