@@ -55,7 +55,8 @@ void lam_ref_ortho_even(lam_dev *dev, const lam_ortho_even *a)
             double *x = (double *)a->x + a->offset[k] + row * cols, squares = 0.0;
             for (size_t i = 0; i < cols; i++)
                 squares += x[i] * x[i];
+            const double factor = fmin(a->length / sqrt(squares), LAM_EVEN_MOST);
             for (size_t i = 0; i < cols; i++)
-                x[i] *= fmin(a->length / sqrt(squares), LAM_EVEN_MOST);
+                x[i] *= factor;
         }
 }
