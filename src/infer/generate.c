@@ -20,6 +20,7 @@ typedef struct run {
     int32_t *next;  /* [samples] */
     double *scores; /* [samples][V] */
     int left;       /* samples that go on */
+    int refresh;    /* length of the story's segments; 0: those of the prompt go on */
     bool stop;
 } run;
 
@@ -31,15 +32,16 @@ static lam_status build(run *r, size_t n)
     const int refresh = o->refresh > 0 ? o->refresh : prompt;
     if (o->samples < 1 || o->tokens < 0)
         return lam_fail(LAM_ERR_ARG, "generate: %d samples of %d tokens", o->samples, o->tokens);
-    /* The memory never holds more than prompt and story; segments are as long as they are asked for. */
-    const int mem_len = lam_length_fit(o->mem_len, (int64_t)n + o->tokens, cfg->mem_len);
+    const int64_t most = (int64_t)n + o->tokens;
     LAM_TRY(
         lam_session_create(&r->session, r->engine->model,
                            &(lam_session_options){.streams = o->samples,
                                                   .longest = prompt > refresh ? prompt : refresh,
-                                                  .mem_len = mem_len,
+                                                  .mem_len = o->mem_len,
+                                                  .most = most,
                                                   .dev = o->dev}));
-    LAM_TRY(lam_session_segment(r->session, prompt));
+    r->refresh = refresh == prompt ? 0 : lam_length_fit(refresh, most, cfg->tgt_len);
+    LAM_TRY(lam_session_segment(r->session, lam_length_fit(prompt, most, cfg->tgt_len)));
     r->samples = calloc((size_t)o->samples, sizeof *r->samples);
     r->next = calloc((size_t)o->samples, sizeof *r->next);
     r->scores = malloc((size_t)o->samples * (size_t)cfg->n_token * sizeof *r->scores);
@@ -131,8 +133,10 @@ static lam_status generate(run *r, const int32_t *prompt, size_t n)
 {
     LAM_TRY(build(r, n));
     LAM_TRY(read_prompt(r, prompt, n));
-    if (r->o->refresh > 0)
-        LAM_TRY(lam_session_segment(r->session, r->o->refresh));
+    if (r->refresh > 0) { /* by way of 1: fitted to the text, two lengths may be one */
+        LAM_TRY(lam_session_segment(r->session, 1));
+        LAM_TRY(lam_session_segment(r->session, r->refresh));
+    }
     for (int t = 0; t < r->o->tokens && r->left > 0 && !r->stop; t++) {
         LAM_TRY(lam_session_feed(r->session, r->next, 1));
         LAM_TRY(lam_session_logits(r->session, r->scores));

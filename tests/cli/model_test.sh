@@ -74,10 +74,19 @@ run 0 score --model "$work/lamemo" --mem-len 300 --tgt-len 100 --tokens "three l
 cp "$out" "$work/filled"
 run 0 score --model "$work/lamemo" --mem-len 1000000 --tgt-len 1000000 --tokens "three lines of a text, and no more than that"
 cmp -s "$out" "$work/filled" || fail "a memory that is never filled changes the score"
-run 0 generate --model "$work/lamemo" --mem-len 300 -n 20 --seed 3 "three lines"
-cp "$out" "$work/filled"
-run 0 generate --model "$work/lamemo" --mem-len 1000000 -n 20 --seed 3 "three lines"
-cmp -s "$out" "$work/filled" || fail "a memory that is never filled changes the story"
+same_story() { # memories and segments that are never filled, too
+    for lengths in "$1" "$2"; do
+        cp "$out" "$work/filled"
+        # shellcheck disable=SC2086
+        run 0 generate --model "$work/lamemo" $lengths -n 40 --seed 3 "three lines of a text"
+    done
+    cmp -s "$out" "$work/filled" || fail "$1 and $2 tell two stories"
+}
+same_story "--mem-len 300" "--mem-len 1000000"
+same_story "--refresh 300" "--refresh 1000000"
+same_story "--prompt-len 300" "--prompt-len 1000000"
+same_story "--prompt-len 300 --refresh 301" "--prompt-len 1000000 --refresh 999999" # the prompt's segment ends with it
+run 0 generate --model "$work/lamemo" --samples 300 --refresh 1000000 -n 2 x # so many rows would be refused
 run 0 score --model "$work/lamemo" --tokens "line 1"
 [ "$(wc -l < "$out")" -eq 7 ] || fail "not a line per token"
 run 0 score --model "$work/lamemo" --tokens --json "$(printf 'a\n\377')"
