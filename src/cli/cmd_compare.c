@@ -166,12 +166,10 @@ static lam_status check_folders(const session *s)
 
 static lam_status open_comparison(session *s)
 {
-    char path[PATH_MAX];
     if (!s->o->out)
         return lam_fail(LAM_ERR_ARG, "--out is missing: where is the comparison to be kept?");
     LAM_TRY(lam_comparison_create(&s->c));
-    LAM_TRY(lam_path_join(path, sizeof path, s->o->out, "compare.json"));
-    s->resumed = lam_path_exists(path);
+    LAM_TRY(lam_dir_look(&s->resumed, s->o->out, "compare.json"));
     if (s->resumed) {
         LAM_TRY(lock_folder(s));
         LAM_TRY(lam_comparison_load(s->c, s->o->out));

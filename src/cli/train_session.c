@@ -10,19 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int has(const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-    return lam_path_join(path, sizeof path, dir, name) == LAM_OK && lam_path_exists(path);
-}
-
 /* Adds to what is wrong with the checkpoint what is left of the run. */
 static lam_status cannot_go_on(const lam_train_session *s, lam_status status)
 {
     if (status != LAM_ERR_FORMAT && status != LAM_ERR_IO)
         return status;
     const char *const so = status == LAM_ERR_IO ? "without it the run" : "the run";
-    if (!has(s->o->out, "best"))
+    if (!s->best)
         return lam_fail(status, "%s; %s cannot go on: --overwrite begins anew", lam_error(), so);
     return lam_fail(status,
                     "%s; %s cannot go on, but another one can begin with its best model: "
@@ -39,14 +33,18 @@ static lam_status look_at_folder(lam_train_session *s)
     if (o->resume && o->overwrite)
         return lam_fail(LAM_ERR_ARG, "--resume and --overwrite contradict each other");
     LAM_TRY(lam_path_join(s->last, sizeof s->last, o->out, "last"));
-    const int checkpoint = has(o->out, "last") || has(o->out, "last.old");
-    const int run = checkpoint || has(o->out, "best") || has(o->out, "metrics.jsonl");
-    if (run && !o->resume && !o->overwrite)
+    int last, old, records;
+    LAM_TRY(lam_dir_look(&last, o->out, "last"));
+    LAM_TRY(lam_dir_look(&old, o->out, "last.old"));
+    LAM_TRY(lam_dir_look(&s->best, o->out, "best"));
+    LAM_TRY(lam_dir_look(&records, o->out, "metrics.jsonl"));
+    const int checkpoint = last || old;
+    if ((checkpoint || s->best || records) && !o->resume && !o->overwrite)
         return lam_fail(LAM_ERR_ARG,
                         "%s: there is a run already; --resume goes on with it, "
                         "--overwrite throws it away",
                         o->out);
-    if (o->resume && !checkpoint && has(o->out, "best"))
+    if (o->resume && !checkpoint && s->best)
         return lam_fail(LAM_ERR_ARG,
                         "%s: there is best, but no last to go on from; another run can begin with "
                         "it: --init-from %s/best",

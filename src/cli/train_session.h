@@ -12,6 +12,7 @@ typedef struct lam_train_session {
     const lam_train_options *o;
     const lam_args *args;
     char last[PATH_MAX];
+    int best; /* is there one in the folder? */
     int resumed;
     lam_train_state then; /* of the checkpoint, when resumed */
     char from[PATH_MAX];  /* the model that a new run begins with, if any */

@@ -58,8 +58,9 @@ static lam_status open_folder(job *j, const char *dir)
     static const char *const pickles[] = {"pytorch_model.bin", "model.pt", "checkpoint_best.pt",
                                           "checkpoint.pt"};
     char path[PATH_MAX];
-    if (find_beside(path, sizeof path, dir, "model.safetensors") ||
-        find_beside(path, sizeof path, dir, "model.safetensors.index.json")) {
+    int whole;
+    LAM_TRY(lam_dir_look(&whole, dir, "model.safetensors"));
+    if (whole || find_beside(path, sizeof path, dir, "model.safetensors.index.json")) {
         LAM_TRY(lam_st_open_folder(&j->st, dir));
         return lam_tensors_from_safetensors(&j->tensors, j->st);
     }

@@ -51,6 +51,14 @@ lam_status lam_path_join(char *out, size_t size, const char *dir, const char *na
     return lam_fail(LAM_ERR_ARG, "%s/%s: path longer than %zu bytes", dir, name, size);
 }
 
+lam_status lam_dir_look(int *there, const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    *there = 0;
+    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    return lam_path_look(there, path);
+}
+
 /* `path` without slashes at its end, followed by `suffix`. */
 static lam_status path_with(char out[PATH_MAX], const char *path, const char *suffix)
 {
@@ -259,11 +267,13 @@ static int count_names(const char *path, const char *const *ours, char stranger[
 lam_status lam_dir_may_write(const char *dir, const char *what, const char *const *names,
                              int replace)
 {
-    char path[PATH_MAX], stranger[NAME_MAX + 1];
-    if (!lam_path_exists(dir) || count_names(dir, names, stranger) == 0)
+    char stranger[NAME_MAX + 1];
+    int there;
+    LAM_TRY(lam_path_look(&there, dir));
+    if (!there || count_names(dir, names, stranger) == 0)
         return LAM_OK;
-    LAM_TRY(lam_path_join(path, sizeof path, dir, names[0]));
-    if (!lam_path_exists(path))
+    LAM_TRY(lam_dir_look(&there, dir, names[0]));
+    if (!there)
         return lam_fail(LAM_ERR_IO, "%s: exists and is not a %s folder", dir, what);
     if (!replace)
         return lam_fail(LAM_ERR_IO, "%s: there is a %s already; --replace replaces it", dir, what);

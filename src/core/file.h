@@ -42,6 +42,7 @@ int lam_path_exists(const char *path);
 int lam_path_is_folder(const char *path);
 /* Is it there?  What cannot be looked at is not the same as what is missing: LAM_ERR_IO. */
 lam_status lam_path_look(int *there, const char *path);
+lam_status lam_dir_look(int *there, const char *dir, const char *name); /* DIR/NAME */
 /* dir + "/" + name into out (size bytes); LAM_ERR_ARG if it does not fit. */
 lam_status lam_path_join(char *out, size_t size, const char *dir, const char *name);
 

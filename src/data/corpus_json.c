@@ -146,6 +146,9 @@ lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir)
     LAM_TRY(lam_path_look(&there, dir));
     if (!there)
         return lam_fail(LAM_ERR_IO, "%s: there is no such folder", dir);
+    if (!lam_path_is_folder(dir))
+        return lam_fail(LAM_ERR_IO, "%s: a file, not a corpus folder (lamemo prepare makes one)",
+                        dir);
     LAM_TRY(lam_path_look(&there, path));
     if (!there)
         return lam_fail(LAM_ERR_IO,

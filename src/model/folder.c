@@ -19,14 +19,6 @@ static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOC
 
 /* ---- reading ---- */
 
-/* Not lam_path_exists(): for one that cannot be looked at, another model would be taken. */
-static lam_status holds(int *yes, const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
-    return lam_path_look(yes, path);
-}
-
 lam_status lam_folder_find(char *out, size_t size, const char *dir)
 {
     /* The last two: what a crash between two renames leaves (core/file.h). */
@@ -37,7 +29,8 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
             return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", dir, size);
         if (i > 0)
             LAM_TRY(lam_path_join(out, size, dir, parts[i]));
-        LAM_TRY(holds(&yes, out, CONFIG));
+        LAM_TRY(lam_dir_look(&yes, out,
+                             CONFIG)); /* else, for one that may not be seen, the next is taken */
         if (yes)
             return LAM_OK;
     }
@@ -47,6 +40,8 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
     if (!lam_path_exists(dir))
         return lam_fail(LAM_ERR_IO, "%s: there is no such folder%s", dir,
                         strchr(dir, '/') ? "" : ", nor does a model of this name come with lamemo");
+    if (!lam_path_is_folder(dir))
+        return lam_fail(LAM_ERR_FORMAT, "%s: a file, not the folder of a model or a run", dir);
     return lam_fail(LAM_ERR_FORMAT, "%s: not a model folder: it has no %s, best or last", dir,
                     CONFIG);
 }
@@ -74,7 +69,7 @@ lam_status lam_folder_vocab(char *path, size_t size, const char *dir)
     char folder[PATH_MAX];
     int yes;
     LAM_TRY(lam_folder_find(folder, sizeof folder, dir));
-    LAM_TRY(holds(&yes, folder, VOCAB));
+    LAM_TRY(lam_dir_look(&yes, folder, VOCAB));
     return lam_path_join(path, size, folder, VOCAB);
 }
 

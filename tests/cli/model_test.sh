@@ -169,6 +169,8 @@ says "$out" '"tokens_per_second"'
 # What is wrong is named.
 run 2 eval --model "$work/lamemo"
 says "$err" "--data"
+run 1 eval --model "$work/none/best/model.safetensors" --data "$work/corpus"
+says "$err" "best/model.safetensors: a file, not the folder of a model or a run"
 run 1 eval --model "$work/absent" --data "$work/corpus"
 says "$err" "$work/absent"
 run 2 generate --model "$work/lamemo" --prompt @ -n 3
