@@ -211,9 +211,7 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
     lam_evaluator *evaluator = NULL;
     lam_eval_result result = {0};
     watch w = {.metric = t->metric};
-    if (mem_len > 0 && model->mem->forgets)
-        return lam_fail(LAM_ERR_ARG, "--mem-len %d: memory %s has none to be longer", mem_len,
-                        model->cfg.memory);
+    LAM_TRY(lam_model_remembers(model, mem_len));
     LAM_TRY(lam_batcher_check(t->tokens, e.batch)); /* before memory is taken for so many */
     lam_eval_options fit = e;
     lam_eval_fit(&fit, model, t->tokens);

@@ -221,6 +221,7 @@ static lam_status continue_prompt(const lam_engine *engine, const generate_optio
                                   const char *text, size_t size)
 {
     output out = {.o = o, .vocab = engine->vocab};
+    LAM_TRY(lam_model_remembers(engine->model, o->mem_len));
     lam_status status = open_stories(&out);
     if (status == LAM_OK)
         status = tell(engine, &out, text, size);

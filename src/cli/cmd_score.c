@@ -50,6 +50,7 @@ enum { PIECE = 4096 }; /* tokens between two looks at the signals */
 static lam_status score_all(const lam_engine *e, const score_options *o, scored *s)
 {
     lam_session *session = NULL;
+    LAM_TRY(lam_model_remembers(e->model, o->mem_len));
     LAM_TRY(lam_session_create(&session, e->model,
                                &(lam_session_options){.longest = o->segment,
                                                       .mem_len = o->mem_len,

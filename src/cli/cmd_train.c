@@ -63,6 +63,7 @@ static lam_status introduce(const lam_train_session *s)
     if (lam_option_given(s->args, "short-mem") && s->settings.short_mem >= cfg->mem_len)
         lam_log(LAM_LOG_WARN, "--short-mem %d is no shorter than the memory, %d: it has no effect",
                 s->settings.short_mem, cfg->mem_len);
+    lam_train_warn(s->args, &s->settings);
     if (!s->resumed)
         return s->o->resume ? lam_runlog_line(s->log, "nothing to resume: a new run") : LAM_OK;
     if (strcmp(s->then.device, s->dev->ops->name) != 0)

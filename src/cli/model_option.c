@@ -13,3 +13,11 @@ lam_status lam_model_required(const char *model)
                                      ", the model that comes with lamemo");
     return lam_fail(LAM_ERR_ARG, "--model is missing");
 }
+
+lam_status lam_model_remembers(const lam_model *model, int mem_len)
+{
+    if (mem_len > 0 && model->mem->forgets)
+        return lam_fail(LAM_ERR_ARG, "--mem-len %d: memory %s has none to be longer", mem_len,
+                        model->cfg.memory);
+    return LAM_OK;
+}

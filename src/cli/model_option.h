@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "model/boxed.h"
+#include "model/model.h"
 
 /* A table entry for a `const char *` at `field` of struct `type`. */
 #define LAM_MODEL_OPTION(type, field)                                                              \
@@ -14,5 +15,8 @@
 
 /* LAM_ERR_ARG where --model was not written; the message tells of the model at hand. */
 lam_status lam_model_required(const char *model);
+
+/* LAM_ERR_ARG where --mem-len asks for a memory that the model cannot have. */
+lam_status lam_model_remembers(const lam_model *model, int mem_len);
 
 #endif

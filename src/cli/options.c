@@ -46,6 +46,18 @@ bool lam_option_given(const lam_args *args, const char *name)
     return false;
 }
 
+bool lam_word_listed(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = words + strspn(words, " "); *at; at += strspn(at, " ")) {
+        const size_t len = strcspn(at, " ");
+        if (len == n && strncmp(at, word, n) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
 void lam_options_copy(void *to, const lam_args *args, size_t part, size_t size, lam_which which)
 {
     const char *from = (const char *)args->options + part;

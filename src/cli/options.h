@@ -53,6 +53,8 @@ typedef struct lam_option {
     const char *aliases;        /* more long names, separated by spaces */
     const char *shown;          /* text for the default when `value` cannot say it */
     const char *only;           /* the memories it is of use with, separated by spaces; NULL: all */
+    bool harmless;              /* where it is of no use, that is told, not refused */
+    const char *with;           /* "optim adam muon": an option and its values it is of use with */
     bool hidden;                /* parsed, but in no documentation */
 } lam_option;
 
@@ -91,6 +93,9 @@ void lam_args_parse(lam_args *args, void *options, const lam_command *command, i
 
 /* Did the user write the option called `name`?  (Presets give way only to what was written.) */
 bool lam_option_given(const lam_args *args, const char *name);
+
+/* Is `word` one of `words`, which are separated by spaces? */
+bool lam_word_listed(const char *words, const char *word);
 
 /* Bytes of the field of an option that is one number, word or choice. */
 size_t lam_option_size(const lam_option *option);

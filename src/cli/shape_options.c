@@ -1,6 +1,8 @@
 /* shape_options.c -- see shape_options.h. */
 #include "cli/shape_options.h"
 
+#include "core/log.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -138,16 +140,7 @@ lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const
 
 bool lam_option_serves(const lam_option *option, const char *memory)
 {
-    const size_t n = strlen(memory);
-    if (!option->only)
-        return true;
-    for (const char *at = option->only; *at; at += strspn(at, " ")) {
-        const size_t len = strcspn(at, " ");
-        if (len == n && strncmp(at, memory, n) == 0)
-            return true;
-        at += len;
-    }
-    return false;
+    return !option->only || lam_word_listed(option->only, memory);
 }
 
 lam_status lam_shape_usable(const lam_args *args, const char *memory)
@@ -155,9 +148,13 @@ lam_status lam_shape_usable(const lam_args *args, const char *memory)
     const lam_option *table = args->command->options;
     for (int i = 0; table[i].help; i++) {
         const bool off = args->text[i] && strcmp(args->text[i], "0") == 0;
-        if (args->given[i] && !off && !lam_option_serves(&table[i], memory))
+        if (!args->given[i] || off || lam_option_serves(&table[i], memory))
+            continue;
+        if (!table[i].harmless)
             return lam_fail(LAM_ERR_ARG, "--%s is of no use with memory %s, only with: %s",
                             table[i].name, memory, table[i].only);
+        lam_log(LAM_LOG_WARN, "--%s has no effect with memory %s, only with: %s", table[i].name,
+                memory, table[i].only);
     }
     return LAM_OK;
 }

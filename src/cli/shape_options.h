@@ -58,8 +58,8 @@ lam_status lam_shape_change(lam_config *cfg, const lam_args *args);
 lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args,
                           const char *why);
 
-/* LAM_ERR_ARG for the first option the user wrote, of any of the command's, that `memory` cannot use.  0 asks for
- * nothing, so it is never refused. */
+/* LAM_ERR_ARG for the first option the user wrote, of any of the command's, that `memory` cannot use; a
+ * harmless one gets a warning.  0 asks for nothing, so it is never refused. */
 lam_status lam_shape_usable(const lam_args *args, const char *memory);
 
 /* Can `memory` use the option? */

@@ -2,6 +2,7 @@
 #include "cli/train_options.h"
 
 #include "cli/recipes.h"
+#include "core/log.h"
 #include "model/boxed.h"
 
 #include <stdlib.h>
@@ -137,4 +138,22 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the run was begun with"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the run to resume"));
     return apply_settings(s, args, LAM_WRITTEN);
+}
+
+void lam_train_warn(const lam_args *args, const lam_settings *s)
+{
+    const lam_option *table = args->command->options;
+    for (int i = 0; table[i].help; i++) {
+        if (!args->given[i] || !table[i].with || strcmp(args->text[i], table[i].value) == 0)
+            continue; /* a default that was written changes nothing anyway */
+        const size_t n = strcspn(table[i].with, " ");
+        const lam_option *other = table;
+        while (!other->name || strlen(other->name) != n || strncmp(other->name, table[i].with, n))
+            other++;
+        const void *field = (const char *)s + (other->offset - OPT(settings));
+        const char *value = other->choices[*(const int *)field];
+        if (!lam_word_listed(table[i].with + n, value))
+            lam_log(LAM_LOG_WARN, "--%s has no effect with --%s %s, only with:%s", table[i].name,
+                    other->name, value, table[i].with + n);
+    }
 }

@@ -29,5 +29,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
 /* Those of a resumed run: on entry the checkpoint's, on return with what the user wrote.  LAM_ERR_ARG
  * names a model option that contradicts the checkpoint. */
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args);
+/* Warns of what the user wrote that has no effect with the optimiser and the schedule of the run. */
+void lam_train_warn(const lam_args *args, const lam_settings *s);
 
 #endif

@@ -21,6 +21,11 @@ test_tokens=$(sed -n '/"tokens"/,/}/s/.*"test": *\([0-9]*\).*/\1/p' "$work/corpu
 run 0 eval --model "$work/lamemo" --data "$work/corpus" --split valid --batch-size 2 --tgt-len 8 \
     --mem-len 8,16,32 --clamp-len 20 --same-length
 [ "$(grep -c valid "$out")" -eq 3 ] || fail "not three rows"
+for command in "eval --data $work/corpus" "score x" "generate x"; do
+    # shellcheck disable=SC2086
+    run 2 $command --model "$work/none" --mem-len 10
+    says "$err" "--mem-len 10: memory none has none to be longer"
+done
 run 0 eval --model "$work/none" --data "$work/corpus" --json --mem-len 0
 none=$(number nats)
 run 0 eval --model "$work/none" --data "$work/corpus" --json
