@@ -32,10 +32,10 @@ static const subject subjects[] = {
 enum { SUBJECTS = sizeof subjects / sizeof *subjects, TRAIN = 0, VALID = 1 };
 
 /* Logged, but shown elsewhere or the same in another unit. */
-static const char *const left_out[] = {"epoch",        "elapsed",     "gflops",      "diverged",
-                                       "bpc",          "ppl",         "valid_bpc",   "valid_ppl",
-                                       "valid_tokens", "test_loss",   "test_bpc",    "test_ppl",
-                                       "test_stderr",  "test_tokens", "valid_stderr"};
+static const char *const left_out[] = {"epoch",     "elapsed",      "gflops",      "diverged",
+                                       "ended",     "bpc",          "ppl",         "valid_bpc",
+                                       "valid_ppl", "valid_tokens", "test_loss",   "test_bpc",
+                                       "test_ppl",  "test_stderr",  "test_tokens", "valid_stderr"};
 
 typedef struct builder {
     const lam_runs *runs;

@@ -78,9 +78,9 @@ static void summarise(lam_cell row[COLUMNS], const lam_runview *run, lam_unit un
     row[VALID].number = best < 0 ? NAN : lam_unit_of(unit, valid->value[best]);
     row[AT].number = best < 0 ? NAN : valid->step[best];
     row[TEST].number = lam_unit_of(unit, lam_curve_last(lam_history_find(h, "test_loss")));
-    row[STATE].text = lam_history_find(h, "diverged")    ? "diverged"
-                      : lam_history_find(h, "test_loss") ? "done"
-                                                         : "";
+    row[STATE].text = lam_history_find(h, "diverged") ? "diverged"
+                      : lam_run_ended(run)            ? "done"
+                                                      : "";
 }
 
 lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)

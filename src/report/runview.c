@@ -191,7 +191,7 @@ void lam_runs_free(lam_runs *runs)
 int lam_run_ended(const lam_runview *run)
 {
     return lam_history_find(&run->history, "test_loss") ||
-           lam_history_find(&run->history, "diverged");
+           lam_history_find(&run->history, "ended") || lam_history_find(&run->history, "diverged");
 }
 
 /* ---- units ---- */

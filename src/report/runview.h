@@ -25,7 +25,7 @@ typedef enum lam_run_axis { LAM_OVER_STEPS, LAM_OVER_TIME } lam_run_axis;
 lam_status lam_runs_open(lam_runs *out, int n, char *const *paths);
 void lam_runs_free(lam_runs *runs);
 
-/* Has the run come to its end, as far as its records tell: tested, or diverged? */
+/* Has the run come to its end, as far as its records tell: tested, ended without a test, or diverged? */
 int lam_run_ended(const lam_runview *run);
 
 /* The measure all runs have logged: bpc, ppl, or the loss in nats. */

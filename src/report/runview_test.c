@@ -48,7 +48,7 @@ static void make_runs(void)
     put("words/metrics.jsonl", "{\"step\":1,\"loss\":3,\"ppl\":20}\n");
     put("empty/metrics.jsonl", "");
     put("c/a/metrics.jsonl", "{\"step\":1,\"diverged\":1}\n");
-    put("kept.metrics.jsonl", "{\"step\":1,\"loss\":3}\n");
+    put("kept.metrics.jsonl", "{\"step\":1,\"loss\":3}\n{\"step\":1,\"ended\":1}\n");
 }
 
 static lam_runs opened(int n, const char *const *names)
@@ -69,7 +69,7 @@ START_TEST(names_are_short_and_different)
     ck_assert_str_eq(runs.list[2].name, "kept");
     ck_assert_str_eq(runs.list[3].name, runs.list[3].path);
     ck_assert(lam_run_ended(&runs.list[0]) && !lam_run_ended(&runs.list[1]) &&
-              lam_run_ended(&runs.list[3]));
+              lam_run_ended(&runs.list[2]) && lam_run_ended(&runs.list[3]));
     lam_runs_free(&runs);
 }
 END_TEST

@@ -106,13 +106,19 @@ static lam_status explain(const lam_running *r, lam_status status)
                     (long long)r->saved);
 }
 
-/* For whoever reads the records: nothing follows because a number was not finite. */
+/* For whoever reads the records: nothing follows. */
+static lam_status note_end(lam_running *r, const char *how)
+{
+    const lam_scalar row[] = {{how, 1.0, NULL}, {"elapsed", lam_run_elapsed(r), NULL}};
+    return lam_runlog_record(r->log, r->t->state.step, row, sizeof row / sizeof *row);
+}
+
+/* A number was not finite. */
 static void note_divergence(lam_running *r)
 {
-    const lam_scalar row[] = {{"diverged", 1.0, NULL}, {"elapsed", lam_run_elapsed(r), NULL}};
     char text[1024];
     snprintf(text, sizeof text, "%s", lam_error());
-    if (lam_runlog_record(r->log, r->t->state.step, row, sizeof row / sizeof *row) != LAM_OK)
+    if (note_end(r, "diverged") != LAM_OK)
         (void)lam_fail(LAM_ERR_NUMERIC, "%s", text); /* this is what went wrong first */
 }
 
@@ -288,7 +294,8 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
         status = lam_run_test(&r, &test);
         if (status == LAM_ERR_INTERRUPTED)
             status = leave(&r); /* last/ is there; resuming begins with the test */
-    }
+    } else if (status == LAM_OK)
+        status = note_end(&r, "ended"); /* a test's record would say so */
     if (status == LAM_ERR_NUMERIC)
         note_divergence(&r);
     if (status != LAM_OK && status != LAM_ERR_INTERRUPTED)

@@ -303,6 +303,7 @@ START_TEST(a_bad_number_leaves_the_last_good_checkpoint_and_names_it)
     char *records;
     size_t size;
     must(lam_file_load(&records, &size, test_temp_path("bad/metrics.jsonl"), 1 << 20));
+    ck_assert_msg(strstr(records, "{\"step\":6,\"ended\":1,") != NULL, "%s", records);
     ck_assert_msg(strstr(records, "{\"step\":6,\"diverged\":1,") != NULL, "%s", records);
     free(records);
     s.max_step = 8; /* it is good: the run goes on */

@@ -300,6 +300,12 @@ run 0 train --out "$work/kinds" --overwrite --data "$work/corpus" --n_layer 1 --
 run 0 train --out "$work/kinds" --resume --max_step 8 --mem_reset 3 --no_test
 run 0 info --model "$work/kinds"
 says "$out" "memory emptied every 3 steps"
+# Its records tell once that it has ended though nothing was tested, and whoever watches leaves.
+[ "$(grep -c '{"step":[48],"ended":1,' "$work/kinds/metrics.jsonl")" -eq 1 ] || fail "ended, but not once"
+code=0
+timeout 60 "$LAMEMO" report "$work/kinds" --watch --interval 1 > "$out" 2> "$err" || code=$?
+[ $code -eq 0 ] || fail "watching a run that has ended gave exit $code"
+says "$out" "done"
 run 0 info --model "$work/kinds" --json
 says "$out" '"mem_reset": 3'
 
