@@ -200,20 +200,24 @@ static int on_progress(void *user, const lam_analysis_progress *p)
 }
 
 /* All configurations first: a wrong folder is found before any work is done. */
-static lam_status plan(lam_analysis *a, const targets *t)
+static lam_status plan(lam_analysis *a, const targets *t, const lam_args *args)
 {
+    bool remembers = false;
     for (int i = 0; i < t->n; i++) {
         lam_config cfg;
         LAM_TRY(lam_folder_config(&cfg, t->dir[i]));
         LAM_TRY(lam_config_finish(&cfg));
         LAM_TRY(lam_analysis_plan(a, &cfg));
+        remembers |= cfg.mem_len > 0;
     }
+    if (!remembers && lam_option_given(args, "mem-len"))
+        return lam_fail(LAM_ERR_ARG, "--mem-len is of no use with any of the models");
     return LAM_OK;
 }
 
 static lam_status measure(lam_analysis *a, const targets *t, const lam_args *args, lam_dev *dev)
 {
-    lam_status status = plan(a, t);
+    lam_status status = plan(a, t, args);
     lam_progress line;
     lam_progress_open(&line, args->quiet);
     for (int i = 0; i < t->n && status == LAM_OK; i++) {
@@ -279,6 +283,10 @@ static lam_status run(const lam_args *args)
     LAM_TRY(lam_model_required(o->models.n > 0 ? o->models.v[0] : NULL));
     if (!o->data)
         return lam_fail(LAM_ERR_ARG, "--data is missing");
+    if (o->no_sweep && lam_option_given(args, "extrapolate"))
+        return lam_fail(LAM_ERR_ARG, "--extrapolate and --no-extrapolate contradict each other");
+    if (o->story == 0 && o->prompt)
+        return lam_fail(LAM_ERR_ARG, "--prompt and --story 0 contradict each other");
     LAM_TRY(lam_dir_may_make(o->out));
     lam_status status = split_targets(&t, &o->models);
     if (status == LAM_OK && o->names.n > t.n)

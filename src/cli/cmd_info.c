@@ -7,6 +7,7 @@
 #include "cli/shape_options.h"
 #include "cli/term.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "data/corpus.h"
 #include "model/boxed.h"
 #include "model/folder.h"
@@ -162,13 +163,17 @@ static void find_training(subject *s, const lam_args *args)
     if (!s->o->model)
         lam_settings_preset(&s->trained, s->o->shape.preset);
     s->step = -1;
-    for (int i = 0; s->o->model && s->step < 0 && i < 2; i++)
-        if (lam_path_join(path, sizeof path, s->o->model, places[i]) == LAM_OK &&
-            lam_path_exists(path) && lam_train_state_load(&state, NULL, path) == LAM_OK) {
+    for (int i = 0; s->o->model && s->step < 0 && i < 2; i++) {
+        if (lam_path_join(path, sizeof path, s->o->model, places[i]) != LAM_OK ||
+            !lam_path_exists(path))
+            continue;
+        if (lam_train_state_load(&state, NULL, path) == LAM_OK) {
             s->trained = state.settings;
             s->step = state.step;
             lam_train_state_free(&state);
-        }
+        } else
+            lam_log(LAM_LOG_WARN, "%s", lam_error());
+    }
     if (s->step < 0 || lam_option_given(args, "optim"))
         s->trained.optim = s->o->optim;
     if (lam_option_given(args, "batch-size"))

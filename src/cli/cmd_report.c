@@ -257,6 +257,8 @@ static lam_status watch(const lam_args *args, const report_options *o)
 static lam_status run(const lam_args *args)
 {
     const report_options *o = args->options;
+    if (!o->watch && lam_option_given(args, "interval"))
+        return lam_fail(LAM_ERR_ARG, "--interval is for --watch only");
     if (o->watch) {
         LAM_TRY(watch(args, o));
     } else {

@@ -92,6 +92,9 @@ refused 2 "a name is empty" -m "$work/xl,," --data "$work/corpus"
 refused 2 "more than 8 models" -m "x,x,x,x,x,x,x,x,x" --data "$work/corpus"
 refused 2 "2 names for 1 models" -m "$work/xl" --name a --name b --data "$work/corpus"
 refused 2 "layer 3: a model has 2" -m "$work/xl" --data "$work/corpus" --layer 3
+refused 2 "--mem-len is of no use with any of the models" -m "$work/none" --data "$work/corpus" --mem-len 7
+refused 2 "--extrapolate and --no-extrapolate contradict each other" -m "$work/xl" --data "$work/corpus" --extrapolate 8 --no-extrapolate
+refused 2 "--prompt and --story 0 contradict each other" -m "$work/xl" --data "$work/corpus" --prompt x --story 0
 refused 2 "fill the memory" -m "$work/xl" --data "$work/corpus" --mem-len 100000
 refused 2 "interval" -m "$work/xl" --data "$work/corpus" --interval 0
 refused 2 "must be even" -m "$work/xl" --data "$work/corpus" --encoding-width 7

@@ -143,6 +143,9 @@ wait $watcher || fail "watching ended with $?"
 says "$work/live.html" 'data-refresh="0"'
 says "$work/.watched" "done"
 
+run 2 report "$work/lamemo" --interval 1
+says "$err" "--interval is for --watch only"
+
 # Ctrl-C ends watching, in order.
 "$LAMEMO" report "$work/lamemo" --watch --interval 1 --out "$work/stopped.html" > "$out" 2> "$err" &
 watcher=$!

@@ -252,6 +252,8 @@ sed 's/"loss_scale": [^,}]*/"loss_scale": -1/' "$work/whole/last/training_state.
 rm "$work/state/last/CRC32SUMS"
 run 1 train --out "$work/state" --resume
 says "$err" "training_state.json: settings: loss_scale is -1, must be 1e-06 to 1e+06"
+run 0 info --model "$work/state" # without what it cannot tell, which it names
+says "$err" "training_state.json: settings: loss_scale is -1, must be 1e-06 to 1e+06"
 cp -r "$work/corpus" "$work/cut"
 head -c 1000 "$work/corpus/train.bin" > "$work/cut/train.bin"
 run 1 train --data "$work/cut" --out "$work/new"
