@@ -68,7 +68,7 @@ fi
 # (means of ten steps), and one seed must give one result.
 if wants train; then
     dir=$(mktemp -d)
-    ./lamemo prepare text.txt --out "$dir/data" > /dev/null 2>&1
+    run "train prepare" ./lamemo prepare text.txt --out "$dir/data"
     train() { # train NAME OPTION...
         local name=$1
         shift
@@ -89,8 +89,9 @@ if wants train; then
             worst = off > worst ? off : worst; one = two = 0 }
         END { printf "%d steps, the worst mean of ten is off by %.2e\n", steps, worst
             exit !(steps == 200 && NR == 200 && worst < 0.01) }' "$dir/both"
-    run "train bf16 twice" cmp "$dir/one.losses" "$dir/two.losses"
-    run "train without graphs" cmp "$dir/one.losses" "$dir/three.losses"
+    same() { [ -s "$1" ] && cmp "$1" "$2"; } # two empty logs are no proof
+    run "train bf16 twice" same "$dir/one.losses" "$dir/two.losses"
+    run "train without graphs" same "$dir/one.losses" "$dir/three.losses"
     say "step, loss and norm at the end: cpu $(tail -1 "$dir/cpu.losses")," \
         "float32 $(tail -1 "$dir/float32.losses"), bf16 $(tail -1 "$dir/one.losses")"
     # The fast recipe (Muon), in bf16: one seed, one result, and at the end within 2 % of the CPU's losses.
@@ -98,7 +99,7 @@ if wants train; then
     train muon-one --recipe fast --warmup-step 20 --device cuda
     train muon-two --recipe fast --warmup-step 20 --device cuda
     wait
-    run "train muon twice" cmp "$dir/muon-one.losses" "$dir/muon-two.losses"
+    run "train muon twice" same "$dir/muon-one.losses" "$dir/muon-two.losses"
     run "train muon = cpu" awk 'NR == FNR { one[FNR] = $2; next } FNR > 150 { a += one[FNR]; b += $2 }
         END { printf "mean loss of the last 50 steps: cpu %.4f, cuda %.4f\n", a / 50, b / 50
             exit !(FNR == 200 && b / a > 0.98 && b / a < 1.02) }' "$dir/muon-cpu.losses" "$dir/muon-one.losses"
