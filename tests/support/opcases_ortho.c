@@ -90,6 +90,7 @@ void lam_cases_ortho_begin(lam_case_run *run)
             begin_one(run, count, size[s], 0.9, 7.0);
         }
     begin_one(run, MAX_MATRICES, 33, 0.95, 7.0);
+    begin_one(run, 126, 8193, 0.95, 7.0); /* more tiles than cuda takes at once on the host */
     begin_one(run, 3, 100, 0.0, 7.0);
     begin_one(run, 3, 100, 0.95, 0.0);
     begin_one(run, 3, 100, 0.95, (double)INFINITY);

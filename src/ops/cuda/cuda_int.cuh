@@ -126,6 +126,8 @@ size_t lam_cuda_rowwise_scratch(const lam_cuda_dev *dev, const lam_work *largest
 size_t lam_cuda_norm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 size_t lam_cuda_vocab_scratch(const lam_work *largest);
 size_t lam_cuda_optim_scratch(void);
+size_t lam_cuda_ortho_scratch(void);
+size_t lam_cuda_tally_scratch(void);
 size_t lam_cuda_density_scratch(const lam_work *largest);
 size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *largest);
 size_t lam_cuda_next_scratch(void);

@@ -9,8 +9,9 @@
 
 enum {
     BLOCK = 256,
-    TILE = 8192,       /* elements of a block's work */
-    MAX_MATRICES = 240 /* of one launch: an argument must stay below 4096 bytes */
+    TILE = 8192,        /* elements of a block's work */
+    MAX_MATRICES = 240, /* of one launch: an argument must stay below 4096 bytes */
+    MAX_TILES = 1 << 16 /* of one launch: a matrix of LAM_CUDA_ROW by LAM_MAX_WIDTH elements */
 };
 
 struct begin_args {
@@ -73,15 +74,24 @@ static __global__ void __launch_bounds__(BLOCK) scale(const __grid_constant__ be
     }
 }
 
+size_t lam_cuda_ortho_scratch(void)
+{
+    return MAX_TILES * sizeof(double);
+}
+
 extern "C" void lam_cuda_ortho_begin(lam_dev *dev, const lam_ortho_begin *a)
 {
     lam_cuda_dev *cuda = lam_cuda(dev);
     const size_t tiles = (a->size + TILE - 1) / TILE, act = cuda->bf16 ? 2 : 4;
     if (tiles == 0)
         return;
-    assert(tiles <= INT32_MAX);
-    for (int from = 0; from < a->count; from += MAX_MATRICES) {
-        const int count = a->count - from < MAX_MATRICES ? a->count - from : MAX_MATRICES;
+    if (tiles > MAX_TILES) {
+        lam_cuda_note_text(cuda, "ortho_begin", "a matrix has too many elements");
+        return;
+    }
+    const int fit = (int)(MAX_TILES / tiles), most = fit < MAX_MATRICES ? fit : MAX_MATRICES;
+    for (int from = 0; from < a->count; from += most) {
+        const int count = a->count - from < most ? a->count - from : most;
         begin_args args;
         args.tiles = (int)tiles;
         args.size = a->size;

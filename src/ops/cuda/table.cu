@@ -136,7 +136,9 @@ static size_t cuda_reserve_bytes(const lam_dev *base, const lam_work *largest)
     bytes = larger(bytes, lam_cuda_vocab_scratch(largest));
     bytes = larger(bytes, lam_cuda_density_scratch(largest));
     bytes = larger(bytes, lam_cuda_next_scratch());
-    return larger(bytes, lam_cuda_optim_scratch());
+    bytes = larger(bytes, lam_cuda_optim_scratch());
+    bytes = larger(bytes, lam_cuda_ortho_scratch());
+    return larger(bytes, lam_cuda_tally_scratch());
 }
 
 /* The most of the card's memory that was taken since open, by this process or others. */

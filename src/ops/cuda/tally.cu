@@ -42,6 +42,11 @@ static __global__ void tally(lam_tally a, const T *x, int n)
     totals[3] += finite ? 0.0f : 1.0f;
 }
 
+size_t lam_cuda_tally_scratch(void)
+{
+    return MOST_PARTS * sizeof(double);
+}
+
 extern "C" void lam_cuda_tally(lam_dev *dev, const lam_tally *a)
 {
     lam_cuda_dev *cuda = lam_cuda(dev);
