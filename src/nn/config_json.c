@@ -1,15 +1,13 @@
-/* config_json.c -- config.json: one table of keys drives reading and writing.
+/* config_json.c -- config.json: one table of keys drives reading and writing (io/json_field.h).
  *
  * Keys we do not know are skipped, so that files of other tools (Hugging Face folders, traces with a
  * learning rate) load; keys we know must have the right type. */
 #include "nn/config.h"
 
-#include "io/json.h"
+#include "io/json_field.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum key_type { KEY_INT, KEY_BOOL, KEY_REAL, KEY_WORD } key_type;
 
 const char *const lam_alpha_names[] = {"learned", "zero", "one", NULL};
 const char *const lam_window_names[] = {"previous", "current", NULL};
@@ -19,100 +17,61 @@ const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
 const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
 
 typedef struct key {
-    const char *name;
-    key_type type;
-    size_t offset;
-    const char *const *words; /* of KEY_WORD */
-    const char *memory;       /* written for this mechanism alone; NULL: for all */
+    lam_json_field field;
+    const char *memory; /* written for this mechanism alone; NULL: for all */
 } key;
 
 /* clang-format off */
-#define KEY(name, type, words, memory) {#name, type, offsetof(lam_config, name), words, memory}
+#define KEY(name, kind, memory) {{#name, LAM_JSON_##kind, offsetof(lam_config, name), NULL}, memory}
+#define WORD(name, words, memory) {{#name, LAM_JSON_WORD, offsetof(lam_config, name), words}, memory}
 static const key keys[] = {
-    KEY(attn_type, KEY_INT, NULL, NULL),
-    KEY(n_token, KEY_INT, NULL, NULL),
-    KEY(n_layer, KEY_INT, NULL, NULL),
-    KEY(n_head, KEY_INT, NULL, NULL),
-    KEY(d_model, KEY_INT, NULL, NULL),
-    KEY(d_head, KEY_INT, NULL, NULL),
-    KEY(d_inner, KEY_INT, NULL, NULL),
-    KEY(d_embed, KEY_INT, NULL, NULL),
-    KEY(tgt_len, KEY_INT, NULL, NULL),
-    KEY(mem_len, KEY_INT, NULL, NULL),
-    KEY(ext_len, KEY_INT, NULL, NULL),
-    KEY(clamp_len, KEY_INT, NULL, NULL),
-    KEY(same_length, KEY_BOOL, NULL, NULL),
-    KEY(pre_lnorm, KEY_BOOL, NULL, NULL),
-    KEY(tie_weight, KEY_BOOL, NULL, NULL),
-    KEY(div_val, KEY_INT, NULL, NULL),
-    KEY(dropout, KEY_REAL, NULL, NULL),
-    KEY(dropatt, KEY_REAL, NULL, NULL),
-    KEY(layer_norm_epsilon, KEY_REAL, NULL, NULL),
-    KEY(interp_eps, KEY_REAL, NULL, NULL),
-    KEY(alpha, KEY_WORD, lam_alpha_names, NULL),
-    KEY(window, KEY_WORD, lam_window_names, NULL),
-    KEY(cmem_len, KEY_INT, NULL, "compressive"),
-    KEY(rate, KEY_INT, NULL, "compressive"),
-    KEY(pooling, KEY_WORD, lam_pooling_names, "compressive"),
-    KEY(remainder, KEY_WORD, lam_remainder_names, "compressive"),
-    KEY(aux_weight, KEY_REAL, NULL, "compressive"),
-    KEY(ltm_basis, KEY_INT, NULL, "infinite"),
-    KEY(ltm_ridge, KEY_REAL, NULL, "infinite"),
-    KEY(ltm_block, KEY_INT, NULL, "infinite"),
-    KEY(ltm_samples, KEY_INT, NULL, "infinite"),
-    KEY(ltm_tau, KEY_REAL, NULL, "infinite"),
-    KEY(ltm_sigma0, KEY_REAL, NULL, "infinite"),
-    KEY(ltm_kl, KEY_REAL, NULL, "infinite"),
-    KEY(ltm_var_min, KEY_REAL, NULL, "infinite"),
-    KEY(ltm_padding, KEY_BOOL, NULL, "infinite"),
-    KEY(ltm_share_proj, KEY_BOOL, NULL, "infinite"),
-    KEY(ltm_sticky, KEY_WORD, lam_sticky_names, "infinite"),
-    KEY(ltm_reset, KEY_INT, NULL, "infinite"),
-    KEY(init_uniform, KEY_BOOL, NULL, NULL),
-    KEY(init_std, KEY_REAL, NULL, NULL),
-    KEY(init_range, KEY_REAL, NULL, NULL),
-    KEY(proj_init_std, KEY_REAL, NULL, NULL),
-    KEY(init_out, KEY_WORD, lam_init_out_names, NULL),
+    KEY(attn_type, INT, NULL),
+    KEY(n_token, INT, NULL),
+    KEY(n_layer, INT, NULL),
+    KEY(n_head, INT, NULL),
+    KEY(d_model, INT, NULL),
+    KEY(d_head, INT, NULL),
+    KEY(d_inner, INT, NULL),
+    KEY(d_embed, INT, NULL),
+    KEY(tgt_len, INT, NULL),
+    KEY(mem_len, INT, NULL),
+    KEY(ext_len, INT, NULL),
+    KEY(clamp_len, INT, NULL),
+    KEY(same_length, BOOL, NULL),
+    KEY(pre_lnorm, BOOL, NULL),
+    KEY(tie_weight, BOOL, NULL),
+    KEY(div_val, INT, NULL),
+    KEY(dropout, REAL, NULL),
+    KEY(dropatt, REAL, NULL),
+    KEY(layer_norm_epsilon, REAL, NULL),
+    KEY(interp_eps, REAL, NULL),
+    WORD(alpha, lam_alpha_names, NULL),
+    WORD(window, lam_window_names, NULL),
+    KEY(cmem_len, INT, "compressive"),
+    KEY(rate, INT, "compressive"),
+    WORD(pooling, lam_pooling_names, "compressive"),
+    WORD(remainder, lam_remainder_names, "compressive"),
+    KEY(aux_weight, REAL, "compressive"),
+    KEY(ltm_basis, INT, "infinite"),
+    KEY(ltm_ridge, REAL, "infinite"),
+    KEY(ltm_block, INT, "infinite"),
+    KEY(ltm_samples, INT, "infinite"),
+    KEY(ltm_tau, REAL, "infinite"),
+    KEY(ltm_sigma0, REAL, "infinite"),
+    KEY(ltm_kl, REAL, "infinite"),
+    KEY(ltm_var_min, REAL, "infinite"),
+    KEY(ltm_padding, BOOL, "infinite"),
+    KEY(ltm_share_proj, BOOL, "infinite"),
+    WORD(ltm_sticky, lam_sticky_names, "infinite"),
+    KEY(ltm_reset, INT, "infinite"),
+    KEY(init_uniform, BOOL, NULL),
+    KEY(init_std, REAL, NULL),
+    KEY(init_range, REAL, NULL),
+    KEY(proj_init_std, REAL, NULL),
+    WORD(init_out, lam_init_out_names, NULL),
 };
 /* clang-format on */
 enum { KEYS = sizeof keys / sizeof *keys };
-
-static lam_status read_word(int *out, const json_t *value, const key *k, const char *label)
-{
-    const char *text = json_string_value(value);
-    for (int i = 0; text && k->words[i]; i++)
-        if (strcmp(text, k->words[i]) == 0) {
-            *out = i;
-            return LAM_OK;
-        }
-    return lam_fail(LAM_ERR_FORMAT, "%s: %s must be \"%s\" or another known word", label, k->name,
-                    k->words[0]);
-}
-
-static lam_status read_key(lam_config *cfg, const key *k, const json_t *value, const char *label)
-{
-    void *field = (char *)cfg + k->offset;
-    if (k->type == KEY_REAL && json_is_number(value)) {
-        *(double *)field = json_number_value(value);
-        return LAM_OK;
-    }
-    if (k->type == KEY_BOOL && json_is_boolean(value)) {
-        *(int *)field = json_is_true(value);
-        return LAM_OK;
-    }
-    if (k->type == KEY_INT && json_is_integer(value)) {
-        const json_int_t n = json_integer_value(value);
-        if (n >= -(1 << 30) && n <= 1 << 30) {
-            *(int *)field = (int)n;
-            return LAM_OK;
-        }
-        return lam_fail(LAM_ERR_FORMAT, "%s: %s is too large", label, k->name);
-    }
-    if (k->type == KEY_WORD)
-        return read_word(field, value, k, label);
-    static const char *const wanted[] = {"an integer", "true or false", "a number"};
-    return lam_fail(LAM_ERR_FORMAT, "%s: %s must be %s", label, k->name, wanted[k->type]);
-}
 
 static lam_status read_widths(lam_config *cfg, const json_t *list, const char *label)
 {
@@ -162,15 +121,13 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
     if (!json_is_object(root))
         return lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", label);
     lam_config_defaults(cfg);
-    for (int i = 0; i < KEYS; i++) {
-        const json_t *value = json_object_get(root, keys[i].name);
-        if (value)
-            LAM_TRY(read_key(cfg, &keys[i], value, label));
-    }
-    /* Hugging Face's spelling of the vocabulary size. */
-    const json_t *vocab = json_object_get(root, "vocab_size");
-    if (cfg->n_token == 0 && vocab)
-        LAM_TRY(read_key(cfg, &(key)KEY(n_token, KEY_INT, NULL, NULL), vocab, label));
+    for (int i = 0; i < KEYS; i++)
+        LAM_TRY(lam_json_take(cfg, &keys[i].field, root, label));
+    /* Hugging Face's spelling of n_token. */
+    static const lam_json_field vocab_size = {"vocab_size", LAM_JSON_INT,
+                                              offsetof(lam_config, n_token), NULL};
+    if (cfg->n_token == 0)
+        LAM_TRY(lam_json_take(cfg, &vocab_size, root, label));
 
     const json_t *value = json_object_get(root, "memory");
     if (value && (!json_is_string(value) || json_string_length(value) >= sizeof cfg->memory))
@@ -195,29 +152,13 @@ lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label
     return lam_fail(LAM_ERR_FORMAT, "%s: %s", label, lam_error());
 }
 
-static json_t *json_of(const lam_config *cfg, const key *k)
-{
-    const void *field = (const char *)cfg + k->offset;
-    switch (k->type) {
-    case KEY_INT:
-        return json_integer(*(const int *)field);
-    case KEY_BOOL:
-        return json_boolean(*(const int *)field);
-    case KEY_WORD:
-        return json_string(k->words[*(const int *)field]);
-    case KEY_REAL:
-        break;
-    }
-    return json_real(*(const double *)field);
-}
-
 lam_status lam_config_print(char **json, const lam_config *cfg)
 {
     json_t *root = json_pack("{s:s, s:s}", "model_type", "lamemo", "memory", cfg->memory);
     int bad = !root;
     for (int i = 0; i < KEYS; i++) {
         if (!keys[i].memory || strcmp(keys[i].memory, cfg->memory) == 0)
-            bad |= json_object_set_new(root, keys[i].name, json_of(cfg, &keys[i]));
+            bad |= lam_json_put(root, &keys[i].field, cfg);
     }
     json_t *cutoffs = json_array(), *ties = json_array();
     for (int i = 0; i < cfg->n_cutoffs; i++)

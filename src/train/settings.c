@@ -1,76 +1,73 @@
-/* settings.c -- see settings.h: one table of fields drives reading, writing and comparing. */
+/* settings.c -- see settings.h: one table of fields drives reading, writing (io/json_field.h), checking and
+ * comparing. */
 #include "train/settings.h"
 
-#include <math.h>
-#include <stddef.h>
-#include <stdio.h>
+#include "io/json_field.h"
+
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
-typedef enum field_type { FIELD_INT, FIELD_BOOL, FIELD_LONG, FIELD_REAL, FIELD_WORD } field_type;
-typedef enum field_use { FIELD_FREE, FIELD_FIXED } field_use; /* may it change on resuming? */
+typedef enum setting_use { USE_FREE, USE_FIXED } setting_use; /* may it change on resuming? */
 
-typedef struct field {
-    const char *name;
-    field_type type;
-    field_use use;
-    size_t offset;
-    double min, max;
-    const char *const *words;
-} field;
+typedef struct setting {
+    lam_json_field field;
+    setting_use use;
+    double min, max; /* of all but words */
+} setting;
 
 const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", "muon", NULL};
 const char *const lam_muon_row_names[] = {"free", "even", NULL};
 const char *const lam_recipe_names[] = {"paper", "fast", NULL};
 
 /* clang-format off */
-#define FIELD(name, type, use, min, max) {#name, type, use, offsetof(lam_settings, name), min, max, NULL}
-#define WORD(name, use, words) {#name, FIELD_WORD, use, offsetof(lam_settings, name), 0, 0, words}
+#define SET(name, kind, use, min, max) {{#name, LAM_JSON_##kind, offsetof(lam_settings, name), NULL}, USE_##use, min, max}
+#define WORD(name, use, words) {{#name, LAM_JSON_WORD, offsetof(lam_settings, name), words}, USE_##use, 0, 0}
 /* clang-format on */
-static const field fields[] = {
-    FIELD(batch_size, FIELD_INT, FIELD_FIXED, 1, 1 << 20),
-    FIELD(batch_chunk, FIELD_INT, FIELD_FIXED, 1, 1 << 20),
-    FIELD(roll, FIELD_BOOL, FIELD_FIXED, 0, 1),
-    FIELD(varlen, FIELD_BOOL, FIELD_FIXED, 0, 1),
-    FIELD(seed, FIELD_LONG, FIELD_FIXED, (double)INT64_MIN, (double)INT64_MAX),
-    WORD(recipe, FIELD_FIXED, lam_recipe_names),
-    WORD(optim, FIELD_FIXED, lam_optim_names),
-    FIELD(lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
-    FIELD(mom, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(beta1, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(beta2, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(adam_eps, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(muon_mom, FIELD_REAL, FIELD_FREE, 0, 1),
-    WORD(muon_rows, FIELD_FREE, lam_muon_row_names),
-    FIELD(matrix_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
-    FIELD(embed_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
-    FIELD(vector_lr, FIELD_REAL, FIELD_FREE, 0, 1e6),
-    FIELD(clip, FIELD_REAL, FIELD_FREE, 0, 1e30),
-    FIELD(clip_together, FIELD_BOOL, FIELD_FREE, 0, 1),
-    FIELD(weight_decay, FIELD_REAL, FIELD_FREE, 0, 1e6),
-    FIELD(half_loss, FIELD_BOOL, FIELD_FREE, 0, 1),
-    FIELD(loss_scale, FIELD_REAL, FIELD_FREE, 1e-6, 1e6),
-    WORD(scheduler, FIELD_FREE, lam_schedule_names),
-    FIELD(warmup_step, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
-    FIELD(max_step_scheduler, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
-    FIELD(cooldown, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(scheduler_time, FIELD_REAL, FIELD_FREE, 0, LAM_MANY),
-    FIELD(eta_min, FIELD_REAL, FIELD_FREE, 0, 1e6),
-    FIELD(decay_rate, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(patience, FIELD_INT, FIELD_FREE, 0, 1 << 30),
-    FIELD(short_mem, FIELD_INT, FIELD_FIXED, 0, LAM_MAX_LEN),
-    FIELD(short_mem_part, FIELD_REAL, FIELD_FREE, 0, 1),
-    FIELD(mem_reset, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
-    FIELD(max_step, FIELD_LONG, FIELD_FREE, 1, LAM_MANY),
-    FIELD(max_time, FIELD_REAL, FIELD_FREE, 0, LAM_MANY),
-    FIELD(log_interval, FIELD_LONG, FIELD_FREE, 1, LAM_MANY),
-    FIELD(eval_interval, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
-    FIELD(save_interval, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
-    FIELD(max_eval_steps, FIELD_LONG, FIELD_FREE, 0, LAM_MANY),
-    FIELD(eval_batch_size, FIELD_INT, FIELD_FREE, 1, 1 << 20),
-    FIELD(eval_tgt_len, FIELD_INT, FIELD_FREE, 0, LAM_MAX_LEN),
+static const setting table[] = {
+    SET(batch_size, INT, FIXED, 1, 1 << 20),
+    SET(batch_chunk, INT, FIXED, 1, 1 << 20),
+    SET(roll, BOOL, FIXED, 0, 1),
+    SET(varlen, BOOL, FIXED, 0, 1),
+    SET(seed, LONG, FIXED, (double)INT64_MIN, (double)INT64_MAX),
+    WORD(recipe, FIXED, lam_recipe_names),
+    WORD(optim, FIXED, lam_optim_names),
+    SET(lr, REAL, FREE, 0, 1e6),
+    SET(mom, REAL, FREE, 0, 1),
+    SET(beta1, REAL, FREE, 0, 1),
+    SET(beta2, REAL, FREE, 0, 1),
+    SET(adam_eps, REAL, FREE, 0, 1),
+    SET(muon_mom, REAL, FREE, 0, 1),
+    WORD(muon_rows, FREE, lam_muon_row_names),
+    SET(matrix_lr, REAL, FREE, 0, 1e6),
+    SET(embed_lr, REAL, FREE, 0, 1e6),
+    SET(vector_lr, REAL, FREE, 0, 1e6),
+    SET(clip, REAL, FREE, 0, 1e30),
+    SET(clip_together, BOOL, FREE, 0, 1),
+    SET(weight_decay, REAL, FREE, 0, 1e6),
+    SET(half_loss, BOOL, FREE, 0, 1),
+    SET(loss_scale, REAL, FREE, 1e-6, 1e6),
+    WORD(scheduler, FREE, lam_schedule_names),
+    SET(warmup_step, LONG, FREE, 0, LAM_MANY),
+    SET(max_step_scheduler, LONG, FREE, 0, LAM_MANY),
+    SET(cooldown, REAL, FREE, 0, 1),
+    SET(scheduler_time, REAL, FREE, 0, LAM_MANY),
+    SET(eta_min, REAL, FREE, 0, 1e6),
+    SET(decay_rate, REAL, FREE, 0, 1),
+    SET(patience, INT, FREE, 0, 1 << 30),
+    SET(short_mem, INT, FIXED, 0, LAM_MAX_LEN),
+    SET(short_mem_part, REAL, FREE, 0, 1),
+    SET(mem_reset, LONG, FREE, 0, LAM_MANY),
+    SET(max_step, LONG, FREE, 1, LAM_MANY),
+    SET(max_time, REAL, FREE, 0, LAM_MANY),
+    SET(log_interval, LONG, FREE, 1, LAM_MANY),
+    SET(eval_interval, LONG, FREE, 0, LAM_MANY),
+    SET(save_interval, LONG, FREE, 0, LAM_MANY),
+    SET(max_eval_steps, LONG, FREE, 0, LAM_MANY),
+    SET(eval_batch_size, INT, FREE, 1, 1 << 20),
+    SET(eval_tgt_len, INT, FREE, 0, LAM_MAX_LEN),
 };
-enum { FIELDS = sizeof fields / sizeof *fields };
+enum { SETTINGS = sizeof table / sizeof *table };
 
 void lam_settings_defaults(lam_settings *s)
 {
@@ -118,16 +115,16 @@ void lam_settings_preset(lam_settings *s, const char *preset)
 }
 
 /* Of all but reals. */
-static int64_t whole_of(const lam_settings *s, const field *f)
+static int64_t whole_of(const lam_settings *s, const lam_json_field *f)
 {
     const void *at = (const char *)s + f->offset;
-    return f->type == FIELD_LONG ? *(const int64_t *)at : *(const int *)at;
+    return f->kind == LAM_JSON_LONG ? *(const int64_t *)at : *(const int *)at;
 }
 
-static double value_of(const lam_settings *s, const field *f)
+static double value_of(const lam_settings *s, const lam_json_field *f)
 {
     const void *at = (const char *)s + f->offset;
-    return f->type == FIELD_REAL ? *(const double *)at : (double)whole_of(s, f);
+    return f->kind == LAM_JSON_REAL ? *(const double *)at : (double)whole_of(s, f);
 }
 
 static lam_status below_one(const char *name, double x)
@@ -137,10 +134,11 @@ static lam_status below_one(const char *name, double x)
 
 lam_status lam_settings_check(const lam_settings *s)
 {
-    for (const field *f = fields; f < fields + FIELDS; f++) {
-        const double v = value_of(s, f);
-        if (f->type != FIELD_WORD && !(v >= f->min && v <= f->max))
-            return lam_fail(LAM_ERR_ARG, "%s is %g, must be %g to %g", f->name, v, f->min, f->max);
+    for (const setting *t = table; t < table + SETTINGS; t++) {
+        const double v = value_of(s, &t->field);
+        if (t->field.kind != LAM_JSON_WORD && !(v >= t->min && v <= t->max))
+            return lam_fail(LAM_ERR_ARG, "%s is %g, must be %g to %g", t->field.name, v, t->min,
+                            t->max);
     }
     if (s->batch_size % s->batch_chunk != 0)
         return lam_fail(LAM_ERR_ARG,
@@ -204,58 +202,19 @@ json_t *lam_settings_print(const lam_settings *s)
 {
     json_t *object = json_object();
     int bad = !object;
-    for (const field *f = fields; f < fields + FIELDS; f++) {
-        const void *at = (const char *)s + f->offset;
-        json_t *value = f->type == FIELD_REAL   ? json_real(*(const double *)at)
-                        : f->type == FIELD_LONG ? json_integer(*(const int64_t *)at)
-                        : f->type == FIELD_WORD ? json_string(f->words[*(const int *)at])
-                        : f->type == FIELD_BOOL ? json_boolean(*(const int *)at)
-                                                : json_integer(*(const int *)at);
-        bad |= json_object_set_new(object, f->name, value);
-    }
+    for (const setting *t = table; t < table + SETTINGS; t++)
+        bad |= lam_json_put(object, &t->field, s);
     if (bad)
         json_decref(object);
     return bad ? NULL : object;
-}
-
-static lam_status parse_field(lam_settings *s, const field *f, const json_t *value,
-                              const char *label)
-{
-    void *at = (char *)s + f->offset;
-    if (f->type == FIELD_REAL && json_is_number(value)) {
-        *(double *)at = json_number_value(value);
-        return LAM_OK;
-    }
-    if (f->type == FIELD_BOOL && json_is_boolean(value)) {
-        *(int *)at = json_is_true(value);
-        return LAM_OK;
-    }
-    if (f->type == FIELD_LONG && json_is_integer(value)) {
-        *(int64_t *)at = json_integer_value(value);
-        return LAM_OK;
-    }
-    if (f->type == FIELD_INT && json_is_integer(value) && json_integer_value(value) >= 0 &&
-        json_integer_value(value) <= 1 << 30) {
-        *(int *)at = (int)json_integer_value(value);
-        return LAM_OK;
-    }
-    for (int i = 0; f->type == FIELD_WORD && f->words[i]; i++)
-        if (json_is_string(value) && strcmp(json_string_value(value), f->words[i]) == 0) {
-            *(int *)at = i;
-            return LAM_OK;
-        }
-    return lam_fail(LAM_ERR_FORMAT, "%s: %s has a value of another kind", label, f->name);
 }
 
 lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char *label)
 {
     if (!json_is_object(object))
         return lam_fail(LAM_ERR_FORMAT, "%s: settings are not a JSON object", label);
-    for (const field *f = fields; f < fields + FIELDS; f++) {
-        const json_t *value = json_object_get(object, f->name);
-        if (value)
-            LAM_TRY(parse_field(s, f, value, label));
-    }
+    for (const setting *t = table; t < table + SETTINGS; t++)
+        LAM_TRY(lam_json_take(s, &t->field, object, label));
     if (lam_settings_check(s) == LAM_OK)
         return LAM_OK;
     /* A file that says what cannot be is a bad file, not a bad option. */
@@ -264,17 +223,18 @@ lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char 
 
 lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then)
 {
-    for (const field *f = fields; f < fields + FIELDS; f++) {
-        if (f->use != FIELD_FIXED)
+    for (const setting *t = table; t < table + SETTINGS; t++) {
+        const lam_json_field *f = &t->field;
+        if (t->use != USE_FIXED)
             continue;
-        assert(f->type != FIELD_REAL); /* as doubles two large seeds would be one */
+        assert(f->kind != LAM_JSON_REAL); /* as doubles two large seeds would be one */
         const int64_t a = whole_of(now, f), b = whole_of(then, f);
         if (a == b)
             continue;
-        if (f->type == FIELD_BOOL)
+        if (f->kind == LAM_JSON_BOOL)
             return lam_fail(LAM_ERR_ARG, "%s is %s: the run was begun %s it", f->name,
                             a ? "on" : "off", b ? "with" : "without");
-        if (f->type == FIELD_WORD)
+        if (f->kind == LAM_JSON_WORD)
             return lam_fail(LAM_ERR_ARG, "%s %s: the run was begun with %s", f->name, f->words[a],
                             f->words[b]);
         return lam_fail(LAM_ERR_ARG, "%s %lld: the run was begun with %lld", f->name, (long long)a,

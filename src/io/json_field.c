@@ -1,0 +1,90 @@
+/* json_field.c -- see json_field.h. */
+#include "io/json_field.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum { MOST_INT = 1 << 30 }; /* two of them can be added */
+
+int lam_json_put(json_t *object, const lam_json_field *f, const void *from)
+{
+    const void *at = (const char *)from + f->offset;
+    json_t *value = NULL;
+    switch (f->kind) {
+    case LAM_JSON_INT:
+        value = json_integer(*(const int *)at);
+        break;
+    case LAM_JSON_LONG:
+        value = json_integer(*(const int64_t *)at);
+        break;
+    case LAM_JSON_REAL:
+        value = json_real(*(const double *)at);
+        break;
+    case LAM_JSON_BOOL:
+        value = json_boolean(*(const int *)at);
+        break;
+    case LAM_JSON_WORD:
+        value = json_string(f->words[*(const int *)at]);
+        break;
+    }
+    return json_object_set_new(object, f->name, value);
+}
+
+static lam_status refuse(const lam_json_field *f, const char *label, const char *wanted)
+{
+    return lam_fail(LAM_ERR_FORMAT, "%s: %s must be %s", label, f->name, wanted);
+}
+
+static lam_status take_whole(void *at, const lam_json_field *f, const json_t *value,
+                             const char *label)
+{
+    const json_int_t n = json_integer_value(value);
+    if (!json_is_integer(value))
+        return refuse(f, label, "an integer");
+    if (f->kind == LAM_JSON_LONG)
+        *(int64_t *)at = n;
+    else if (n < -MOST_INT || n > MOST_INT)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %s is too large", label, f->name);
+    else
+        *(int *)at = (int)n;
+    return LAM_OK;
+}
+
+static lam_status take_word(int *at, const lam_json_field *f, const json_t *value,
+                            const char *label)
+{
+    const char *text = json_string_value(value);
+    for (int i = 0; text && f->words[i]; i++)
+        if (strcmp(text, f->words[i]) == 0) {
+            *at = i;
+            return LAM_OK;
+        }
+    return lam_fail(LAM_ERR_FORMAT, "%s: %s must be \"%s\" or another known word", label, f->name,
+                    f->words[0]);
+}
+
+lam_status lam_json_take(void *to, const lam_json_field *f, const json_t *object, const char *label)
+{
+    void *at = (char *)to + f->offset;
+    const json_t *value = json_object_get(object, f->name);
+    if (!value)
+        return LAM_OK;
+    switch (f->kind) {
+    case LAM_JSON_INT:
+    case LAM_JSON_LONG:
+        return take_whole(at, f, value, label);
+    case LAM_JSON_REAL:
+        if (!json_is_number(value))
+            return refuse(f, label, "a number");
+        *(double *)at = json_number_value(value);
+        break;
+    case LAM_JSON_BOOL:
+        if (!json_is_boolean(value))
+            return refuse(f, label, "true or false");
+        *(int *)at = json_is_true(value);
+        break;
+    case LAM_JSON_WORD:
+        return take_word(at, f, value, label);
+    }
+    return LAM_OK;
+}

@@ -1,0 +1,33 @@
+/* json_field.h -- a field of a struct as a member of a JSON object, both ways.
+ *
+ * What a model is (nn/config_json.c) and how a run goes (train/settings.c) are one table of such fields each: what
+ * is written can be read, and a new field is a new row.  Lists, and what goes together, are the tables' own. */
+#ifndef LAM_IO_JSON_FIELD_H
+#define LAM_IO_JSON_FIELD_H
+
+#include "io/json.h"
+
+typedef enum lam_json_kind {
+    LAM_JSON_INT,  /* int, -2^30 to 2^30 */
+    LAM_JSON_LONG, /* int64_t */
+    LAM_JSON_REAL, /* double */
+    LAM_JSON_BOOL, /* int: true or false */
+    LAM_JSON_WORD  /* int or an enum: one of `words` */
+} lam_json_kind;
+
+typedef struct lam_json_field {
+    const char *name;
+    lam_json_kind kind;
+    size_t offset;            /* in its struct */
+    const char *const *words; /* of LAM_JSON_WORD, by value; ends with NULL */
+} lam_json_field;
+
+/* Sets the member of that name to the field of `from`; not 0: no memory, as jansson says it. */
+int lam_json_put(json_t *object, const lam_json_field *f, const void *from);
+
+/* Sets the field of `to` to the member of that name; without one it keeps its value.  LAM_ERR_FORMAT opens with
+ * `label` and says what the member must be. */
+lam_status lam_json_take(void *to, const lam_json_field *f, const json_t *object,
+                         const char *label);
+
+#endif
