@@ -1,7 +1,7 @@
 /* linear.c -- turns rows in blocks into as few matrix products as possible. */
 #include "nn/linear.h"
 
-/* How the rows of two operands are walked: `m` rows `lda` apart, `batch` times. */
+/* How the rows of two operands are walked: `m` rows ld_* apart, `batch` times, each step_* further on. */
 typedef struct walk {
     int m, batch;
     size_t ld_a, ld_b, step_a, step_b;

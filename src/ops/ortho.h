@@ -1,4 +1,4 @@
-/* ortho.h -- what Muon needs besides matrix products: momentum, scaling, and a polynomial.
+/* ortho.h -- what Muon needs besides matrix products: momentum, scaling, a polynomial, and rows of one length.
  *
  * Muon steps along the orthogonal factor of a matrix's momentum.  Newton-Schulz finds it by matrix
  * products: X <- (a I + b A + c A A) X with A = X X^T, begun with |X| = 1 (train/muon.c).  Matrices

@@ -34,9 +34,17 @@
         x[i] = __builtin_shufflevector(x[i], x[i + h], LAM_LOW_##h##_) +                           \
                __builtin_shufflevector(x[i], x[i + h], LAM_HIGH_##h##_);
 
+/* clang-format off */
 /* x[i][c] becomes x[c][i]. */
-LAM_INLINE void lam_transpose16(lam_f16v x[LAM_VEC]){LAM_TRADE_(8) LAM_TRADE_(4) LAM_TRADE_(2)
-                                                         LAM_TRADE_(1)}
+LAM_INLINE void lam_transpose16(lam_f16v x[LAM_VEC])
+{
+    LAM_TRADE_(8)
+    LAM_TRADE_(4)
+    LAM_TRADE_(2)
+    LAM_TRADE_(1)
+}
+
+/* clang-format on */
 
 /* Lane i is the sum of the lanes of x[i]; x is used up. */
 LAM_INLINE lam_f16v lam_sums16(lam_f16v x[LAM_VEC])

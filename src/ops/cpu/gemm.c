@@ -95,7 +95,7 @@ static int team_of(const lam_cpu_dev *dev, const lam_gemm *g)
     return (double)g->m * g->n * g->k < 5e5 ? 1 : dev->threads;
 }
 
-/* Many small products, Muon's say, are shared out whole: cut up, each would wait for both threads. */
+/* Many small products, Muon's say, are shared out whole: cut up, each would wait for all threads. */
 static int share_out(const lam_cpu_dev *dev, const lam_gemm *g)
 {
     return g->step_c != 0 && g->batch >= 2 * dev->threads && (double)g->m * g->n * g->k < 3e7;

@@ -6,7 +6,7 @@
 #include "ops/cpu/vecmath.h"
 
 typedef struct mix {
-    float alpha, beta; /* beta = 1 - alpha, without the cancellation */
+    float alpha, rest; /* rest is 1 - alpha, without the cancellation */
     float slope;       /* d(alpha) / d(log s<-) */
     float lse;         /* log(s-> + s<-), without eps */
 } mix;
@@ -52,7 +52,7 @@ static void forward_head(const lam_interp *a, const head *x)
     const mix w = mix_at(a, x);
 #pragma omp simd
     for (size_t c = 0; c < x->K; c++)
-        c_out[c] = w.alpha * c_old[c] + w.beta * c_new[c];
+        c_out[c] = w.alpha * c_old[c] + w.rest * c_new[c];
     *stat_at(a, a->alpha, x) = w.alpha;
     *stat_at(a, a->lse_out, x) = w.lse;
 }
@@ -68,7 +68,7 @@ static void backward_head(const lam_interp *a, const head *x)
 #pragma omp simd reduction(+ : dalpha)
     for (size_t c = 0; c < x->K; c++) {
         dalpha += dc_out[c] * (c_old[c] - c_new[c]);
-        dc_new[c] = w.beta * dc_out[c];
+        dc_new[c] = w.rest * dc_out[c];
     }
     *stat_at(a, a->dlse_new, x) = w.slope * dalpha;
 }

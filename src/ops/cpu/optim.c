@@ -1,4 +1,4 @@
-/* cpu/optim.c -- global norm, clipping, and the update rules: one pass over memory each.
+/* cpu/optim.c -- global norm, clipping, the update rules and a run's totals: one pass over memory each.
  *
  * The elements of all parts, one after the other, are cut into a fixed number of ranges.  A range is
  * one thread's work, and the norm adds the ranges' sums (double) in order. */

@@ -1,4 +1,7 @@
-/* cpu/ortho.c -- Muon's momentum and Newton-Schulz's polynomial: one matrix is one thread's work. */
+/* cpu/ortho.c -- Muon's momentum, Newton-Schulz's polynomial and rows of one length.
+ *
+ * ref/ortho.c says what is computed.  Where a norm is of a whole matrix, the matrix is one thread's work; else a
+ * row is. */
 #include "ops/cpu/cpu.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* cpu/rowwise.c -- ReLU's gradient, dropout, copies and column sums; LayerNorm is next door.
+/* cpu/rowwise.c -- ReLU's gradient, dropout, copies and column sums; LayerNorm is in rowwise_norm.c.
  *
  * ref/rowwise.c says what is computed.  Rows are dealt to threads, and sums over rows are taken, as
  * chunks.h says, so that no bit depends on the number of threads. */
@@ -70,12 +70,13 @@ void lam_cpu_dropout(lam_dev *dev, const lam_dropout *a)
     }
 }
 
-/* All classes are four bytes here.  Blocks are cut into pieces, because there may be only one. */
+/* What is copied has four bytes an element here.  Blocks are cut into pieces, because there may be only one. */
 void lam_cpu_copy(lam_dev *dev, const lam_copy *a)
 {
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t piece = 32768, pieces = (a->count + piece - 1) / piece;
     const size_t all = pieces * (size_t)a->blocks;
+    assert(a->type != LAM_HALF && a->type != LAM_BYTE);
 
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, a->count *(size_t)a->blocks))               \
     schedule(static)

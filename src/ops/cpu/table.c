@@ -13,8 +13,9 @@
 
 extern const lam_ops lam_ops_cpu;
 
-/* Blocks this large are aligned to huge pages and ask for them. */
 enum { MAX_THREADS = 1024 };
+
+/* Blocks this large are aligned to huge pages and ask for them. */
 static const size_t huge_page = (size_t)2 << 20;
 
 /* CPUs this process may run on, which may be fewer than there are. */

@@ -1,5 +1,5 @@
 /* ref/optim.c -- the specification of the optimiser's arithmetic: global norm, clipping, and the
- * update rules Adam, SGD with momentum, Adagrad, one scalar at a time. */
+ * update rules Adam, SGD with momentum, Adagrad, one scalar at a time; and of a run's totals. */
 #include "ops/ref/ref.h"
 
 #include <assert.h>
@@ -70,7 +70,7 @@ void lam_ref_tally(lam_dev *dev, const lam_tally *a)
     if (isfinite(sum)) {
         const double all = totals[0] + totals[1] + sum;
         totals[0] = all;
-        totals[1] = (all - totals[0]);
+        totals[1] = all - totals[0]; /* 0 in double; in float what totals[0] lost */
     } else {
         totals[2] += a->n;
     }

@@ -1,4 +1,4 @@
-/* ref/ortho.c -- the specification of Muon's momentum and of Newton-Schulz's polynomial. */
+/* ref/ortho.c -- the specification of Muon's momentum, of Newton-Schulz's polynomial and of rows of one length. */
 #include "ops/ref/ref.h"
 
 #include <math.h>

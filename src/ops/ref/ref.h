@@ -3,7 +3,8 @@
  * This folder is the executable specification of ops/.  Every operation is the shortest loop that
  * says what the paper says; the other back-ends are tested against it.  It refuses speed: no
  * threads, no fusion, no blocking, and no source shared with another back-end.  Both element
- * classes are double and widths are not padded, yet every stride is honoured. */
+ * classes are double; widths are padded only where a test asks for it (lam_dev_options), and every
+ * stride is honoured. */
 #ifndef LAM_OPS_REF_REF_H
 #define LAM_OPS_REF_REF_H
 
@@ -70,10 +71,10 @@ void lam_ref_update(lam_dev *dev, const lam_update *a);
 void lam_ref_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
 void lam_ref_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
 void lam_ref_ortho_even(lam_dev *dev, const lam_ortho_even *a);
+void lam_ref_tally(lam_dev *dev, const lam_tally *a);
 
 /* P[i][j] of query i of head h of stream b, before dropout, for all keys j; lse is as forward left it. */
 void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size_t i);
-void lam_ref_tally(lam_dev *dev, const lam_tally *a);
 
 /* Row `row` of block `block` of a view of doubles; NULL stays NULL. */
 static inline double *lam_ref_row(lam_view view, size_t ld, size_t block, size_t row)
