@@ -2,7 +2,7 @@
 #include "train/schedule.h"
 
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 
 const char *const lam_schedule_names[] = {"cosine",   "linear", "inv_sqrt", "constant",
                                           "dev_perf", "wsd",    NULL};
@@ -37,23 +37,6 @@ double lam_schedule_lr_at(const lam_schedule *s, long t, double part)
     default:
         return s->lr;
     }
-}
-
-const char *lam_schedule_name(lam_schedule_kind kind)
-{
-    return lam_schedule_names[kind];
-}
-
-lam_status lam_schedule_find(lam_schedule_kind *out, const char *name)
-{
-    for (int i = 0; lam_schedule_names[i]; i++)
-        if (strcmp(name, lam_schedule_names[i]) == 0) {
-            *out = (lam_schedule_kind)i;
-            return LAM_OK;
-        }
-    return lam_fail(LAM_ERR_ARG,
-                    "schedule %s: there are cosine, linear, inv_sqrt, constant, dev_perf and wsd",
-                    name);
 }
 
 int lam_plateau_note(lam_plateau *p, const lam_schedule *s, double decay, int patience, double loss)

@@ -2,8 +2,6 @@
 #ifndef LAM_TRAIN_SCHEDULE_H
 #define LAM_TRAIN_SCHEDULE_H
 
-#include "core/status.h"
-
 typedef enum lam_schedule_kind {
     LAM_SCHEDULE_COSINE,
     LAM_SCHEDULE_LINEAR,
@@ -31,9 +29,7 @@ double lam_schedule_lr_at(const lam_schedule *s, long t, double part);
 /* The part that is over before update t; 1 for a schedule without a length. */
 double lam_schedule_part(const lam_schedule *s, long t);
 
-extern const char *const lam_schedule_names[];         /* by kind; ends with NULL */
-const char *lam_schedule_name(lam_schedule_kind kind); /* "cosine", "linear", "inv_sqrt", ... */
-lam_status lam_schedule_find(lam_schedule_kind *out, const char *name);
+extern const char *const lam_schedule_names[]; /* by lam_schedule_kind; ends with NULL */
 
 /* dev_perf: the rate is multiplied by `decay` when more than `patience` evaluations in a row did not
  * bring the loss below the best one by a part in 10,000 (PyTorch's ReduceLROnPlateau). */
