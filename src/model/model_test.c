@@ -177,6 +177,20 @@ START_TEST(one_seed_gives_the_same_start_on_every_device)
 }
 END_TEST
 
+/* ref16 keeps rounded weights beside the masters, in doubles too. */
+START_TEST(a_copy_of_the_weights_counts)
+{
+    const lam_config cfg = toy_config("lamemo", 3, 4, 4);
+    const lam_stack_options opt = {.B = 1, .N = 4, .M = 4};
+    toy a = toy_open("ref", &cfg, &opt, 1), b = toy_open("ref16", &cfg, &opt, 1);
+    ck_assert_ptr_eq(a.model->params.weight, a.model->params.master);
+    ck_assert_ptr_ne(b.model->params.weight, b.model->params.master);
+    ck_assert_uint_eq(lam_params_bytes(&b.model->params), 2 * lam_params_bytes(&a.model->params));
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -185,5 +199,6 @@ int main(void)
     tcase_add_test(tests, initialisation_follows_the_specification);
     tcase_add_loop_test(tests, what_writes_into_the_residual_stream_may_begin_smaller, 0, 3);
     tcase_add_test(tests, one_seed_gives_the_same_start_on_every_device);
+    tcase_add_test(tests, a_copy_of_the_weights_counts);
     return test_run("model/model", tests);
 }

@@ -132,7 +132,7 @@ lam_status lam_params_place(lam_params *p, lam_dev *dev)
     if (p->store != LAM_ACT)
         LAM_TRY(lam_params_place_narrow(p));
     LAM_TRY(dev->ops->alloc(dev, &p->master, p->total * lam_class_size(dev, LAM_WIDE)));
-    if (dev->act == dev->wide && !dev->rounds) {
+    if (lam_params_one_copy(dev)) {
         p->weight = p->master;
         return LAM_OK;
     }
@@ -223,9 +223,9 @@ lam_status lam_params_get(const lam_params *p, const void *flat, int i, double *
         return lam_fail(LAM_ERR_MEMORY, "parameter %s: no memory", q->name);
     const lam_status status = p->dev->ops->download(
         p->dev, raw, lam_at(p->dev, LAM_WIDE, flat, q->offset), q->stored * size);
-    if (lam_param_is_plain(q))
+    if (status == LAM_OK && lam_param_is_plain(q))
         lam_convert(host, LAM_F64, raw, p->dev->wide, n);
-    else
+    else if (status == LAM_OK)
         for (size_t k = 0; k < n; k++)
             lam_convert(&host[k], LAM_F64, raw + stored_index(q, k) * size, p->dev->wide, 1);
     free(raw);

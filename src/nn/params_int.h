@@ -4,6 +4,12 @@
 
 #include "nn/params.h"
 
+/* Do products read the masters themselves?  Else `weight` is a copy. */
+static inline int lam_params_one_copy(const lam_dev *dev)
+{
+    return dev->act == dev->wide && !dev->rounds;
+}
+
 /* Is parameter q of this table stored in bf16 or int8? */
 int lam_param_is_narrow(const lam_params *p, const lam_param *q);
 

@@ -141,7 +141,7 @@ lam_status lam_params_take_all(const lam_params *p, int i, double *padded)
 size_t lam_params_bytes(const lam_params *p)
 {
     const lam_dev *dev = p->dev;
-    const size_t own = dev->act == dev->wide ? 0 : lam_class_size(dev, LAM_ACT);
+    const size_t own = lam_params_one_copy(dev) ? 0 : lam_class_size(dev, LAM_ACT);
     const size_t flat = p->total * (lam_class_size(dev, LAM_WIDE) + own);
     return flat + p->narrow_total * lam_class_size(dev, p->store) +
            p->rows * lam_class_size(dev, LAM_WIDE);
