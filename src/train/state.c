@@ -139,21 +139,20 @@ static lam_status copy_text(char *out, size_t size, const char *text, const char
 /* A number that no run can have comes from no run of ours. */
 static lam_status check_fields(const lam_train_state *s, const char *path)
 {
-    static const double many = 1e15;
     const struct {
         const char *name;
         double value, most;
-    } fields[] = {{"step", (double)s->step, many},
+    } fields[] = {{"step", (double)s->step, LAM_MANY},
                   {"best.step", (double)s->best_step, (double)s->step},
                   {"plateau.factor", s->plateau.factor, 1.0},
-                  {"plateau.bad", s->plateau.bad, many},
+                  {"plateau.bad", s->plateau.bad, LAM_MANY},
                   {"eval_step", (double)s->eval_step, (double)s->step},
-                  {"elapsed", s->elapsed, many},
+                  {"elapsed", s->elapsed, LAM_MANY},
                   {"logged.nll", s->log_nll, DBL_MAX}, /* a run that went wild may still go on */
-                  {"logged.tokens", (double)s->log_tokens, many},
-                  {"files.metrics", (double)s->marks.metrics, many},
-                  {"files.log", (double)s->marks.log, many},
-                  {"files.events", (double)s->marks.events, many}};
+                  {"logged.tokens", (double)s->log_tokens, LAM_MANY},
+                  {"files.metrics", (double)s->marks.metrics, LAM_MANY},
+                  {"files.log", (double)s->marks.log, LAM_MANY},
+                  {"files.events", (double)s->marks.events, LAM_MANY}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (!(fields[i].value >= 0.0 && fields[i].value <= fields[i].most))
             return lam_fail(LAM_ERR_FORMAT, "%s: %s is %.10g, must be 0 to %.10g", path,

@@ -27,7 +27,9 @@ static lam_status read_header(lam_trace *t)
         return lam_fail(LAM_ERR_FORMAT, "%s: not a trace: metadata config is missing", t->path);
     LAM_TRY(lam_config_parse(&t->cfg, config, t->path));
     t->cfg.dropout = t->cfg.dropatt = 0.0;
-    json_t *root = json_loads(config, 0, NULL);
+    json_t *root = json_loads(config, 0, NULL); /* again: a configuration has no learning rate */
+    if (!root)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for metadata config", t->path);
     t->lr = json_number_value(json_object_get(root, "lr"));
     json_decref(root);
     LAM_TRY(meta_int(t, "B", -1, &t->B));

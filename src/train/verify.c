@@ -163,7 +163,7 @@ static lam_status slot_rows(replay *t, const lam_mem *mem, const lam_slot *slot,
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", t->trace.path);
     const lam_status status = t->dev->ops->download(t->dev, raw, slot->rows, bytes);
     double *to = t->mine;
-    for (size_t k = 0; k < B * valid; k++) {
+    for (size_t k = 0; k < B * valid && status == LAM_OK; k++) {
         const size_t b = order == TIME_FIRST ? k % B : k / valid;
         const size_t i = order == TIME_FIRST ? k / B : k % valid;
         const char *row = raw + (b * (size_t)slot->cap + i) * width * size;
