@@ -148,8 +148,8 @@ lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *me
 int lam_length_fit(int length, int64_t most, int own);
 
 /* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
- * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is LAM_ERR_FORMAT.  The text is owned by
- * the caller (free). */
+ * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is
+ * LAM_ERR_FORMAT.  The text is owned by the caller (free). */
 lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label);
 lam_status lam_config_print(char **json, const lam_config *cfg);
 

@@ -100,7 +100,7 @@ void lam_head_layout(lam_head *h, lam_arena *arena, int train)
     h->narrow = lam_arena_take(arena, projected ? rows * E * act : 0);
     h->dpart = lam_arena_take(arena, tails && train ? rows * D * act : 0);
     h->dnarrow = lam_arena_take(arena, projected && train ? rows * E * act : 0);
-    h->target = lam_arena_take(arena, 2 * rows * sizeof(int32_t));
+    h->target = lam_arena_take(arena, rows * sizeof(int32_t));
     h->index = lam_arena_take(arena, rows * sizeof(int32_t));
 }
 

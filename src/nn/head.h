@@ -1,4 +1,4 @@
-/* head.h -- the output softmax: plain or adaptive, tied or not, with its loss and gradients.
+/* head.h -- the output softmax, plain or adaptive, tied or not, with its loss (Eq. 4) and gradients.
  *
  * Logits are never stored for more than a chunk of rows: for each chunk the forward product, the loss and
  * (when training) both gradient products follow each other, so memory does not grow with
@@ -32,7 +32,7 @@ typedef struct lam_head {
     void *part;   /* ACT [rows][D]: the rows of a tail */
     void *narrow; /* ACT [rows][d_embed]: projected rows */
     void *dpart, *dnarrow;
-    void *target, *index; /* INT [rows] each: targets and row lists, part after part */
+    void *target, *index; /* INT [rows] each: targets and the list of rows, of one part at a time */
     int32_t *host;        /* [2 * rows], owned by the stack */
 } lam_head;
 

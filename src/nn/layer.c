@@ -1,4 +1,5 @@
-/* layer.c -- names and shapes of one layer's parameters, as in the authors' modules. */
+/* layer.c -- names and shapes of one layer's parameters (the W of Eq. 1 and of f in Eq. 3), as in the authors'
+ * modules. */
 #include "nn/layer.h"
 
 #include "nn/dims.h"

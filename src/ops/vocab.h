@@ -18,7 +18,7 @@ typedef struct lam_embed {
     void *dtable;            /* WIDE [count][ld], accumulated */
 } lam_embed;
 
-/* Softmax cross-entropy of each row of logits against its target column.
+/* Softmax cross-entropy of each row of logits against its target column (Eq. 4, with its sign turned).
  *   nll[row] = log sum exp(logits) - logits[target], stored or (add) added, where row = index[r], or
  *   r without an index.  With grad_scale != 0 logits become grad_scale * (softmax - onehot). */
 typedef struct lam_xent {

@@ -45,9 +45,9 @@ typedef struct lam_run_result {
  * lengths cannot be, or a text is too short for its batch.  Call it before a folder is changed. */
 lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options);
 
-/* Trains until max_step, scheduler_time, max_time or a stop; `log` is open on the same folder.  At the end the best model (the
- * last one without a validation text) is loaded and evaluated on the test text.  LAM_OK at the end,
- * LAM_ERR_INTERRUPTED after a stop: last/ is then saved too.  LAM_ERR_NUMERIC names the step, the quantity
+/* Trains until max_step, scheduler_time, max_time or a stop; `log` is open on the same folder.  At the end the
+ * best model (the last one without a validation text) is loaded and evaluated on the test text.  LAM_OK at the
+ * end, LAM_ERR_INTERRUPTED after a stop: last/ is then saved too.  LAM_ERR_NUMERIC names the step, the quantity
  * and the last good checkpoint. */
 lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
                    const lam_run_options *options, const lam_run_watch *watch);

@@ -1,4 +1,4 @@
-/* cpu/vocab.c -- embedding rows, softmax cross-entropy, row lists.
+/* cpu/vocab.c -- embedding rows, softmax cross-entropy (Eq. 4), row lists.
  *
  * ref/vocab.c says what is computed.  embed_bwd is parallel over columns: every thread walks all rows
  * in order, so that an id which occurs twice receives both gradients in the order of the rows. */
