@@ -153,6 +153,21 @@ START_TEST(clusters_divide_the_vocabulary)
 }
 END_TEST
 
+/* No length grows, none shrinks below the model's own, and one that the tokens fill stays. */
+START_TEST(a_length_is_fitted_to_the_tokens_there_are)
+{
+    static const struct {
+        int length, most, own, fitted;
+    } rows[] = {{100, 60, 50, 60}, /* beyond the tokens */
+                {100, 20, 50, 50}, /* and the model's own is longer than they are */
+                {60, 60, 50, 60},  {40, 60, 50, 40}, {40, 20, 50, 40},
+                {50, 20, 50, 50},  {0, 60, 50, 0},   {100, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_int_eq(lam_length_fit(rows[i].length, rows[i].most, rows[i].own), rows[i].fitted);
+    ck_assert_int_eq(lam_length_fit(100, INT64_MAX, 50), 100);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -161,5 +176,6 @@ int main(void)
     tcase_add_test(tests, the_authors_spelling_is_enough);
     tcase_add_test(tests, wrong_configurations_are_named);
     tcase_add_test(tests, clusters_divide_the_vocabulary);
+    tcase_add_test(tests, a_length_is_fitted_to_the_tokens_there_are);
     return test_run("nn/config", tests);
 }

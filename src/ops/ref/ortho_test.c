@@ -105,6 +105,18 @@ START_TEST(rows_keep_their_direction_and_get_one_length)
 }
 END_TEST
 
+START_TEST(a_row_grows_a_million_times_at_most)
+{
+    double x[] = {3e-9, 4e-9, 3e-6, 4e-6};
+    const size_t place = 0;
+    lam_ref_ortho_even(test_ref, &(lam_ortho_even){&place, 1, 2, 2, 1.0, x});
+    ck_assert_double_eq_tol(x[0], 3e-3, 1e-17);
+    ck_assert_double_eq_tol(x[1], 4e-3, 1e-17);
+    ck_assert_double_eq_tol(x[2], 0.6, 1e-14); /* by 200,000 */
+    ck_assert_double_eq_tol(x[3], 0.8, 1e-14);
+}
+END_TEST
+
 int main(void)
 {
     printf("seed %d\n", SEED);
@@ -114,5 +126,6 @@ int main(void)
     tcase_add_loop_test(tests, a_norm_that_is_not_finite_moves_nothing, 0, 2);
     tcase_add_test(tests, the_polynomial_adds_to_the_diagonal_alone);
     tcase_add_test(tests, rows_keep_their_direction_and_get_one_length);
+    tcase_add_test(tests, a_row_grows_a_million_times_at_most);
     return test_run("ops/ref/ortho", tests);
 }
