@@ -133,11 +133,15 @@ END_TEST
 
 START_TEST(scores_add_up_to_what_logits_say)
 {
+    /* the model's own lengths, those that the text fills, and more */
+    static const lamemo_session_options lengths[] = {
+        {0}, {.longest = TEXT - 5, .memory = TEXT}, {.longest = 20, .memory = 1000}};
     int32_t tokens[TEXT];
     double logprobs[TEXT], logits[V];
-    lamemo_session *s = new_session(1);
+    lamemo_session *s;
+    succeed(lamemo_session_create(engine, &lengths[_i], &s));
     random_tokens(tokens, TEXT, 4);
-    succeed(lamemo_score(engine, tokens, TEXT, NULL, logprobs));
+    succeed(lamemo_score(engine, tokens, TEXT, _i == 0 ? NULL : &lengths[_i], logprobs));
     int32_t before = lamemo_start_token(engine);
     for (int i = 0; i < TEXT; before = tokens[i++]) {
         double sum = 0.0;
@@ -417,7 +421,7 @@ int main(void)
     tcase_add_test(tests, an_engine_tells_what_it_holds);
     tcase_add_test(tests, text_becomes_tokens_and_comes_back);
     tcase_add_test(tests, logits_are_those_of_the_reference);
-    tcase_add_test(tests, scores_add_up_to_what_logits_say);
+    tcase_add_loop_test(tests, scores_add_up_to_what_logits_say, 0, 3);
     tcase_add_test(tests, draws_repeat_after_reset_and_follow_the_seed);
     tcase_add_test(tests, generating_equals_feeding_and_drawing);
     tcase_add_test(tests, a_snapshot_and_a_saved_session_bring_the_moment_back);

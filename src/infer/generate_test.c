@@ -5,6 +5,7 @@
 #include "support/suite.h"
 #include "support/toy_folder.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { V = 256, PROMPT = 17, TOKENS = 30, SAMPLES = 3 };
@@ -114,6 +115,48 @@ START_TEST(segments_of_the_continuation_are_as_asked)
 }
 END_TEST
 
+static int hear_logprob(void *user, const lam_generated *g)
+{
+    double **next = user;
+    if (g->token >= 0)
+        *(*next)++ = g->logprob;
+    return 0;
+}
+
+/* It holds prompt and story, each of which is longer than the model's own memory. */
+START_TEST(a_long_memory_forgets_nothing_of_the_story)
+{
+    double logprobs[TOKENS], *next = logprobs;
+    lam_sampler_options how = lam_sampler_defaults();
+    how.temperature = 0.0;
+    must(lam_generate(engine, prompt, PROMPT,
+                      &(lam_generate_options){.samples = 1,
+                                              .tokens = TOKENS,
+                                              .mem_len = 1000,
+                                              .sampler = how,
+                                              .sink = hear_logprob,
+                                              .user = &next}));
+    ck_assert_ptr_eq(next, logprobs + TOKENS);
+    lam_session *s;
+    static double scores[V];
+    must(lam_session_create(&s, engine->model, &(lam_session_options){.mem_len = 1000}));
+    must(lam_session_feed(s, prompt, PROMPT - 1));
+    int32_t token = prompt[PROMPT - 1];
+    for (int i = 0; i < TOKENS; i++) {
+        double sum = 0.0;
+        must(lam_session_feed(s, &token, 1));
+        must(lam_session_logits(s, scores));
+        token = 0;
+        for (int k = 0; k < V; k++) {
+            token = scores[k] > scores[token] ? k : token;
+            sum += exp(scores[k]);
+        }
+        ck_assert_double_eq_tol(logprobs[i], scores[token] - log(sum), 1e-9);
+    }
+    lam_session_free(s);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -122,5 +165,6 @@ int main(void)
     tcase_add_test(tests, samples_are_draws_of_their_own);
     tcase_add_test(tests, tokens_of_the_prompt_are_repetitions_too);
     tcase_add_loop_test(tests, segments_of_the_continuation_are_as_asked, 0, 3);
+    tcase_add_test(tests, a_long_memory_forgets_nothing_of_the_story);
     return test_run("infer/generate", tests);
 }

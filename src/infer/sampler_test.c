@@ -96,7 +96,7 @@ START_TEST(a_penalty_on_all_tokens_leaves_all_of_them)
 {
     int n[V];
     lam_sampler_options o = plain();
-    o.repeat_penalty = 1e308;
+    o.repeat_penalty = 1.5e308;
     lam_sampler *s = NULL;
     ck_assert(lam_sampler_create(&s, &o, V, 0) == LAM_OK);
     for (int i = 0; i < V; i++)
@@ -110,6 +110,21 @@ START_TEST(a_penalty_on_all_tokens_leaves_all_of_them)
     for (int i = 0; i < V; i++)
         ck_assert_int_gt(n[i], 0);
     lam_sampler_free(s);
+
+    /* Equal ones stay equal, where each penalty is more than a double can be. */
+    static const double equal[V];
+    memset(n, 0, sizeof n);
+    for (uint64_t stream = 0; stream < 100; stream++) {
+        int32_t token;
+        ck_assert(lam_sampler_create(&s, &o, V, stream) == LAM_OK);
+        for (int i = 0; i < V; i++)
+            lam_sampler_note(s, i);
+        ck_assert(lam_sampler_draw(s, equal, &token, NULL) == LAM_OK);
+        n[token]++;
+        lam_sampler_free(s);
+    }
+    for (int i = 0; i < V; i++)
+        ck_assert_int_gt(n[i], 5);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* session_test.c -- a session gives the numbers of the forward pass, however it is fed. */
-#include "infer/session.h"
+#include "infer/session_int.h"
 
 #include "support/suite.h"
 #include "support/toy.h"
@@ -209,6 +209,34 @@ START_TEST(the_segment_length_may_change)
 }
 END_TEST
 
+/* The toy's own lengths are shorter than what is fed. */
+START_TEST(lengths_beyond_what_is_fed_take_no_memory_and_change_nothing)
+{
+    static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
+                                           "infinite sticky"};
+    enum { LONG = 1000 };
+    const lam_config cfg = toy_config(memories[_i], -1, 5, _i == 0 ? 0 : 4);
+    toy t = toy_open("ref", &cfg, &(lam_stack_options){.B = 1, .N = 5, .M = cfg.mem_len}, 1);
+    toy_fill(&t);
+    lam_session_options o = {.longest = LONG, .mem_len = LONG};
+    int32_t tokens[TOTAL + 1];
+    double nll[2][TOTAL];
+    toy_tokens(tokens, TOTAL + 1, V, 8);
+    for (int i = 0; i < 2; i++) {
+        lam_session *s = NULL;
+        must(lam_session_create(&s, t.model, &o));
+        ck_assert_int_eq(s->longest, i == 0 ? LONG : TOTAL);
+        ck_assert_int_eq(s->mem_len, _i == 0 ? 0 : i == 0 ? LONG : TOTAL);
+        must(lam_session_segment(s, 7));
+        must(lam_session_score(s, tokens, tokens + 1, TOTAL, nll[i]));
+        lam_session_free(s);
+        o.most = TOTAL;
+    }
+    ck_assert_mem_eq(nll[0], nll[1], sizeof nll[0]);
+    toy_close(&t);
+}
+END_TEST
+
 START_TEST(wrong_use_is_an_error)
 {
     const kind k = {"xl", 0, 6, 8}, wider = {"xl", 0, 6, 9};
@@ -239,6 +267,7 @@ int main(void)
                         KINDS * HELD);
     tcase_add_loop_test(tests, a_restored_session_repeats_every_bit, 0, KINDS);
     tcase_add_test(tests, the_segment_length_may_change);
+    tcase_add_loop_test(tests, lengths_beyond_what_is_fed_take_no_memory_and_change_nothing, 0, 5);
     tcase_add_test(tests, wrong_use_is_an_error);
     return test_run("infer/session", tests);
 }

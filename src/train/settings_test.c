@@ -1,8 +1,12 @@
-/* settings_test.c -- what a preset is trained with, when a run is over, and which seeds there are. */
+/* settings_test.c -- what a preset is trained with, what the optimiser is told, when a run is over, and what of it
+ * may change. */
 #include "train/settings.h"
 
 #include "nn/config.h"
 #include "support/suite.h"
+
+#include <stdio.h>
+#include <string.h>
 
 START_TEST(every_preset_has_a_batch_and_a_length)
 {
@@ -55,11 +59,123 @@ START_TEST(a_seed_is_any_integer_and_counts_to_its_last_digit)
 }
 END_TEST
 
+START_TEST(the_optimiser_is_told_what_was_set)
+{
+    lam_settings s;
+    lam_settings_defaults(&s);
+    s.optim = LAM_OPTIM_MUON;
+    s.mom = 0.6;
+    s.beta1 = 0.7;
+    s.beta2 = 0.8;
+    s.adam_eps = 1e-7;
+    s.muon_mom = 0.9;
+    s.muon_rows = LAM_MUON_ROWS_EVEN;
+    s.matrix_lr = 2.0;
+    s.embed_lr = 3.0;
+    s.vector_lr = 4.0;
+    s.clip = 0.5;
+    s.clip_together = 1;
+    s.weight_decay = 0.01;
+    lam_optimizer_options o = lam_settings_optimizer(&s);
+    ck_assert(o.muon && o.kind == LAM_ADAM && o.muon_rows == LAM_MUON_ROWS_EVEN);
+    ck_assert(o.beta1 == 0.7 && o.beta2 == 0.8 && o.eps == 1e-7 && o.muon_momentum == 0.9);
+    ck_assert(o.matrix_lr == 2.0 && o.table_lr == 3.0 && o.vector_lr == 4.0);
+    ck_assert(o.clip == 0.5 && o.clip_together == 1 && o.decay == 0.01);
+    s.optim = LAM_ADAM;
+    o = lam_settings_optimizer(&s);
+    ck_assert(!o.muon && o.kind == LAM_ADAM && o.beta1 == 0.7);
+    s.optim = LAM_SGD;
+    o = lam_settings_optimizer(&s);
+    ck_assert(!o.muon && o.kind == LAM_SGD && o.beta1 == 0.6);
+    s.optim = LAM_ADAGRAD;
+    o = lam_settings_optimizer(&s);
+    ck_assert(!o.muon && o.kind == LAM_ADAGRAD && o.eps == 1e-10);
+}
+END_TEST
+
+/* A moment that never fades is refused where it would be used. */
+START_TEST(momenta_are_below_one)
+{
+    static const struct {
+        int optim;
+        double mom, beta1, beta2, muon_mom;
+        const char *message; /* NULL: none */
+    } rows[] = {{LAM_SGD, 1, 0, 0, 0, "mom is 1, must be below 1"},
+                {LAM_SGD, 0, 1, 1, 1, NULL},
+                {LAM_ADAM, 0, 1, 0, 0, "beta1 is 1, must be below 1"},
+                {LAM_ADAM, 0, 0, 1, 0, "beta2 is 1, must be below 1"},
+                {LAM_ADAM, 1, 0, 0, 1, NULL},
+                {LAM_OPTIM_MUON, 0, 1, 0, 0, "beta1 is 1, must be below 1"},
+                {LAM_OPTIM_MUON, 0, 0, 0, 1, "muon_mom is 1, must be below 1"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lam_settings s;
+        lam_settings_defaults(&s);
+        lam_settings_preset(&s, "tiny");
+        s.optim = rows[i].optim;
+        s.mom = rows[i].mom;
+        s.beta1 = rows[i].beta1;
+        s.beta2 = rows[i].beta2;
+        s.muon_mom = rows[i].muon_mom;
+        ck_assert_int_eq(lam_settings_check(&s), rows[i].message ? LAM_ERR_ARG : LAM_OK);
+        if (rows[i].message)
+            ck_assert_str_eq(lam_error(), rows[i].message);
+    }
+}
+END_TEST
+
+/* Another value of the same kind. */
+static json_t *changed(const char *name, const json_t *value)
+{
+    if (json_is_integer(value))
+        return json_integer(json_integer_value(value) + 1);
+    if (json_is_real(value))
+        return json_real(json_real_value(value) / 2 + 0.01);
+    if (json_is_boolean(value))
+        return json_boolean(!json_is_true(value));
+    return json_string(strcmp(name, "recipe") == 0      ? "fast"
+                       : strcmp(name, "optim") == 0     ? "muon"
+                       : strcmp(name, "muon_rows") == 0 ? "even"
+                                                        : "linear");
+}
+
+START_TEST(a_resumed_run_may_change_all_but_what_its_state_means)
+{
+    static const char fixed[] = " batch_size batch_chunk roll varlen seed recipe optim short_mem ";
+    lam_settings then;
+    lam_settings_defaults(&then);
+    lam_settings_preset(&then, "tiny");
+    then.lr = 1.0; /* room for a higher eta_min */
+    json_t *all = lam_settings_print(&then);
+    int refused = 0;
+    for (void *at = json_object_iter(all); at; at = json_object_iter_next(all, at)) {
+        const char *const name = json_object_iter_key(at);
+        char word[64];
+        lam_settings now = then;
+        json_t *one = json_object();
+        json_object_set_new(one, name, changed(name, json_object_iter_value(at)));
+        must(lam_settings_parse(&now, one, "test"));
+        ck_assert_msg(memcmp(&now, &then, sizeof now) != 0, "%s", name);
+        snprintf(word, sizeof word, " %s ", name);
+        const lam_status status = lam_settings_same_state(&now, &then);
+        ck_assert_msg(status == (strstr(fixed, word) ? LAM_ERR_ARG : LAM_OK), "%s", name);
+        if (status != LAM_OK)
+            ck_assert_msg(strstr(lam_error(), name) == lam_error(), "%s", lam_error());
+        refused += status != LAM_OK;
+        json_decref(one);
+    }
+    ck_assert_int_eq(refused, 8);
+    json_decref(all);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, every_preset_has_a_batch_and_a_length);
     tcase_add_test(tests, a_run_is_complete_by_its_steps_or_by_the_clock_of_its_schedule);
     tcase_add_test(tests, a_seed_is_any_integer_and_counts_to_its_last_digit);
+    tcase_add_test(tests, the_optimiser_is_told_what_was_set);
+    tcase_add_test(tests, momenta_are_below_one);
+    tcase_add_test(tests, a_resumed_run_may_change_all_but_what_its_state_means);
     return test_run("train/settings", tests);
 }

@@ -277,6 +277,12 @@ says "$err" "the run cannot go on: --overwrite begins anew"
 # --overwrite begins anew, in the same folder.
 train 0 --out "$work/whole" --overwrite --seed 5 --max_step 20
 [ "$(grep -c '"loss"' "$work/whole/metrics.jsonl")" -eq 2 ] || fail "old records are left"
+# Nothing is left of the old run, even where the new one never comes to save anything.
+train 1 --out "$work/whole" --overwrite --optim sgd --lr 1e6 --clip 0 --eval_interval 0 --save_interval 0
+says "$err" "there is no checkpoint yet"
+for part in last best; do
+    [ ! -e "$work/whole/$part" ] || fail "--overwrite left $part/"
+done
 
 # Every memory, the ablations and the adaptive softmax train; Transformer-XL's names work.
 for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha zero" \
