@@ -92,10 +92,23 @@ void lam_cpu_copy(lam_dev *dev, const lam_copy *a)
     }
 }
 
+/* One row is added as it is, without scratch: it may be a table of positions (nn/positions.c), far wider than
+ * the rows that reserve() was told of. */
+static void add_row(const lam_cpu_dev *cpu, float *out, const float *in, size_t width)
+{
+#pragma omp parallel for simd num_threads(lam_cpu_team(cpu, width)) schedule(static)
+    for (size_t j = 0; j < width; j++)
+        out[j] += in[j];
+}
+
 void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a)
 {
     const lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t width = (size_t)a->width, ld = (size_t)a->ld, rows = (size_t)a->rows;
+    if (rows == 1) {
+        add_row(cpu, a->out, a->in, width);
+        return;
+    }
     const lam_chunks c = lam_chunks_of(rows, 1, width);
     float *partial = lam_partial_sums(cpu, c, 1, width);
 

@@ -64,11 +64,31 @@ START_TEST(a_total_of_many_steps_loses_nothing)
 }
 END_TEST
 
+START_TEST(the_sum_of_one_row_needs_no_scratch)
+{
+    enum { WIDE = 100003 };
+    static float row[WIDE], sum[WIDE];
+    lam_dev *dev;
+    ck_assert_int_eq(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = 2}), LAM_OK);
+    for (int i = 0; i < WIDE; i++) {
+        row[i] = (float)i;
+        sum[i] = 0.5f;
+    }
+    lam_ops_cpu.colsum(dev, &(lam_colsum){1, WIDE, WIDE, row, sum}); /* nothing was reserved */
+    int wrong = 0;
+    for (int i = 0; i < WIDE; i++)
+        wrong += sum[i] != (float)i + 0.5f;
+    ck_assert_int_eq(wrong, 0);
+    lam_ops_cpu.close(dev);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, opening_takes_all_cpus_and_refuses_negative_threads);
     tcase_add_test(tests, memory_is_aligned_and_zero_also_when_large);
     tcase_add_test(tests, a_total_of_many_steps_loses_nothing);
+    tcase_add_test(tests, the_sum_of_one_row_needs_no_scratch);
     return test_run("ops/cpu/table", tests);
 }
