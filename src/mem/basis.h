@@ -6,8 +6,7 @@
  * places.  G depends on the places alone, so it is computed once, in double, on the host.
  *
  * As in the authors' code the places reach beyond [0, 1] on either side, with zeros as data there, so
- * that the signal falls off at its ends (section 3-4 of the specification); cfg->ltm_padding 0
- * leaves that out. */
+ * that the signal falls off at its ends; cfg->ltm_padding 0 leaves that out. */
 #ifndef LAM_MEM_BASIS_H
 #define LAM_MEM_BASIS_H
 

@@ -171,7 +171,7 @@ lam_evicted lam_mem_evicted(const lam_segment *s, int done);
 void lam_mem_reset(lam_mem *mem);
 /* Remembered rows that the next segment will have in front. */
 int lam_mem_context(const lam_mem *mem);
-/* Puts them there. */
+/* Puts them there; Eq. 5. */
 void lam_mem_load(const lam_segment *s);
 /* The buffer of the segment that a slot's rows come from. */
 void *lam_slot_source_rows(const lam_segment *s, const lam_slot *slot);

@@ -38,7 +38,7 @@ typedef enum lam_alpha {
     LAM_ALPHA_ONE      /* ablation "no look-ahead": only what was known; equals Transformer-XL */
 } lam_alpha;
 
-/* Which keys are new to a memory slot (spec: the authors count the current segment's length). */
+/* Which keys are new to a memory slot (Eq. 7; docs/equations.md says why two). */
 typedef enum lam_window {
     LAM_WINDOW_PREVIOUS, /* the previous segment's tokens, shifted by one: each key seen once */
     LAM_WINDOW_CURRENT   /* the authors' code */

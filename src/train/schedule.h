@@ -20,7 +20,7 @@ typedef struct lam_schedule {
     double cooldown; /* wsd: the last part of it, 0 to 1, in which the rate falls */
 } lam_schedule;
 
-/* The rate of update t = 0, 1, ...  Cosine is the closed form of the specification at the global step; after
+/* The rate of update t = 0, 1, ...  Cosine is the closed form, at the global step; after
  * `steps` cosine, linear and wsd stay at lr_min.  The warm-up begins small from the first update on; the
  * authors' scripts make that one update at the full rate. */
 double lam_schedule_lr(const lam_schedule *s, long t);
