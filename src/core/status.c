@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Thread_local char message[1024];
 
@@ -11,12 +12,17 @@ lam_status lam_fail(lam_status code, const char *format, ...)
 {
     assert(code != LAM_OK);
     /* Through a second buffer: a caller may quote lam_error() in its own, longer message. */
-    char text[sizeof message];
+    char text[8 * sizeof message];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    snprintf(message, sizeof message, "%s", text);
+    const size_t n = strlen(text);
+    const int half = (int)sizeof message / 2 - 2;
+    if (n < sizeof message)
+        memcpy(message, text, n + 1);
+    else /* a very long name: what is wrong with it stands at the end */
+        snprintf(message, sizeof message, "%.*s...%s", half, text, text + n - (size_t)half);
     return code;
 }
 

@@ -37,6 +37,19 @@ START_TEST(long_messages_are_cut_at_1023_bytes)
 }
 END_TEST
 
+START_TEST(of_a_long_name_the_middle_is_cut)
+{
+    char name[3000];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    lam_fail(LAM_ERR_ARG, "a%s: too long", name);
+    ck_assert_uint_eq(strlen(lam_error()), 1023);
+    ck_assert_ptr_eq(strstr(lam_error(), "axxx"), lam_error());
+    ck_assert_ptr_nonnull(strstr(lam_error(), "xxx...xxx"));
+    ck_assert_str_eq(lam_error() + 1023 - strlen("xxx: too long"), "xxx: too long");
+}
+END_TEST
+
 static void *fail_elsewhere(void *seen)
 {
     *(int *)seen = lam_error()[0] != '\0';
@@ -90,6 +103,7 @@ int main(void)
     tcase_add_test(tests, failing_returns_the_code_and_keeps_the_text);
     tcase_add_test(tests, a_message_may_quote_the_one_before);
     tcase_add_test(tests, long_messages_are_cut_at_1023_bytes);
+    tcase_add_test(tests, of_a_long_name_the_middle_is_cut);
     tcase_add_test(tests, threads_do_not_see_each_other_fail);
     tcase_add_test(tests, try_returns_at_the_first_failure_only);
     tcase_add_test(tests, every_code_has_its_own_name);
