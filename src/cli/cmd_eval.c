@@ -101,7 +101,7 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
     const char *name = standard ? "standard input" : o->data;
     lam_status status = lam_text_look(name, lam_vocab_kind(e->vocab), bytes, size);
     if (status == LAM_OK)
-        status = lam_vocab_encode(e->vocab, &t->ids, &n, bytes, size);
+        status = lam_prompt_blame(lam_vocab_encode(e->vocab, &t->ids, &n, bytes, size), argument);
     free(bytes);
     LAM_TRY(status);
     if (n == 0)

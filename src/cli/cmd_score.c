@@ -138,7 +138,7 @@ static lam_status run(const lam_args *args)
     if (status == LAM_OK)
         status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
-        status = encode(engine, &s, text, size);
+        status = lam_prompt_blame(encode(engine, &s, text, size), args->operands[0]);
     if (status == LAM_OK)
         status = score_all(engine, o, &s);
     if (status == LAM_OK && o->json)

@@ -22,3 +22,11 @@ lam_status lam_prompt_read(char **text, size_t *size, const char *argument)
     *size = *text ? strlen(argument) : 0;
     return *text ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "prompt: no memory");
 }
+
+lam_status lam_prompt_blame(lam_status status, const char *argument)
+{
+    if (status != LAM_ERR_FORMAT || (argument[0] != '@' && strcmp(argument, "-") != 0))
+        return status;
+    return lam_fail(status, "%s: %s", argument[0] == '@' ? argument + 1 : "standard input",
+                    lam_error());
+}

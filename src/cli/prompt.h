@@ -10,4 +10,7 @@
  * LAM_ERR_INTERRUPTED when a signal ends the wait for it. */
 lam_status lam_prompt_read(char **text, size_t *size, const char *argument);
 
+/* A message about what is in the text names where it came from, unless it was written on the command line. */
+lam_status lam_prompt_blame(lam_status status, const char *argument);
+
 #endif

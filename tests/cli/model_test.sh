@@ -211,12 +211,25 @@ run 1 verify README.md
 says "$err" "README.md"
 seq 1 400 | tr '\n' ' ' > "$work/digits"
 run 0 prepare --corpus words --out "$work/words" "$work/digits"
+run 0 train --data "$work/words" --out "$work/words_model" --n_layer 1 --d_model 16 --batch_size 2 --tgt_len 8 --mem_len 8 \
+    --max_step 1 --eval_batch_size 1 --no-test
 run 1 eval --model "$work/lamemo" --data "$work/words"
 says "$err" "vocabulary"
 cp -r "$work/lamemo/best" "$work/broken"
 head -c 1000 "$work/lamemo/best/model.safetensors" > "$work/broken/model.safetensors"
 run 1 generate --model "$work/broken" -n 1
 says "$err" "model.safetensors"
+
+# A text from a file or a pipe is named when it cannot be read.
+for command in "generate" "score"; do
+    run 1 $command --model "$work/words_model" "@$work/lamemo/best/model.safetensors"
+    says "$err" "$work/lamemo/best/model.safetensors: text: not text: a zero byte at byte 2"
+done
+run 1 eval --model "$work/words_model" --data "$work/lamemo/best/model.safetensors"
+says "$err" "$work/lamemo/best/model.safetensors: text: not text: a zero byte at byte 2"
+: > "$work/nothing"
+run 1 score --model "$work/lamemo" "@$work/nothing"
+says "$err" "$work/nothing: the text is empty"
 
 # Waiting for input or reading a long text, it hears a signal.
 mkfifo "$work/pipe"
