@@ -13,6 +13,7 @@
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -218,12 +219,22 @@ static lam_status fail_for(const char *target, lam_status status, const char *me
                     at + strlen(temporary));
 }
 
+/* The folder that a link points to: it may be on another, larger disk, and the link is to stay. */
+static int follow(char out[PATH_MAX], const char *link)
+{
+    struct stat info;
+    return lstat(link, &info) == 0 && S_ISLNK(info.st_mode) && lam_path_is_folder(link) &&
+           realpath(link, out);
+}
+
 lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user)
 {
-    char temporary[PATH_MAX], to[PATH_MAX], own[32], message[1024];
+    char temporary[PATH_MAX], to[PATH_MAX], place[PATH_MAX], own[32], message[1024];
     snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
     LAM_TRY(path_with(to, target, ""));
-    LAM_TRY(path_with(temporary, target, suffix ? suffix : own));
+    if (suffix || !follow(place, to)) /* lam_dir_recover() looks beside the name itself */
+        strcpy(place, to);
+    LAM_TRY(path_with(temporary, place, suffix ? suffix : own));
     lam_status status = lam_dir_remove(temporary);
     if (status == LAM_OK ||
         !lam_path_exists(temporary)) /* why we cannot see it, making it will say */
@@ -231,7 +242,7 @@ lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler 
     if (status == LAM_OK)
         status = fill(user, temporary);
     if (status == LAM_OK)
-        status = lam_dir_replace(target, temporary);
+        status = lam_dir_replace(place, temporary);
     if (status == LAM_OK)
         return LAM_OK;
     snprintf(message, sizeof message, "%s", lam_error()); /* removing may fail too */

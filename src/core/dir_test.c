@@ -286,6 +286,26 @@ START_TEST(failures_name_the_place_the_user_gave)
 }
 END_TEST
 
+START_TEST(a_link_stays_and_its_folder_is_written)
+{
+    const char *const folder = test_temp_path("far"), *const link = test_temp_path("link");
+    const int names = test_temp_count();
+    lam_status status = LAM_OK;
+    struct stat info;
+    fill(folder, "old");
+    ck_assert_int_eq(symlink("far", link), 0);
+    ck_assert_int_eq(lam_dir_write(test_temp_path("link/"), NULL, fill_then, &status), LAM_OK);
+    ck_assert(lstat(link, &info) == 0 && S_ISLNK(info.st_mode));
+    ck_assert(is_whole(folder, "new"));
+    status = LAM_ERR_NUMERIC;
+    ck_assert_int_eq(lam_dir_write(link, NULL, fill_then, &status), LAM_ERR_NUMERIC);
+    ck_assert(is_whole(folder, "new"));
+    ck_assert_int_eq(test_temp_count(), names + 2);
+    ck_assert_int_eq(unlink(link), 0);
+    ck_assert_int_eq(lam_dir_remove(folder), LAM_OK);
+}
+END_TEST
+
 START_TEST(other_peoples_folders_are_not_written)
 {
     static const char *const names[] = {"mark", "part-*", NULL};
@@ -324,6 +344,7 @@ int main(void)
     tcase_add_test(tests, a_missing_source_is_refused_by_name);
     tcase_add_loop_test(tests, a_folder_is_written_whole_or_not_at_all, 0, 2);
     tcase_add_test(tests, failures_name_the_place_the_user_gave);
+    tcase_add_test(tests, a_link_stays_and_its_folder_is_written);
     tcase_add_test(tests, other_peoples_folders_are_not_written);
     return test_run("core/dir", tests);
 }

@@ -59,7 +59,8 @@ lam_status lam_dir_remove(const char *path);
 /* A folder that appears whole or not at all: `fill` puts everything into a new one beside `target`, which then
  * takes its place.  After a failure the new one is removed and the message is that of the failure.  Until
  * then it is called `target` with `suffix` behind, and what a crash left under this name goes first; NULL: a
- * name no other process uses, as befits a `target` that a user has named, and messages say `target` for it. */
+ * name no other process uses, as befits a `target` that a user has named, and messages say `target` for it; where
+ * it is a link to a folder, that folder is written. */
 typedef lam_status lam_dir_filler(void *user, const char *dir);
 lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user);
 
