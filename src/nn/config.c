@@ -111,6 +111,9 @@ static lam_status check_compressive(lam_config *cfg)
                         cfg->attn_type);
     if (cfg->cmem_len == 0)
         cfg->cmem_len = cfg->mem_len;
+    if (cfg->cmem_len == 0)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: memory compressive needs cmem_len or mem_len above 0");
     LAM_TRY(in_range("cmem_len", cfg->cmem_len, 1, LAM_MAX_LEN));
     LAM_TRY(in_range("rate", cfg->rate, 1, LAM_MAX_RATE));
     return not_negative("aux_weight", cfg->aux_weight);
@@ -135,6 +138,13 @@ static lam_status check_infinite(lam_config *cfg)
         cfg->ltm_basis = cfg->mem_len - cfg->mem_len % cfg->n_ltm_widths;
     if (cfg->ltm_block == 0)
         cfg->ltm_block = cfg->tgt_len;
+    if (cfg->ltm_basis == 0)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: memory infinite needs ltm_basis or mem_len of %d or more",
+                        cfg->n_ltm_widths);
+    if (cfg->ltm_block == 1)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: memory infinite needs ltm_block or tgt_len of 2 or more");
     LAM_TRY(in_range("ltm_basis", cfg->ltm_basis, 1, LAM_MAX_BASIS));
     if (cfg->ltm_basis % cfg->n_ltm_widths)
         return lam_fail(LAM_ERR_ARG, "config: ltm_basis is %d, must be a multiple of the %d widths",
@@ -145,8 +155,9 @@ static lam_status check_infinite(lam_config *cfg)
     for (int i = 0; i < cfg->n_ltm_widths; i++)
         LAM_TRY(positive("ltm_widths", cfg->ltm_widths[i]));
     LAM_TRY(positive("ltm_ridge", cfg->ltm_ridge));
-    LAM_TRY(positive("ltm_tau", cfg->ltm_tau));
-    LAM_TRY(positive("1 - ltm_tau", 1.0 - cfg->ltm_tau));
+    if (!(cfg->ltm_tau > 0.0 && cfg->ltm_tau < 1.0))
+        return lam_fail(LAM_ERR_ARG, "config: ltm_tau is %g, must be above 0 and below 1",
+                        cfg->ltm_tau);
     LAM_TRY(positive("ltm_sigma0", cfg->ltm_sigma0));
     LAM_TRY(positive("ltm_var_min", cfg->ltm_var_min));
     return not_negative("ltm_kl", cfg->ltm_kl);

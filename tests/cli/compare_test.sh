@@ -137,6 +137,7 @@ says "$err" "compare.json: not JSON"
 # shellcheck disable=SC2086
 run 0 compare --data "$work/corpus" $small --out "$work/parts" --rate 2 --max_step 1 none compressive lamemo
 grep -q '"rate": 2' "$work/parts/compressive-s1111/last/config.json" || fail "--rate is lost"
+! grep -q "has no effect" "$err" || fail "--mem-len went to a model that cannot use it"
 # shellcheck disable=SC2086
 run 2 compare --data "$work/corpus" $small --out "$work/none" --rate 2 none lamemo
 says "$err" "--rate is of no use with any of the models"

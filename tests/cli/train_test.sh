@@ -208,6 +208,14 @@ train 2 --out "$work/whole" --overwrite --eval_batch_size 100000
 [ -s "$work/whole/last/training_state.json" ] || fail "a refused run threw an old one away"
 run 2 train --data "$work/corpus" --out "$work/new" --d_model 15
 says "$err" "--d-model is 15, must be even"
+run 2 train --data "$work/corpus" --out "$work/new" --memory compressive --mem_len 0
+says "$err" "memory compressive needs --cmem-len or --mem-len above 0"
+run 2 train --data "$work/corpus" --out "$work/new" --memory infinite --mem_len 1
+says "$err" "memory infinite needs --ltm-basis or --mem-len of 2 or more"
+run 2 train --data "$work/corpus" --out "$work/new" --memory infinite --tgt_len 1
+says "$err" "memory infinite needs --ltm-block or --tgt-len of 2 or more"
+run 2 train --data "$work/corpus" --out "$work/new" --memory infinite --ltm_tau 1
+says "$err" "--ltm-tau is 1, must be above 0 and below 1"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 4 --batch_chunk 3
 says "$err" "train: --batch-size 4 cannot be divided into --batch-chunk 3 equal parts"
 run 2 train --data "$work/corpus" --out "$work/new" --optim muon --muon_mom 1
