@@ -305,6 +305,12 @@ lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *tex
     *out = (lam_probe){0};
     LAM_TRY(check_options(o));
     plan(&x, &model->cfg);
+    if (text->count / o->batch <= (x.skip + 1) * o->tgt_len) /* before memory is taken for it */
+        return lam_fail(LAM_ERR_ARG,
+                        "probe: no whole segment of %d tokens after the %lld that fill the memory: "
+                        "%lld tokens in a column",
+                        o->tgt_len, (long long)x.skip * o->tgt_len,
+                        (long long)(text->count / o->batch));
     limit(&x, text);
     lam_status status = allocate(&x, model);
     const lam_eval_options eval = {.batch = o->batch,
@@ -319,10 +325,6 @@ lam_status lam_probe_run(lam_probe *out, lam_model *model, const lam_tokens *tex
         status = lam_evaluator_create(&e, model, &eval);
     if (status == LAM_OK)
         status = lam_evaluator_run(e, &out->result, text, watch, user);
-    if (status == LAM_OK && out->segments == 0)
-        status = lam_fail(
-            LAM_ERR_ARG, "probe: no whole segment of %d tokens after the %lld that fill the memory",
-            o->tgt_len, (long long)eval.skip * o->tgt_len);
     if (status == LAM_OK)
         finish(&x);
     lam_evaluator_free(e);

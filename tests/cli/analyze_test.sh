@@ -96,6 +96,7 @@ refused 2 "--mem-len is of no use with any of the models" -m "$work/none" --data
 refused 2 "--extrapolate and --no-extrapolate contradict each other" -m "$work/xl" --data "$work/corpus" --extrapolate 8 --no-extrapolate
 refused 2 "--prompt and --story 0 contradict each other" -m "$work/xl" --data "$work/corpus" --prompt x --story 0
 refused 2 "fill the memory" -m "$work/xl" --data "$work/corpus" --mem-len 100000
+refused 2 "no whole segment of 1000000 tokens after the 1000000 that fill the memory: " -m "$work/xl" --data "$work/corpus" --tgt-len 1000000
 refused 2 "interval" -m "$work/xl" --data "$work/corpus" --interval 0
 refused 2 "must be even" -m "$work/xl" --data "$work/corpus" --encoding-width 7
 run 0 prepare --corpus words --out "$work/other" "$work/text"
