@@ -95,11 +95,6 @@ static void read_batch(const lam_batcher *b, int32_t *inputs, int32_t *targets, 
     }
 }
 
-void lam_batcher_read(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n)
-{
-    read_batch(b, inputs, targets, row, n, 0);
-}
-
 static int draw_length(lam_batcher *b)
 {
     const int N = b->options.length, most = N + VARLEN_OVER;

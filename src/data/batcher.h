@@ -53,9 +53,6 @@ int lam_batcher_next(lam_batcher *b, int32_t *inputs, int32_t *targets);
 
 int lam_batcher_extra(const lam_batcher *b); /* e of the last batch */
 
-/* Rows [row, row + n) of every column, without moving and without extra ones; row + n must be below n_step. */
-void lam_batcher_read(const lam_batcher *b, int32_t *inputs, int32_t *targets, int64_t row, int n);
-
 const lam_batcher_position *lam_batcher_where(const lam_batcher *b);
 const int64_t *lam_batcher_shifts(const lam_batcher *b); /* [B], each in [0, n_step) */
 /* Goes on from a saved position; LAM_ERR_FORMAT when it cannot belong to this corpus and B. */

@@ -246,11 +246,6 @@ const char *lam_zip_name(const lam_zip *zip, int i)
     return zip->entries[i].name;
 }
 
-const char *lam_zip_label(const lam_zip *zip)
-{
-    return zip->label;
-}
-
 int lam_zip_find(const lam_zip *zip, const char *name)
 {
     const entry wanted = {.name = (char *)(uintptr_t)name};

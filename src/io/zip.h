@@ -22,7 +22,6 @@ void lam_zip_close(lam_zip *zip); /* NULL is fine */
 int lam_zip_count(const lam_zip *zip);
 const char *lam_zip_name(const lam_zip *zip, int i);
 int lam_zip_find(const lam_zip *zip, const char *name); /* -1: none */
-const char *lam_zip_label(const lam_zip *zip);
 
 /* The bytes of entry i, unpacked and checked; valid until close. */
 lam_status lam_zip_load(lam_zip *zip, int i, const void **data, size_t *size);
