@@ -107,8 +107,7 @@ static lam_status keep_models(session *s)
         LAM_TRY(lam_comparison_add_seed(s->c, 1111));
     LAM_TRY(lam_variants_use(s->c));
     for (int m = 0; m < s->c->n_models; m++)
-        LAM_TRY(
-            lam_variant_settle(&s->c->models[m], &s->settings, s->c, s->corpus->info.vocab_size));
+        LAM_TRY(lam_variant_settle(&s->c->models[m], &s->settings, s->c, &s->corpus->info));
     return LAM_OK;
 }
 

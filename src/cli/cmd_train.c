@@ -53,10 +53,10 @@ static lam_status introduce(const lam_train_session *s)
                             s->settings.batch_size, cfg->tgt_len, s->dev->ops->name,
                             s->dev->ops->summary, (long long)s->settings.seed));
     LAM_TRY(lam_runlog_line(
-        s->log, "recipe %s: %s, lr %.4g, %s, warm-up of %lld, decay %g, clip %g",
+        s->log, "recipe %s: %s, lr %.4g, %s, warm-up of %lld, decay %g, clip %g, dropout %g",
         lam_recipe_names[s->settings.recipe], lam_optim_names[s->settings.optim], s->settings.lr,
         lam_schedule_names[s->settings.scheduler], (long long)s->settings.warmup_step,
-        s->settings.weight_decay, s->settings.clip));
+        s->settings.weight_decay, s->settings.clip, cfg->dropout));
     if (s->settings.warmup_step >= s->settings.max_step)
         lam_log(LAM_LOG_WARN, "a warm-up of %lld steps in a run of %s: the rate stays below %g",
                 (long long)s->settings.warmup_step, length, s->settings.lr);

@@ -15,31 +15,37 @@
     X("scheduler", "linear")                                                                       \
     X("weight-decay", "0.1")                                                                       \
     X("clip", "1")                                                                                 \
-    X("dropout", "0")                                                                              \
     X("short-mem-part", "0.8")
 
-/* What of `fast` follows from the model and the run: value is an expression of lam_config cfg, lam_settings s and
- * tuned, which is true where the run begins with a model's weights: such a one has learned to use its memory; steps are
- * those of the run, at least 2,000, and that many where the clock ends it. */
+/* What of `fast` follows from the model, the run and the text: where it goes, and its value, an expression of
+ * lam_config cfg, lam_settings s, and
+ *     tuned   true where the run begins with a model's weights, which have learned to use their memory
+ *     steps   those of the run, at least 2,000, and that many where the clock ends it
+ *     known   how well the run could learn its text by heart: how often it reads it, times the root of the weights that
+ *             the layers have for each of its tokens; 0 where the clock ends the run, or the text is not known */
 #define LAM_RECIPE_FAST_FITTED(X)                                                                  \
-    X("lr", lr,                                                                                    \
+    X("lr", s->lr,                                                                                 \
       "0.7/d-model (0.3/d-model with --init-from; with --max-step N above 2,000 times the cube "   \
       "root of 2,000/N)",                                                                          \
       (tuned ? 0.3 : 0.7) / cfg->d_model * cbrt(2000.0 / steps))                                   \
-    X("short-mem", short_mem, "mem-len/16 (0 with --init-from)", tuned ? 0 : cfg->mem_len / 16)    \
-    X("warmup-step", warmup_step, "100 (a tenth of a run below 1,000 steps)",                      \
-      s->max_step < 1000 ? s->max_step / 10 : 100)
+    X("short-mem", s->short_mem, "mem-len/16 (0 with --init-from)", tuned ? 0 : cfg->mem_len / 16) \
+    X("warmup-step", s->warmup_step, "100 (a tenth of a run below 1,000 steps)",                   \
+      s->max_step < 1000 ? s->max_step / 10 : 100)                                                 \
+    X("dropout", cfg->dropout,                                                                     \
+      "0 (0.05 or 0.1 where --max-step reads the text so often that it could be learned by "       \
+      "heart: docs/recipe.md)",                                                                    \
+      known < 12.0 ? 0.0 : (known < 35.0 ? 0.05 : 0.1))
 
 /* For help: " --optim muon --weight-decay 0.1 ..." */
 #define LAM_RECIPE_WORDS(name, value)                      " --" name " " value
-#define LAM_RECIPE_FITTED_WORDS(name, field, words, value) " --" name " " words
+#define LAM_RECIPE_FITTED_WORDS(name, place, words, value) " --" name " " words
 
 /* Stores the values of recipe number `recipe` (lam_recipe_names) in *options, which args->options points
  * to, and marks them as written; what was written already stays. */
 void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe);
 
-/* Gives the fields of *s that the recipe fits to the model, and that are not written in args, their values.
- * After everything else about model and run is settled. */
-void lam_recipe_fit(lam_settings *s, const lam_config *cfg, const lam_args *args);
+/* Gives what the recipe fits to the model and to a text of so many tokens (0: not known), and what is not written in
+ * args, its values.  After everything else about model and run is settled. */
+void lam_recipe_fit(lam_config *cfg, lam_settings *s, const lam_args *args, int64_t tokens);
 
 #endif

@@ -52,8 +52,8 @@ static lam_status apply_settings(lam_settings *s, const lam_args *args, lam_whic
 }
 
 /* A new run whose schedule follows the clock takes as many steps as there is time for, unless their number is written. */
-static lam_status new_settings(lam_settings *s, const lam_config *cfg, const lam_args *args,
-                               const char *preset)
+static lam_status new_settings(lam_config *cfg, lam_settings *s, const lam_args *args,
+                               const char *preset, int64_t tokens)
 {
     const lam_train_options *o = args->options;
     lam_settings_defaults(s);
@@ -61,7 +61,7 @@ static lam_status new_settings(lam_settings *s, const lam_config *cfg, const lam
     if (o->settings.scheduler_time > 0.0)
         s->max_step = (int64_t)LAM_MANY;
     LAM_TRY(apply_settings(s, args, LAM_WRITTEN_OR_DEFAULT));
-    lam_recipe_fit(s, cfg, args);
+    lam_recipe_fit(cfg, s, args, tokens);
     return LAM_OK;
 }
 
@@ -79,13 +79,14 @@ static void view_recipe(recipe_view *v, const lam_args *args, int recipe)
     lam_recipe_apply(&v->args, &v->options, recipe);
 }
 
-lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token)
+lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token,
+                           int64_t tokens)
 {
     recipe_view v;
     const lam_train_options *o = args->options;
     view_recipe(&v, args, o->settings.recipe);
     LAM_TRY(lam_shape_fresh(cfg, &v.args, n_token));
-    return new_settings(s, cfg, &v.args, o->shape.preset);
+    return new_settings(cfg, s, &v.args, o->shape.preset, tokens);
 }
 
 /* What may be other than in the model that a run begins with: nothing that its weights were made for. */
@@ -102,7 +103,7 @@ static void take_free_fields(lam_config *cfg, const lam_config *wanted)
     cfg->dropatt = wanted->dropatt;
 }
 
-lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args)
+lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args, int64_t tokens)
 {
     const lam_train_options *o = args->options;
     lam_config wanted = *cfg;
@@ -118,7 +119,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
     take_free_fields(cfg, &wanted);
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the model of --init-from has"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the model of --init-from"));
-    return new_settings(s, cfg, &v.args, o->shape.preset);
+    return new_settings(cfg, s, &v.args, o->shape.preset, tokens);
 }
 
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args)
@@ -135,6 +136,8 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
         LAM_TRY(lam_shape_fresh(&wanted, &v.args, cfg->n_token));
     } else
         LAM_TRY(lam_shape_change(&wanted, args));
+    if (!lam_option_given(args, "dropout"))
+        wanted.dropout = cfg->dropout; /* a recipe may have fitted it */
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the run was begun with"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the run to resume"));
     return apply_settings(s, args, LAM_WRITTEN);

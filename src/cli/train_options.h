@@ -21,11 +21,13 @@ typedef struct lam_train_options {
 
 extern const lam_option lam_train_table[];
 
-/* The configuration and settings of a new run on a vocabulary of n_token types. */
-lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token);
+/* The configuration and settings of a new run on a vocabulary of n_token types and a text of so many tokens (0: not
+ * known). */
+lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token,
+                           int64_t tokens);
 /* Those of a new run that begins with a model's weights: on entry its configuration, on return with the
  * lengths and dropout the user wrote.  LAM_ERR_ARG names an option that would make another model of it. */
-lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args);
+lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args, int64_t tokens);
 /* Those of a resumed run: on entry the checkpoint's, on return with what the user wrote.  LAM_ERR_ARG
  * names a model option that contradicts the checkpoint. */
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args);

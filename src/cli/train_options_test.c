@@ -34,7 +34,7 @@ static void fresh(const char *line, lam_config *cfg, lam_settings *s)
 {
     static parsed p;
     parse(&p, line);
-    must(lam_train_fresh(cfg, s, &p.args, 256));
+    must(lam_train_fresh(cfg, s, &p.args, 256, 0));
 }
 
 START_TEST(defaults_of_the_table_are_the_librarys)
@@ -102,6 +102,50 @@ START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
 }
 END_TEST
 
+static void on_text(const char *line, int64_t tokens, lam_config *cfg)
+{
+    static parsed p;
+    lam_settings s;
+    parse(&p, line);
+    must(lam_train_fresh(cfg, &s, &p.args, 256, tokens));
+}
+
+START_TEST(a_text_read_many_times_gets_dropout_from_the_fast_recipe)
+{
+    static parsed p;
+    lam_config cfg, before;
+    lam_settings s;
+    /* Reads 80,000 tokens; the layer has 10 * (4 * 10 + 2 * 30) weights. */
+    const char *run = "--recipe fast --batch_size 10 --tgt_len 20 --max_step 400 --n_layer 1 "
+                      "--d_model 10 --n_head 1 --d_head 10 --d_inner 30";
+    static const struct {
+        int64_t tokens;
+        double dropout;
+    } rows[] = {{0, 0.0}, {3543, 0.0}, {3542, 0.05}, {1736, 0.05}, {1735, 0.1}, {1, 0.1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        on_text(run, rows[i].tokens, &cfg);
+        ck_assert_double_eq(cfg.dropout, rows[i].dropout);
+    }
+    /* A written one stays, the clock does not say how often it is read, and the paper's recipe fits nothing. */
+    on_text("--recipe fast --dropout 0 --max_step 4000", 100, &cfg);
+    ck_assert(cfg.dropout == 0.0);
+    on_text("--recipe fast --scheduler_time 10", 100, &cfg);
+    ck_assert(cfg.dropout == 0.0);
+    on_text("--preset tiny", 100, &cfg);
+    ck_assert(cfg.dropout == 0.1);
+    /* Resumed, it is the run's. */
+    parse(&p, run);
+    must(lam_train_fresh(&cfg, &s, &p.args, 256, 3000));
+    before = cfg;
+    parse(&p, "--resume --preset tiny --batch_size 10 --tgt_len 20 --max_step 800 --n_layer 1 "
+              "--d_model 10 --n_head 1 --d_head 10 --d_inner 30");
+    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_config_same(&cfg, &before, "resumed"));
+    parse(&p, "--resume --dropout 0.1");
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+}
+END_TEST
+
 START_TEST(the_fast_recipe_fits_the_model)
 {
     lam_config cfg;
@@ -142,7 +186,7 @@ START_TEST(attn_type_and_memory_settle_each_other)
     ck_assert_int_eq(cfg.mem_len, 0);
     static parsed p;
     parse(&p, "--memory lamemo --attn_type 0");
-    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256, 0), LAM_ERR_ARG);
 }
 END_TEST
 
@@ -156,15 +200,15 @@ START_TEST(adaptive_cuts_by_the_size_of_the_vocabulary)
     lam_settings s;
     parse(&p, "--adaptive --div_val 2");
     for (int i = 0; i < 3; i++) {
-        must(lam_train_fresh(&cfg, &s, &p.args, rows[i].V));
+        must(lam_train_fresh(&cfg, &s, &p.args, rows[i].V, 0));
         ck_assert_int_eq(cfg.n_cutoffs, 3);
         ck_assert_int_eq(cfg.cutoffs[0], rows[i].first);
         ck_assert_int_eq(cfg.cutoffs[2], rows[i].last);
         ck_assert_int_eq(cfg.div_val, 2);
     }
-    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256, 0), LAM_ERR_ARG);
     parse(&p, "--cutoffs 10,50");
-    must(lam_train_fresh(&cfg, &s, &p.args, 256));
+    must(lam_train_fresh(&cfg, &s, &p.args, 256, 0));
     ck_assert(cfg.n_cutoffs == 2 && cfg.cutoffs[0] == 10 && cfg.cutoffs[1] == 50);
 }
 END_TEST
@@ -180,7 +224,7 @@ START_TEST(cutoffs_of_a_preset_fit_any_vocabulary)
     lam_settings s;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parse(&p, "--preset wt103-adaptive");
-        must(lam_train_fresh(&cfg, &s, &p.args, rows[i].V));
+        must(lam_train_fresh(&cfg, &s, &p.args, rows[i].V, 0));
         ck_assert_int_eq(cfg.n_cutoffs, rows[i].n);
         ck_assert_int_eq(cfg.cutoffs[0], rows[i].first);
         ck_assert_int_eq(cfg.cutoffs[2], rows[i].last);
@@ -191,9 +235,9 @@ START_TEST(cutoffs_of_a_preset_fit_any_vocabulary)
     }
     /* What the user writes is an order. */
     parse(&p, "--preset wt103-adaptive --cutoffs 300");
-    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256, 0), LAM_ERR_ARG);
     parse(&p, "--preset wt103-adaptive --adaptive");
-    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256, 0), LAM_ERR_ARG);
 }
 END_TEST
 
@@ -214,7 +258,7 @@ START_TEST(an_option_of_another_memory_is_refused)
     lam_settings s;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         parse(&p, rows[i].line);
-        ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256), LAM_ERR_ARG);
+        ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256, 0), LAM_ERR_ARG);
         ck_assert_msg(strstr(lam_error(), rows[i].option) == lam_error(), "%s", lam_error());
     }
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
@@ -262,32 +306,32 @@ START_TEST(a_run_from_a_model_keeps_its_sizes)
     fresh("--preset small --n_layer 3 --dropout 0.3", &model, &s);
     cfg = model;
     parse(&p, "--init-from x --tgt_len 16 --mem_len 48 --recipe fast --lr 0.5");
-    must(lam_train_from(&cfg, &s, &p.args));
+    must(lam_train_from(&cfg, &s, &p.args, 0));
     ck_assert(cfg.tgt_len == 16 && cfg.mem_len == 48 && cfg.n_layer == 3);
     ck_assert(cfg.dropout != 0.3); /* the recipe's */
     ck_assert(s.lr == 0.5 && s.optim == LAM_OPTIM_MUON);
     ck_assert_int_eq(s.short_mem, 0); /* it has learned to use its memory */
     parse(&p, "--init-from x --recipe fast --max_step 500");
-    must(lam_train_from(&cfg, &s, &p.args));
+    must(lam_train_from(&cfg, &s, &p.args, 0));
     ck_assert_double_eq_tol(s.lr, 0.3 / 256, 1e-9);
     cfg = model;
     parse(&p, "--init-from x");
-    must(lam_train_from(&cfg, &s, &p.args));
+    must(lam_train_from(&cfg, &s, &p.args, 0));
     must(lam_config_same(&cfg, &model, "unchanged"));
     parse(&p, "--init-from x --d_inner 8");
-    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--d-inner 8: the model of --init-from has 1024");
     cfg = model;
     parse(&p, "--init-from x --pre_lnorm");
-    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_FORMAT);
+    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args, 0), LAM_ERR_FORMAT);
     /* The infinity-former has a weight for each basis function; its blocks are a length. */
     fresh("--memory infinite --tgt_len 16 --mem_len 48", &model, &s);
     cfg = model;
     parse(&p, "--init-from x --tgt_len 8 --mem_len 1");
-    must(lam_train_from(&cfg, &s, &p.args));
+    must(lam_train_from(&cfg, &s, &p.args, 0));
     ck_assert(cfg.mem_len == 1 && cfg.ltm_basis == 48 && cfg.ltm_block == 8);
     parse(&p, "--init-from x --ltm_basis 12");
-    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--ltm-basis 12: the model of --init-from has 48");
 }
 END_TEST
@@ -299,6 +343,7 @@ int main(void)
     tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
     tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
     tcase_add_test(tests, the_fast_recipe_fits_the_model);
+    tcase_add_test(tests, a_text_read_many_times_gets_dropout_from_the_fast_recipe);
     tcase_add_test(tests, attn_type_and_memory_settle_each_other);
     tcase_add_test(tests, adaptive_cuts_by_the_size_of_the_vocabulary);
     tcase_add_test(tests, cutoffs_of_a_preset_fit_any_vocabulary);

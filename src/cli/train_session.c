@@ -110,8 +110,9 @@ static lam_status same_vocabulary(const lam_train_session *s)
 
 static lam_status settle_options(lam_train_session *s)
 {
+    const int64_t tokens = s->corpus->info.tokens[LAM_TRAIN];
     if (!s->resumed && !s->o->init_from)
-        return lam_train_fresh(&s->cfg, &s->settings, s->args, s->corpus->info.vocab_size);
+        return lam_train_fresh(&s->cfg, &s->settings, s->args, s->corpus->info.vocab_size, tokens);
     if (s->resumed) {
         s->settings = s->then.settings;
         LAM_TRY(config_of(s, s->last));
@@ -120,7 +121,7 @@ static lam_status settle_options(lam_train_session *s)
     LAM_TRY(lam_folder_find(s->from, sizeof s->from, s->o->init_from));
     LAM_TRY(same_vocabulary(s));
     LAM_TRY(config_of(s, s->from));
-    return lam_train_from(&s->cfg, &s->settings, s->args);
+    return lam_train_from(&s->cfg, &s->settings, s->args, tokens);
 }
 
 static lam_status remove_run(const char *dir)

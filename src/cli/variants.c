@@ -225,7 +225,7 @@ static lam_status count_parameters(lam_compared_model *m)
 }
 
 lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
-                              const lam_comparison *c, int n_token)
+                              const lam_comparison *c, const lam_corpus_info *corpus)
 {
     static lam_train_options o;
     lam_args args;
@@ -234,7 +234,8 @@ lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
     lam_status status = lam_variant_words(&w, c, m);
     if (status == LAM_OK) {
         parse(&args, &o, &w);
-        status = lam_train_fresh(&m->cfg, settings, &args, n_token);
+        status = lam_train_fresh(&m->cfg, settings, &args, corpus->vocab_size,
+                                 corpus->tokens[LAM_TRAIN]);
     }
     lam_words_free(&w);
     return status == LAM_OK ? count_parameters(m) : status;

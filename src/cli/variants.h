@@ -31,9 +31,9 @@ lam_status lam_variants_use(const lam_comparison *c);
  * --seed. */
 lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_compared_model *m);
 
-/* The configuration and the settings that these words lead to, on a vocabulary of n_token types.  Wrong words end the program, as on a
+/* The configuration and the settings that these words lead to on a corpus.  Wrong words end the program, as on a
  * command line. */
 lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
-                              const lam_comparison *c, int n_token);
+                              const lam_comparison *c, const lam_corpus_info *corpus);
 
 #endif

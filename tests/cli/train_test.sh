@@ -311,6 +311,12 @@ done
 train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 300
 says "$err" "a warm-up of 300 steps in a run of 4 steps: the rate stays below 0.0"
 
+# The fast recipe's dropout follows from how often the text will be read, whatever stops the run.
+train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast
+grep -q "clip 1, dropout 0$" "$err" || fail "a text that is not read once gets dropout"
+train 0 --out "$work/kinds" --overwrite --no-test --max_step 1000000 --max_time 0.1 --recipe fast
+says "$err" "clip 1, dropout 0.1"
+
 # Emptying the memory can begin in a run that went on without it, and is recorded.
 run 0 train --out "$work/kinds" --overwrite --data "$work/corpus" --n_layer 1 --d_model 16 --max_step 4 --no_test
 run 0 train --out "$work/kinds" --resume --max_step 8 --mem_reset 3 --no_test
