@@ -29,8 +29,8 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
             return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", dir, size);
         if (i > 0)
             LAM_TRY(lam_path_join(out, size, dir, parts[i]));
-        LAM_TRY(lam_dir_look(&yes, out,
-                             CONFIG)); /* else, for one that may not be seen, the next is taken */
+        /* One that may not be seen ends the search: the next would be another model. */
+        LAM_TRY(lam_dir_look(&yes, out, CONFIG));
         if (yes)
             return LAM_OK;
     }
