@@ -35,7 +35,8 @@ void lam_model_free(lam_model *model); /* NULL is fine */
 lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *dev);
 void lam_model_undeclare(lam_model *model);
 
-/* The authors' initialisation (nn/params.h, lam_init), or what the config says; one seed, the same numbers on every device. */
+/* The authors' initialisation (nn/params.h, lam_init), or what the config says; one seed, the same numbers on every
+ * device. */
 lam_status lam_model_init(lam_model *model, uint64_t seed);
 
 /* True parameters, tied ones once. */
