@@ -120,8 +120,9 @@ typedef struct lamemo_engine_options {
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights
  * and vocabulary; or, where there is no such folder, the model of that name that comes with lamemo, such as
  * "wiki11m" (docs/library.md says where it is looked for).  options may be NULL.  Fails with IO (no such
- * folder), FORMAT (a file is damaged or does not fit the others; the message names it), UNSUPPORTED (a kind
- * of model or device this build has not), MEMORY, DEVICE, ARG (an option).  Any thread. */
+ * folder), FORMAT (a file is damaged, does not fit the others or has a weight that is not finite; the message
+ * names it), UNSUPPORTED (a kind of model or device this build has not), MEMORY, DEVICE, ARG (an option).
+ * Any thread. */
 LAMEMO_API lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,
                                             lamemo_engine **engine);
 /* Frees the model.  Every session of the engine must have been freed before.  NULL is fine. */
@@ -183,7 +184,8 @@ LAMEMO_API lamemo_status lamemo_session_feed(lamemo_session *session, const int3
 LAMEMO_API int64_t lamemo_session_length(const lamemo_session *session);
 
 /* What follows the last token: logits [streams][lamemo_vocab_size()], log-probabilities up to a constant
- * in each row.  ARG: nothing was fed yet, or not since the segment length changed.  DEVICE. */
+ * in each row.  ARG: nothing was fed yet, or not since the segment length changed.  NUMERIC: a logit is not
+ * finite (the model's numbers overflow).  DEVICE. */
 LAMEMO_API lamemo_status lamemo_session_logits(lamemo_session *session, double *logits);
 
 /* How a token is drawn.  In this order: penalty, temperature, top-k, top-p, min-p, draw. */
@@ -207,7 +209,7 @@ LAMEMO_API lamemo_status lamemo_session_sampling(lamemo_session *session,
                                                  const lamemo_sampling *sampling);
 /* Draws what follows: tokens [streams], and their log-probabilities under the model itself in
  * logprobs [streams], which may be NULL.  They are not fed: that is the caller's next step.  Fails as
- * lamemo_session_logits() does, and with NUMERIC when the model's scores are not finite. */
+ * lamemo_session_logits() does. */
 LAMEMO_API lamemo_status lamemo_session_sample(lamemo_session *session, int32_t *tokens,
                                                double *logprobs);
 
@@ -274,7 +276,7 @@ LAMEMO_API lamemo_status lamemo_generate(lamemo_engine *engine, const int32_t *p
 
 /* logprobs[i] = log p(tokens[i] | the tokens before it), for n tokens of which the first follows
  * lamemo_start_token(); options (streams must be 0 or 1) may be NULL.  Natural logarithms.  Uses a session of
- * its own: any thread.  ARG, MEMORY, DEVICE. */
+ * its own: any thread.  ARG, MEMORY, DEVICE, NUMERIC: a log-probability is not finite. */
 LAMEMO_API lamemo_status lamemo_score(lamemo_engine *engine, const int32_t *tokens, size_t n,
                                       const lamemo_session_options *options, double *logprobs);
 

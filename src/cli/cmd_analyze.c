@@ -224,7 +224,8 @@ static lam_status measure(lam_analysis *a, const targets *t, const lam_args *arg
         lam_engine *engine = NULL;
         status = lam_engine_open(&engine, t->dir[i], dev, NULL);
         if (status == LAM_OK)
-            status = lam_analysis_add(a, engine, t->name[i], on_progress, &line);
+            status = lam_engine_blame(engine,
+                                      lam_analysis_add(a, engine, t->name[i], on_progress, &line));
         lam_engine_close(engine);
     }
     lam_progress_close(&line);

@@ -162,8 +162,6 @@ static lam_status print_json(const text *t, const lam_config *cfg, const lam_eva
         (json_int_t)r->tokens, "batch", e->batch, "tgt_len", e->tgt_len, "mem_len", e->mem_len,
         "ext_len", e->ext_len, "clamp_len", cfg->clamp_len, "same_length", cfg->same_length,
         "seconds", r->seconds, "tokens_per_second", (double)r->tokens / fmax(r->seconds, 1e-9));
-    if (!root)
-        return lam_fail(LAM_ERR_NUMERIC, "the result is not finite");
     return lam_print_json(root, JSON_COMPACT);
 }
 
@@ -221,6 +219,10 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
     lam_progress_close(&w.line);
     lam_evaluator_free(evaluator);
     LAM_TRY(status);
+    if (!isfinite(
+            lam_metric_of(t->metric, lam_eval_mean(&result)))) /* finite nats; exp of them is not */
+        return lam_fail(LAM_ERR_NUMERIC, "%s of %g nats is not finite", lam_metric_name(t->metric),
+                        lam_eval_mean(&result));
     if (o->json)
         return print_json(t, &model->cfg, &e, &result);
     print_row(t, &e, &result, first);
@@ -257,7 +259,7 @@ static lam_status run(const lam_args *args)
     LAM_TRY(lam_device_open(&dev, &o->device));
     lam_status status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
-        status = measure_all(engine, args);
+        status = lam_engine_blame(engine, measure_all(engine, args));
     lam_engine_close(engine);
     dev->ops->close(dev);
     return status;

@@ -258,7 +258,8 @@ static lam_status run(const lam_args *args)
     if (status == LAM_OK)
         status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
-        status = lam_prompt_blame(continue_prompt(engine, o, text, size), argument);
+        status = lam_engine_blame(
+            engine, lam_prompt_blame(continue_prompt(engine, o, text, size), argument));
     lam_engine_close(engine);
     if (dev)
         dev->ops->close(dev);

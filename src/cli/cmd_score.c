@@ -45,6 +45,11 @@ typedef struct scored {
     double total;
 } scored;
 
+static double per_token(const scored *s)
+{
+    return -s->total / (double)s->n;
+}
+
 enum { PIECE = 4096 }; /* tokens between two looks at the signals */
 
 static lam_status score_all(const lam_engine *e, const score_options *o, scored *s)
@@ -67,7 +72,11 @@ static lam_status score_all(const lam_engine *e, const score_options *o, scored 
         s->logprobs[i] = -s->logprobs[i];
         s->total += s->logprobs[i];
     }
-    return status;
+    LAM_TRY(status);
+    /* Finite log-probabilities may be large enough that their perplexity is not. */
+    return isfinite(exp(per_token(s)))
+               ? LAM_OK
+               : lam_fail(LAM_ERR_NUMERIC, "the perplexity, exp(%g), is not finite", per_token(s));
 }
 
 static lam_status encode(const lam_engine *e, scored *s, const char *text, size_t size)
@@ -91,7 +100,7 @@ static lam_status encode(const lam_engine *e, scored *s, const char *text, size_
 
 static void print_text(const lam_engine *e, const score_options *o, const scored *s)
 {
-    const double nats = -s->total / (double)s->n;
+    const double nats = per_token(s);
     for (size_t i = 0; i < s->n && o->tokens; i++) {
         printf("%10.5f  ", s->logprobs[i]);
         lam_symbol_print(e->vocab, s->ids[i + 1]);
@@ -103,13 +112,11 @@ static void print_text(const lam_engine *e, const score_options *o, const scored
 
 static lam_status print_json(const lam_engine *e, const score_options *o, const scored *s)
 {
-    const double nats = -s->total / (double)s->n;
+    const double nats = per_token(s);
     json_t *root = json_pack("{s:I, s:f, s:f, s:f, s:f}", "count", (json_int_t)s->n, "logprob",
                              s->total, "nats_per_token", nats, "bits_per_token", nats / log(2.0),
                              "perplexity", exp(nats));
-    if (!root)
-        return lam_fail(LAM_ERR_NUMERIC, "the result is not finite");
-    if (o->tokens) {
+    if (root && o->tokens) {
         json_t *ids = json_array(), *symbols = json_array(), *logprobs = json_array();
         for (size_t i = 0; i < s->n; i++) {
             json_array_append_new(ids, json_integer(s->ids[i + 1]));
@@ -140,7 +147,7 @@ static lam_status run(const lam_args *args)
     if (status == LAM_OK)
         status = lam_prompt_blame(encode(engine, &s, text, size), args->operands[0]);
     if (status == LAM_OK)
-        status = score_all(engine, o, &s);
+        status = lam_engine_blame(engine, score_all(engine, o, &s));
     if (status == LAM_OK && o->json)
         status = print_json(engine, o, &s);
     else if (status == LAM_OK)

@@ -1,4 +1,4 @@
-/* convert.c -- lam_convert: from any element type to any other.
+/* convert.c -- lam_convert: from any element type to any other; and what in them is finite.
  *
  * Conversion goes in blocks through one of two wide forms: double for floats, sign and 64 bits for
  * integers.  bf16 and f16 are rounded once, straight from double: a detour over float would round
@@ -259,4 +259,53 @@ void lam_convert(void *dst, lam_dtype dst_type, const void *src, lam_dtype src_t
     for (size_t i = 0; i < n; i += BLOCK)
         convert_block((char *)dst + i * dst_size, dst_type, (const char *)src + i * src_size,
                       src_type, n - i < BLOCK ? n - i : BLOCK);
+}
+
+/* A float is infinite or NaN where every bit of its exponent is set.  A block is looked at as a whole, without
+ * leaving early: this the compiler can do many at a time, and files have hundreds of millions. */
+#define FINITE(type, mask)                                                                         \
+    for (size_t at = 0; at < n; at += BLOCK) {                                                     \
+        const size_t end = n - at < BLOCK ? n : at + BLOCK;                                        \
+        unsigned bad = 0;                                                                          \
+        for (size_t i = at; i < end; i++) {                                                        \
+            type x;                                                                                \
+            memcpy(&x, src + i * sizeof x, sizeof x);                                              \
+            bad |= (x & (mask)) == (mask);                                                         \
+        }                                                                                          \
+        if (bad)                                                                                   \
+            return first_bad(src, dtype, at, end);                                                 \
+    }
+
+static size_t first_bad(const char *src, lam_dtype dtype, size_t from, size_t end)
+{
+    const size_t size = lam_dtype_size(dtype);
+    double x = 0.0;
+    for (; from < end; from++) {
+        load_floats(&x, src + from * size, dtype, 1);
+        if (!isfinite(x))
+            break;
+    }
+    return from;
+}
+
+size_t lam_finite_count(const void *data, lam_dtype dtype, size_t n)
+{
+    const char *src = data;
+    switch (dtype) {
+    case LAM_F64:
+        FINITE(uint64_t, UINT64_C(0x7ff) << 52)
+        break;
+    case LAM_F32:
+        FINITE(uint32_t, UINT32_C(0x7f800000))
+        break;
+    case LAM_F16:
+        FINITE(uint16_t, 0x7c00)
+        break;
+    case LAM_BF16:
+        FINITE(uint16_t, 0x7f80)
+        break;
+    default:
+        break;
+    }
+    return n;
 }

@@ -244,6 +244,31 @@ START_TEST(nothing_and_in_place_are_fine)
 }
 END_TEST
 
+START_TEST(the_first_number_that_is_not_finite_is_found_wherever_it_is)
+{
+    static const lam_dtype floats[] = {LAM_F64, LAM_F32, LAM_F16, LAM_BF16};
+    static const double bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    enum { N = 700 };
+    char raw[N * sizeof(double) + 1], *const data = raw + 1; /* at an odd address */
+    for (int t = 0; t < 4; t++) {
+        const size_t size = lam_dtype_size(floats[t]);
+        for (int i = 0; i < N; i++) {
+            const double x = i % 3 ? 65504.0 : -0x1p-14; /* the ends of float16 */
+            lam_convert(data + (size_t)i * size, floats[t], &x, LAM_F64, 1);
+        }
+        ck_assert_uint_eq(lam_finite_count(data, floats[t], N), N);
+        ck_assert_uint_eq(lam_finite_count(data, floats[t], 0), 0);
+        for (size_t at = N; at-- > 0;) {
+            lam_convert(data + at * size, floats[t], &bad[at % 4], LAM_F64, 1);
+            ck_assert_uint_eq(lam_finite_count(data, floats[t], N), at);
+            ck_assert_uint_eq(lam_finite_count(data, floats[t], at), at);
+        }
+    }
+    memset(raw, 0xff, sizeof raw); /* integers are numbers whatever their bits */
+    ck_assert_uint_eq(lam_finite_count(data, LAM_I64, N), N);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -253,5 +278,6 @@ int main(void)
     tcase_add_test(tests, every_pair_of_types_agrees_with_the_naive_conversion);
     tcase_add_test(tests, booleans_are_stored_as_one);
     tcase_add_test(tests, nothing_and_in_place_are_fine);
+    tcase_add_test(tests, the_first_number_that_is_not_finite_is_found_wherever_it_is);
     return test_run("core/convert", tests);
 }

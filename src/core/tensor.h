@@ -47,4 +47,8 @@ char *lam_shape_text(const lam_shape *shape, char *text, size_t size);
  * everything but zero is true. */
 void lam_convert(void *dst, lam_dtype dst_type, const void *src, lam_dtype src_type, size_t n);
 
+/* How many of n numbers come before the first that is infinite or NaN; n where all are finite, as integers
+ * always are.  Any alignment will do. */
+size_t lam_finite_count(const void *data, lam_dtype dtype, size_t n);
+
 #endif

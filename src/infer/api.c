@@ -249,7 +249,7 @@ lamemo_status lamemo_generate(lamemo_engine *e, const int32_t *prompt, size_t n,
     if (status == LAM_OK)
         status = lam_api_context(&wanted.dev, e, o.threads);
     if (status == LAM_OK)
-        status = lam_generate(e->inner, prompt, n, &wanted);
+        status = lam_engine_blame(e->inner, lam_generate(e->inner, prompt, n, &wanted));
     if (wanted.dev)
         wanted.dev->ops->close(wanted.dev);
     return lam_api_status(status);
@@ -289,7 +289,8 @@ lamemo_status lamemo_score(lamemo_engine *e, const int32_t *tokens, size_t n,
     if (status == LAM_OK)
         status = lam_session_create(&session, e->inner->model, &wanted);
     if (status == LAM_OK)
-        status = score_all(session, lamemo_start_token(e), tokens, n, logprobs);
+        status = lam_engine_blame(e->inner,
+                                  score_all(session, lamemo_start_token(e), tokens, n, logprobs));
     lam_session_free(session);
     if (wanted.dev)
         wanted.dev->ops->close(wanted.dev);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 struct lamemo_session {
-    lam_dev *dev; /* its own: sessions of one engine run in parallel */
+    const lam_engine *engine; /* kept */
+    lam_dev *dev;             /* its own: sessions of one engine run in parallel */
     lam_session *inner;
     int streams, n_token;
     lam_sampler **samplers; /* [streams] */
@@ -79,6 +80,7 @@ static lam_status build(lamemo_session *s, lamemo_engine *engine, const lamemo_s
     LAM_TRY(lam_api_size("memory", o->memory));
     s->streams = o->streams > 0 ? o->streams : 1;
     s->n_token = lamemo_vocab_size(engine);
+    s->engine = engine->inner;
     LAM_TRY(lam_api_context(&s->dev, engine, o->threads));
     LAM_TRY(lam_session_create(
         &s->inner, engine->inner->model,
@@ -168,7 +170,7 @@ int64_t lamemo_session_length(const lamemo_session *s)
 
 lamemo_status lamemo_session_logits(lamemo_session *s, double *logits)
 {
-    return lam_api_status(lam_session_logits(s->inner, logits));
+    return lam_api_status(lam_engine_blame(s->engine, lam_session_logits(s->inner, logits)));
 }
 
 lamemo_status lamemo_session_sampling(lamemo_session *s, const lamemo_sampling *sampling)
@@ -188,7 +190,7 @@ lamemo_status lamemo_session_sample(lamemo_session *s, int32_t *tokens, double *
                                   &tokens[b], logprobs ? &logprobs[b] : NULL);
         s->drawn[b] = status == LAM_OK ? tokens[b] : -1;
     }
-    return lam_api_status(status);
+    return lam_api_status(lam_engine_blame(s->engine, status));
 }
 
 /* ---- points in time ---- */

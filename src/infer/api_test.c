@@ -366,6 +366,55 @@ START_TEST(what_is_wrong_is_refused_by_name)
 END_TEST
 
 /* Opening is left out: jansson itself misses a failed allocation inside a long word. */
+/* An engine whose last `n` weights, of the output's bias, are `value`; NULL: it was refused. */
+static lamemo_engine *changed_engine(const char *dir, float value, int n)
+{
+    char path[4200], *bytes;
+    size_t size;
+    lamemo_engine *e;
+    must(toy_folder_save(dir, "lamemo", 1));
+    must(lam_path_join(path, sizeof path, dir, "model.safetensors"));
+    must(lam_file_load(&bytes, &size, path, 1 << 24));
+    for (int i = 1; i <= n; i++)
+        memcpy(bytes + size - (size_t)i * sizeof value, &value, sizeof value);
+    must(lam_file_save(path, bytes, size));
+    free(bytes);
+    lamemo_engine_open(dir, &(lamemo_engine_options){.device = "cpu", .threads = 1}, &e);
+    return e;
+}
+
+static void check_not_finite(lamemo_status status, const char *dir)
+{
+    ck_assert_int_eq(status, LAMEMO_ERR_NUMERIC);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), dir));
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "not finite"));
+}
+
+START_TEST(numbers_that_are_not_finite_are_errors_and_name_the_model)
+{
+    const char *dir = test_temp_path("wild");
+    const int32_t text[2] = {65, 66};
+    int32_t token;
+    double logits[V], logprobs[2];
+    heard h = {0};
+    lamemo_session *s;
+    ck_assert_ptr_null(changed_engine(dir, NAN, 1));
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), dir));
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "tensor crit.out_layers.0.bias is not finite"));
+    /* Finite weights: the last norm makes numbers that no float holds of what goes to the output. */
+    lamemo_engine *e = changed_engine(dir, 3e38f, V + 32);
+    ck_assert_msg(e != NULL, "%s", lamemo_error());
+    succeed(lamemo_session_create(e, NULL, &s));
+    succeed(lamemo_session_feed(s, text, 2));
+    check_not_finite(lamemo_session_logits(s, logits), dir);
+    check_not_finite(lamemo_session_sample(s, &token, NULL), dir);
+    check_not_finite(lamemo_score(e, text, 2, NULL, logprobs), dir);
+    check_not_finite(lamemo_generate(e, text, 2, NULL, hear, &h), dir);
+    lamemo_session_free(s);
+    lamemo_engine_close(e);
+}
+END_TEST
+
 START_TEST(no_failing_allocation_goes_unnoticed)
 {
     long failures = 0;
@@ -427,6 +476,7 @@ int main(void)
     tcase_add_test(tests, a_snapshot_and_a_saved_session_bring_the_moment_back);
     tcase_add_loop_test(tests, a_failed_load_leaves_the_session_as_it_was, 0, 4);
     tcase_add_test(tests, what_is_wrong_is_refused_by_name);
+    tcase_add_test(tests, numbers_that_are_not_finite_are_errors_and_name_the_model);
     tcase_add_test(tests, no_failing_allocation_goes_unnoticed);
     tcase_add_test(tests, messages_can_be_taken_over);
     return test_run("infer/api", tests);

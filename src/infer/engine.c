@@ -5,6 +5,7 @@
 #include "model/folder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static lam_status load(lam_engine *e, const char *dir, const lam_storage *storage)
 {
@@ -27,7 +28,9 @@ lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev,
     if (!e)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
     e->dev = dev;
-    const lam_status status = load(e, dir, storage);
+    e->name = strdup(dir);
+    const lam_status status =
+        e->name ? load(e, dir, storage) : lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
     if (status != LAM_OK) {
         lam_engine_close(e);
         return status;
@@ -42,7 +45,14 @@ void lam_engine_close(lam_engine *e)
         return;
     lam_vocab_free(e->vocab);
     lam_model_free(e->model);
+    free(e->name);
     free(e);
+}
+
+lam_status lam_engine_blame(const lam_engine *e, lam_status status)
+{
+    return status == LAM_ERR_NUMERIC ? lam_fail(status, "model %s: %s", e->name, lam_error())
+                                     : status;
 }
 
 int32_t lam_engine_start_token(const lam_engine *e)

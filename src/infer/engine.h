@@ -10,6 +10,7 @@ typedef struct lam_engine {
     lam_dev *dev; /* kept */
     lam_model *model;
     lam_vocab *vocab;
+    char *name; /* its folder, as it was asked for */
 } lam_engine;
 
 /* Loads a model or run folder.  `dev` is kept and must outlive the engine.  The vocabulary must be as large
@@ -17,6 +18,9 @@ typedef struct lam_engine {
 lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev,
                            const lam_storage *storage);
 void lam_engine_close(lam_engine *engine); /* NULL is fine */
+
+/* A message about a number that is not finite names the model that computed it. */
+lam_status lam_engine_blame(const lam_engine *engine, lam_status status);
 
 /* What a text without a beginning begins with: <eos> for words, else a newline, a blank, its "_", or type 0. */
 int32_t lam_engine_start_token(const lam_engine *engine);

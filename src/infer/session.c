@@ -124,6 +124,10 @@ static lam_status score_piece(lam_session *s, const int32_t *targets, int n, int
     pack(s, s->packed_targets, targets, n, at, k);
     lam_stack_loss(s->stack, s->packed_targets, 0.0);
     LAM_TRY(lam_stack_nll(s->stack, s->nll));
+    const size_t all = (size_t)s->streams * (size_t)k, bad = lam_finite_count(s->nll, LAM_F64, all);
+    if (bad < all) /* weights may be finite and what they compute is not */
+        return lam_fail(LAM_ERR_NUMERIC, "the log-probability of token %lld is not finite",
+                        (long long)s->length + (long long)(bad % (size_t)k));
     for (int b = 0; b < s->streams; b++)
         memcpy(nll + (size_t)b * (size_t)n + at, s->nll + (size_t)b * (size_t)k,
                (size_t)k * sizeof *nll);
@@ -161,7 +165,13 @@ lam_status lam_session_logits(lam_session *s, double *scores)
     if (s->now.done == 0)
         return lam_fail(LAM_ERR_ARG, "session: nothing was fed since %s",
                         s->length == 0 ? "the start" : "the segment length changed");
-    return lam_stack_scores(s->stack, scores);
+    LAM_TRY(lam_stack_scores(s->stack, scores));
+    const size_t V = (size_t)s->model->cfg.n_token, all = (size_t)s->streams * V;
+    const size_t bad = lam_finite_count(scores, LAM_F64, all);
+    return bad == all ? LAM_OK
+                      : lam_fail(LAM_ERR_NUMERIC,
+                                 "after %lld tokens the score of symbol %zu is not finite",
+                                 (long long)s->length, bad % V);
 }
 
 int64_t lam_session_length(const lam_session *s)

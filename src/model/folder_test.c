@@ -169,6 +169,33 @@ START_TEST(a_tensor_missing_bent_or_extra_is_named)
 }
 END_TEST
 
+/* The last number of the file is of its last parameter. */
+START_TEST(a_weight_that_is_not_finite_is_named)
+{
+    static const struct {
+        lam_dtype dtype;
+        double value;
+    } bad[] = {{LAM_F32, NAN}, {LAM_BF16, INFINITY}, {LAM_F16, -INFINITY}, {LAM_F64, NAN}};
+    const char *dir = test_temp_path("bad");
+    lam_model *a = make(1, "lamemo", 3);
+    const lam_param *last = &a->params.list[a->params.n - 1];
+    char why[5000], path[4096], *bytes;
+    size_t size;
+    ck_assert_int_eq(lam_folder_save(dir, a, NULL), LAM_OK);
+    ck_assert_int_eq(lam_path_join(path, sizeof path, dir, "model.safetensors"), LAM_OK);
+    write_changed(dir, a, (change){.skip = -1, .bend = -1, .dtype = bad[_i].dtype});
+    ck_assert_int_eq(lam_file_load(&bytes, &size, path, 1 << 24), LAM_OK);
+    lam_convert(bytes + size - lam_dtype_size(bad[_i].dtype), bad[_i].dtype, &bad[_i].value,
+                LAM_F64, 1);
+    ck_assert_int_eq(lam_file_save(path, bytes, size), LAM_OK);
+    snprintf(why, sizeof why, "%s: element %zu of tensor %s is not finite", path,
+             lam_param_count(last) - 1, last->name);
+    check_refused(dir, why);
+    free(bytes);
+    lam_model_free(a);
+}
+END_TEST
+
 START_TEST(another_configuration_is_refused_and_named)
 {
     const char *dir = test_temp_path("other");
@@ -219,6 +246,7 @@ int main(void)
     tcase_add_loop_test(tests, a_saved_model_comes_back, 0, 2);
     tcase_add_test(tests, a_run_folder_stands_for_its_best_then_its_last_model);
     tcase_add_test(tests, a_tensor_missing_bent_or_extra_is_named);
+    tcase_add_loop_test(tests, a_weight_that_is_not_finite_is_named, 0, 4);
     tcase_add_test(tests, another_configuration_is_refused_and_named);
     tcase_add_test(tests, a_failed_save_leaves_the_old_model);
     return test_run("model/folder", tests);

@@ -134,6 +134,17 @@ static lam_status check_scales(const lam_safetensors *st, const lam_shape *shape
     return LAM_OK;
 }
 
+/* A number that is not finite spoils everything that is computed with it. */
+static lam_status check_finite(const lam_safetensors *st, const lam_st_tensor *tensor)
+{
+    const size_t n = lam_shape_count(&tensor->shape),
+                 at = lam_finite_count(tensor->data, tensor->dtype, n);
+    if (at == n)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT, "%s: element %zu of tensor %s is not finite", lam_st_path(st),
+                    at, tensor->name);
+}
+
 static lam_status check_one(const lam_safetensors *st, const lam_param *param, const char *name)
 {
     char have[128], want[128];
@@ -150,7 +161,7 @@ static lam_status check_one(const lam_safetensors *st, const lam_param *param, c
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, the configuration makes it %s",
                         lam_st_path(st), name, lam_shape_text(&tensor->shape, have, sizeof have),
                         lam_shape_text(&shape, want, sizeof want));
-    return whole ? check_scales(st, &shape, name) : LAM_OK;
+    return whole ? check_scales(st, &shape, name) : check_finite(st, tensor);
 }
 
 int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *name)

@@ -27,8 +27,8 @@ lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const lam_fla
 
 #define LAM_SCALE_SUFFIX ".scale"
 
-/* Every parameter is there, with its shape and a floating-point type or int8 and scales; LAM_ERR_FORMAT names
- * the first that is not. */
+/* Every parameter is there, with its shape and finite numbers of a floating-point type or int8 and scales;
+ * LAM_ERR_FORMAT names the first that is not. */
 lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const lam_flat *flat);
 /* Is a tensor of the file (no prefix) a parameter, or the scales of one in int8? */
 int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *name);

@@ -100,6 +100,22 @@ static lam_status round_of(bench *b)
     return b->dev->ops->sync(b->dev);
 }
 
+/* How long it takes to compute with NaN says nothing of a model; lam_session_logits() looks by itself. */
+static lam_status check_finite(bench *b)
+{
+    const size_t n = (size_t)b->opt->batch * (size_t)b->cfg.tgt_len;
+    if (!b->stack)
+        return LAM_OK;
+    double *nll = malloc(n * sizeof *nll);
+    lam_status status =
+        nll ? lam_stack_nll(b->stack, nll) : lam_fail(LAM_ERR_MEMORY, "bench: no memory");
+    if (status == LAM_OK && lam_finite_count(nll, LAM_F64, n) < n)
+        status = lam_fail(LAM_ERR_NUMERIC, "bench: the loss of a model of these sizes is not "
+                                           "finite: its numbers overflow");
+    free(nll);
+    return status;
+}
+
 /* Fills the memory, so that every measured round has the full cost. */
 static lam_status warm_up(bench *b)
 {
@@ -293,6 +309,8 @@ lam_status lam_bench_run(lam_bench_result *out, const lam_config *cfg, lam_dev *
                 lam_bench_token_bytes(b->model, options->batch, b->cfg.tgt_len, b->cfg.mem_len));
         if (status == LAM_OK)
             status = measure(b, out);
+        if (status == LAM_OK)
+            status = check_finite(b);
         if (status == LAM_OK && options->kind == LAM_BENCH_GENERATE)
             settle_reads(b, out);
     }

@@ -179,8 +179,8 @@ static lam_status pass(lam_evaluator *e, lam_eval_result *out, lam_batcher *batc
         row += n;
         out->seconds = lam_clock() - started;
         if (!isfinite(out->nll))
-            return lam_fail(LAM_ERR_NUMERIC, "evaluation: the loss is %g after %lld tokens",
-                            out->nll, (long long)out->tokens);
+            return lam_fail(LAM_ERR_NUMERIC, "the loss is not finite after %lld tokens",
+                            (long long)out->tokens);
         if (watch && watch(user, out, B * rows))
             return lam_fail(LAM_ERR_INTERRUPTED, "evaluation stopped after %lld of %lld tokens",
                             (long long)out->tokens, (long long)(B * rows));

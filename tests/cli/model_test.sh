@@ -250,3 +250,44 @@ for words in "generate -p @$work/pipe" "score @$work/pipe" "eval --data $work/pi
     [ $code -eq 143 ] || fail "$words: exit $code after SIGTERM"
 done
 says "$err" "stopped"
+
+# A result that is not finite is never printed as one: the model is named, and what is wrong in it.
+# weights FOLDER FLOAT FROM TO: sets the floats FROM .. TO of model.safetensors, counted from its end.
+weights() {
+    rm -rf "$1"
+    cp -r "$work/lamemo/best" "$1"
+    i=$4
+    while [ "$i" -le "$3" ]; do
+        # shellcheck disable=SC2059
+        printf "$2"
+        i=$((i + 1))
+    done | dd of="$1/model.safetensors" bs=4 conv=notrunc status=none \
+        seek=$((($(wc -c < "$1/model.safetensors") / 4) - $3))
+}
+[ $(($(wc -c < "$work/lamemo/best/model.safetensors") % 4)) -eq 0 ] || fail "the file is not of floats"
+vocabulary=$(sed -n 's/.*"n_token": *\([0-9]*\).*/\1/p' "$work/lamemo/best/config.json")
+weights "$work/nan" '\0\0\300\177' 1 1
+# 3e38, in the last norm's bias: finite, but no float holds what becomes of them
+weights "$work/wild" '\346\261\141\177' $((vocabulary + 32)) $((vocabulary + 1))
+for command in "score abc" "score abc --json" "generate abc" "generate abc --json --logprobs --temp 0" \
+    "eval --data $work/corpus" "eval --data $work/piece --json" \
+    "analyze --data $work/corpus --out $work/analysis --no-extrapolate --story 2 --segments 2"; do
+    # shellcheck disable=SC2086
+    run 1 $command --model "$work/nan"
+    says "$err" "$work/nan/model.safetensors: element $((vocabulary - 1)) of tensor crit.out_layers.0.bias is not finite"
+    [ ! -s "$out" ] || fail "$command: prints a result"
+    # shellcheck disable=SC2086
+    run 1 $command --model "$work/wild"
+    says "$err" "model $work/wild: "
+    says "$err" "not finite"
+    [ ! -s "$out" ] || fail "$command: prints a result"
+done
+[ ! -e "$work/analysis" ] || fail "a report of a model without numbers"
+# Finite log-probabilities, but what is a perplexity of exp(3e38)?
+weights "$work/sure" '\346\261\141\177' 1 1
+for more in "" --json --tokens; do
+    # shellcheck disable=SC2086
+    run 1 score --model "$work/sure" abc $more
+    says "$err" "model $work/sure: the perplexity, exp(3e+38), is not finite"
+    [ ! -s "$out" ] || fail "score prints a result"
+done
