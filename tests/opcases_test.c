@@ -357,33 +357,9 @@ START_TEST(a_broken_operation_is_found)
     const lam_ops *slot = &broken[_i].slot;
     table = lam_ops_naive;
     table.open = open_broken;
-#define TAKE(name) table.name = slot->name ? slot->name : table.name
-    TAKE(gemm);
-    TAKE(norm_fwd);
-    TAKE(norm_bwd);
-    TAKE(dropout);
-    TAKE(copy);
-    TAKE(colsum);
-    TAKE(attn_fwd);
-    TAKE(attn_bwd);
-    TAKE(profile);
-    TAKE(interp_fwd);
-    TAKE(interp_bwd);
-    TAKE(xent);
-    TAKE(update);
-    TAKE(ortho_begin);
-    TAKE(ortho_mix);
-    TAKE(ortho_even);
-    TAKE(pool);
-    TAKE(distance);
-    TAKE(gate_bwd);
-    TAKE(density_fwd);
-    TAKE(density_bwd);
-    TAKE(sticky);
-    TAKE(attn_next);
-    TAKE(place);
-    TAKE(tally);
-    TAKE(repeat);
+#define TAKE(name, argument) table.name = slot->name ? slot->name : table.name;
+    LAM_OPS(TAKE)
+    TAKE(repeat, )
 #undef TAKE
     ck_assert_msg(lam_opcases_find_failure(&table, broken[_i].family),
                   "mistake %d in %s was not found", _i, broken[_i].family);

@@ -119,7 +119,7 @@ static lam_status measure(bytes *out, subject *s)
                              .E = cfg->ext_len};
     bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
                .gradients = model->params.total * wide,
-               .program = strcmp(model->dev->ops->name, "cuda") == 0 ? 0 : PROGRAM};
+               .program = model->dev->own_memory ? 0 : PROGRAM};
     LAM_TRY(lam_optimizer_measure(&b.optimizer, model, &optimizer));
     snprintf(b.optimiser, sizeof b.optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
     LAM_TRY(lam_stack_measure(&b.eval, model, &opt));

@@ -18,6 +18,7 @@
 #include "ops/continuous.h"
 #include "ops/decode.h"
 #include "ops/gemm.h"
+#include "ops/list.h"
 #include "ops/memory.h"
 #include "ops/optim.h"
 #include "ops/ortho.h"
@@ -72,43 +73,19 @@ typedef struct lam_ops {
     void (*repeat)(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
     void (*forget)(lam_dev *dev, lam_tape *tape); /* NULL is fine */
 
-    void (*gemm)(lam_dev *dev, const lam_gemm *a);
-    void (*norm_fwd)(lam_dev *dev, const lam_norm *a);
-    void (*norm_bwd)(lam_dev *dev, const lam_norm *a);
-    void (*dropout)(lam_dev *dev, const lam_dropout *a);
-    void (*copy)(lam_dev *dev, const lam_copy *a);
-    void (*colsum)(lam_dev *dev, const lam_colsum *a);
-    void (*attn_fwd)(lam_dev *dev, const lam_attn *a);
-    void (*attn_bwd)(lam_dev *dev, const lam_attn *a);
-    void (*profile)(lam_dev *dev, const lam_profile *a);
-    void (*attn_next)(lam_dev *dev, const lam_attn_next *a);
-    void (*place)(lam_dev *dev, const lam_place *a);
-    void (*interp_fwd)(lam_dev *dev, const lam_interp *a);
-    void (*interp_bwd)(lam_dev *dev, const lam_interp *a);
-    void (*pool)(lam_dev *dev, const lam_pool *a);
-    void (*distance)(lam_dev *dev, const lam_distance *a);
-    void (*gate_fwd)(lam_dev *dev, const lam_gate *a);
-    void (*gate_bwd)(lam_dev *dev, const lam_gate *a);
-    void (*density_fwd)(lam_dev *dev, const lam_density *a);
-    void (*density_bwd)(lam_dev *dev, const lam_density *a);
-    void (*sticky)(lam_dev *dev, const lam_sticky_samples *a);
-    void (*embed_fwd)(lam_dev *dev, const lam_embed *a);
-    void (*embed_bwd)(lam_dev *dev, const lam_embed *a);
-    void (*xent)(lam_dev *dev, const lam_xent *a);
-    void (*gather)(lam_dev *dev, const lam_pick *a);
-    void (*scatter)(lam_dev *dev, const lam_pick *a);
-    void (*gnorm)(lam_dev *dev, const lam_gnorm *a);
-    void (*update)(lam_dev *dev, const lam_update *a);
-    void (*ortho_begin)(lam_dev *dev, const lam_ortho_begin *a);
-    void (*ortho_mix)(lam_dev *dev, const lam_ortho_mix *a);
-    void (*ortho_even)(lam_dev *dev, const lam_ortho_even *a);
-    void (*tally)(lam_dev *dev, const lam_tally *a);
+#define LAM_OP_SLOT(name, argument) void (*name)(lam_dev *, const argument *);
+    LAM_OPS(LAM_OP_SLOT)
+#undef LAM_OP_SLOT
 } lam_ops;
 
-/* What every back-end's lam_dev begins with. */
+/* What every back-end's lam_dev begins with: what code above needs to know of a device, so that it never asks
+ * which one it is. */
 struct lam_dev {
     const lam_ops *ops;
     lam_dtype act, wide; /* the C type of each class */
+    int own_memory;      /* 1: buffers are not in the host's memory; reading them back waits */
+    double tolerance;    /* relative error that `verify` allows where ACT is not bf16 */
+    double macs_per_s;   /* multiply-accumulates, roughly: how much work to do unasked */
     int rounds;          /* numbers in ACT are those of bf16, though act could hold more (ref16) */
     int pad;             /* widths of buffers are rounded up to a multiple of this; 1: not at all */
     size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
@@ -156,8 +133,10 @@ static inline void *lam_at(const lam_dev *dev, lam_class type, const void *p, si
     return (char *)(uintptr_t)p + index * lam_class_size(dev, type);
 }
 
-/* attn_next (by the device's own attn_fwd) and place, for devices whose memory is the host's. */
-void lam_host_attn_next(lam_dev *dev, const lam_attn_next *a);
-void lam_host_place(lam_dev *dev, const lam_place *a);
+/* Decoding for devices whose memory is the host's; attn_next by the device's own attn_fwd. */
+#define LAM_HOST_OP(name, argument) void lam_host_##name(lam_dev *dev, const argument *a);
+LAM_DECODE_OPS(LAM_HOST_OP)
+#undef LAM_HOST_OP
+#define LAM_HOST_ENTRY(name, argument) .name = lam_host_##name,
 
 #endif

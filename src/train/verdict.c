@@ -2,7 +2,6 @@
 #include "train/verify.h"
 
 #include <math.h>
-#include <string.h>
 
 const char *lam_quantity_name(lam_quantity q)
 {
@@ -13,11 +12,8 @@ const char *lam_quantity_name(lam_quantity q)
 
 void lam_verify_limits(lam_verdict *v, const lam_dev *dev)
 {
-    const double limit = dev->act == LAM_F64                   ? 1e-10
-                         : strcmp(dev->ops->name, "cuda") == 0 ? 1e-3
-                                                               : 1e-4;
     for (int q = 0; q < LAM_QUANTITIES; q++)
-        v->limit[q] = limit;
+        v->limit[q] = dev->tolerance;
     if (dev->act != LAM_F64)
         v->limit[LAM_VERIFY_TRAIN_PARAM] = 1e-2; /* Adam amplifies rounding */
 }

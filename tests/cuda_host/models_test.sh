@@ -48,6 +48,13 @@ mv "$out" "$work/want"
 run 0 generate --model "$work/cpu" --device cuda --precision float32 "The table" -n 40 --temp 0
 cmp "$out" "$work/want" || fail "cuda decodes something else than cpu"
 
+# A graph that cannot be made is done without.
+CUDA_HOST_NO_GRAPHS=1
+export CUDA_HOST_NO_GRAPHS
+train ungraphed --device cuda --precision bf16
+cmp "$work/bf16.losses" "$work/ungraphed.losses" || fail "where a graph cannot be made training differs"
+unset CUDA_HOST_NO_GRAPHS
+
 # Recordings, which training plays from its third step on, change nothing.
 export LAMEMO_GRAPHS=0
 train plain --device cuda --precision bf16

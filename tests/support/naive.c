@@ -22,7 +22,7 @@ float lam_naive_keep(const lam_drop *d, size_t index)
     return bits >= lam_drop_threshold(d->p) ? (float)lam_drop_scale(d->p) : 0.0f;
 }
 
-void lam_naive_embed_fwd(lam_dev *dev, const lam_embed *a)
+void lam_naive_float_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     (void)dev;
     const int32_t *ids = a->ids;
@@ -36,7 +36,7 @@ void lam_naive_embed_fwd(lam_dev *dev, const lam_embed *a)
         }
 }
 
-static void embed_bwd(lam_dev *dev, const lam_embed *a)
+void lam_naive_embed_bwd(lam_dev *dev, const lam_embed *a)
 {
     (void)dev;
     const int32_t *ids = a->ids;
@@ -50,7 +50,7 @@ static void embed_bwd(lam_dev *dev, const lam_embed *a)
         }
 }
 
-static void xent(lam_dev *dev, const lam_xent *a)
+void lam_naive_xent(lam_dev *dev, const lam_xent *a)
 {
     (void)dev;
     for (int r = 0; r < a->rows; r++) {
@@ -71,7 +71,7 @@ static void xent(lam_dev *dev, const lam_xent *a)
     }
 }
 
-static void gather(lam_dev *dev, const lam_pick *a)
+void lam_naive_gather(lam_dev *dev, const lam_pick *a)
 {
     (void)dev;
     for (int r = 0; r < a->rows; r++)
@@ -80,7 +80,7 @@ static void gather(lam_dev *dev, const lam_pick *a)
                (size_t)a->width * sizeof(float));
 }
 
-static void scatter(lam_dev *dev, const lam_pick *a)
+void lam_naive_scatter(lam_dev *dev, const lam_pick *a)
 {
     (void)dev;
     for (int r = 0; r < a->rows; r++) {
@@ -90,7 +90,7 @@ static void scatter(lam_dev *dev, const lam_pick *a)
     }
 }
 
-static void gnorm(lam_dev *dev, const lam_gnorm *a)
+void lam_naive_gnorm(lam_dev *dev, const lam_gnorm *a)
 {
     (void)dev;
     double sum = 0.0; /* in double on every back-end */
@@ -100,7 +100,7 @@ static void gnorm(lam_dev *dev, const lam_gnorm *a)
     *(float *)a->norm = (float)sqrt(sum);
 }
 
-static void update(lam_dev *dev, const lam_update *a)
+void lam_naive_update(lam_dev *dev, const lam_update *a)
 {
     (void)dev;
     const float norm = *(const float *)a->norm, b1 = (float)a->beta1, b2 = (float)a->beta2;
@@ -143,7 +143,7 @@ void lam_naive_attn_next(lam_dev *dev, const lam_attn_next *x)
         }
     a.shift = (int)at;
     a.keys = (int)at + 1;
-    lam_naive_attn_fwd(dev, &a);
+    lam_naive_float_attn_fwd(dev, &a);
 }
 
 void lam_naive_place(lam_dev *dev, const lam_place *a)
@@ -194,8 +194,12 @@ static lam_status naive_open(lam_dev **out, const lam_dev_options *options)
     *out = malloc(sizeof **out);
     if (!*out)
         return lam_fail(LAM_ERR_MEMORY, "device naive: no memory");
-    **out =
-        (lam_dev){.ops = &lam_ops_naive, .act = LAM_F32, .wide = LAM_F32, .pad = 1, .narrow = 1};
+    **out = (lam_dev){.ops = &lam_ops_naive,
+                      .act = LAM_F32,
+                      .wide = LAM_F32,
+                      .tolerance = 1e-4,
+                      .pad = 1,
+                      .narrow = 1};
     return LAM_OK;
 }
 
@@ -260,8 +264,11 @@ static lam_status naive_sync(lam_dev *dev)
     return LAM_OK;
 }
 
+#define ENTRY(name, argument) .name = lam_naive_##name,
+
 const lam_ops lam_ops_naive = {
-    .name = "naive",
+    LAM_OPS(ENTRY) /* every operation; then the device */
+        .name = "naive",
     .summary = "float32, plain loops, for tests",
     .open = naive_open,
     .close = naive_close,
@@ -275,35 +282,4 @@ const lam_ops lam_ops_naive = {
     .sync = naive_sync,
     .repeat = lam_naive_repeat,
     .forget = lam_naive_forget,
-    .gemm = lam_naive_gemm_any,
-    .norm_fwd = lam_naive_norm_fwd,
-    .norm_bwd = lam_naive_norm_bwd,
-    .dropout = lam_naive_dropout,
-    .copy = lam_naive_copy,
-    .colsum = lam_naive_colsum,
-    .attn_fwd = lam_naive_attn_fwd_any,
-    .attn_bwd = lam_naive_attn_bwd,
-    .profile = lam_naive_profile,
-    .attn_next = lam_naive_attn_next,
-    .place = lam_naive_place,
-    .interp_fwd = lam_naive_interp_fwd,
-    .interp_bwd = lam_naive_interp_bwd,
-    .pool = lam_naive_pool,
-    .distance = lam_naive_distance,
-    .gate_fwd = lam_naive_gate_fwd,
-    .gate_bwd = lam_naive_gate_bwd,
-    .density_fwd = lam_naive_density_fwd,
-    .density_bwd = lam_naive_density_bwd,
-    .sticky = lam_naive_sticky,
-    .embed_fwd = lam_naive_embed_fwd_any,
-    .embed_bwd = embed_bwd,
-    .xent = xent,
-    .gather = gather,
-    .scatter = scatter,
-    .gnorm = gnorm,
-    .update = update,
-    .ortho_begin = lam_naive_ortho_begin,
-    .ortho_mix = lam_naive_ortho_mix,
-    .ortho_even = lam_naive_ortho_even,
-    .tally = lam_naive_tally,
 };

@@ -30,7 +30,8 @@ static lam_status half_open(lam_dev **out, const lam_dev_options *options)
     *out = NULL;
     if (!dev)
         return lam_fail(LAM_ERR_MEMORY, "device naive16: no memory");
-    dev->base = (lam_dev){.ops = &lam_ops_naive16, .act = LAM_BF16, .wide = LAM_F32, .pad = 8};
+    dev->base = (lam_dev){
+        .ops = &lam_ops_naive16, .act = LAM_BF16, .wide = LAM_F32, .tolerance = 1e-4, .pad = 8};
     *out = &dev->base;
     return LAM_OK;
 }
@@ -114,7 +115,7 @@ static void half_gemm(lam_dev *dev, const lam_gemm *a)
     if (a->c_class == LAM_ACT)
         b.c = wide(dev, a->c);
     b.h = a->h ? wide(dev, a->h) : NULL;
-    lam_naive_gemm(dev, &b);
+    lam_naive_float_gemm(dev, &b);
     finish(dev);
 }
 
@@ -194,7 +195,7 @@ static lam_attn wide_attn(lam_dev *dev, const lam_attn *a)
 static void half_attn_fwd(lam_dev *dev, const lam_attn *a)
 {
     const lam_attn b = wide_attn(dev, a);
-    lam_naive_attn_fwd(dev, &b);
+    lam_naive_float_attn_fwd(dev, &b);
     finish(dev);
 }
 
@@ -440,8 +441,27 @@ static lam_status half_sync(lam_dev *dev)
     return lam_ops_naive.sync(dev);
 }
 
+/* These touch no ACT. */
+static void half_place(lam_dev *dev, const lam_place *a)
+{
+    lam_naive_place(dev, a);
+}
+
+static void half_ortho_even(lam_dev *dev, const lam_ortho_even *a)
+{
+    lam_naive_ortho_even(dev, a);
+}
+
+static void half_tally(lam_dev *dev, const lam_tally *a)
+{
+    lam_naive_tally(dev, a);
+}
+
+#define ENTRY(name, argument) .name = half_##name,
+
 const lam_ops lam_ops_naive16 = {
-    .name = "naive16",
+    LAM_OPS(ENTRY) /* every operation; then the device */
+        .name = "naive16",
     .summary = "bf16 around plain float loops, for tests",
     .open = half_open,
     .close = half_close,
@@ -455,35 +475,4 @@ const lam_ops lam_ops_naive16 = {
     .sync = half_sync,
     .repeat = lam_naive_repeat,
     .forget = lam_naive_forget,
-    .gemm = half_gemm,
-    .norm_fwd = half_norm_fwd,
-    .norm_bwd = half_norm_bwd,
-    .dropout = half_dropout,
-    .copy = half_copy,
-    .colsum = half_colsum,
-    .attn_fwd = half_attn_fwd,
-    .attn_bwd = half_attn_bwd,
-    .profile = half_profile,
-    .attn_next = half_attn_next,
-    .place = lam_naive_place,
-    .interp_fwd = half_interp_fwd,
-    .interp_bwd = half_interp_bwd,
-    .pool = half_pool,
-    .distance = half_distance,
-    .gate_fwd = half_gate_fwd,
-    .gate_bwd = half_gate_bwd,
-    .density_fwd = half_density_fwd,
-    .density_bwd = half_density_bwd,
-    .sticky = half_sticky,
-    .embed_fwd = half_embed_fwd,
-    .embed_bwd = half_embed_bwd,
-    .xent = half_xent,
-    .gather = half_gather,
-    .scatter = half_scatter,
-    .gnorm = half_gnorm,
-    .update = half_update,
-    .ortho_begin = half_ortho_begin,
-    .ortho_mix = half_ortho_mix,
-    .ortho_even = lam_naive_ortho_even,
-    .tally = lam_naive_tally,
 };

@@ -98,7 +98,7 @@ static void forward_line(const line *l, float *o, float *lse)
         o[c] /= sum;
 }
 
-void lam_naive_attn_fwd(lam_dev *dev, const lam_attn *a)
+void lam_naive_float_attn_fwd(lam_dev *dev, const lam_attn *a)
 {
     (void)dev;
     for (int b = 0; b < a->B; b++)

@@ -37,7 +37,7 @@ static void multiply(lam_dev *dev, const lam_gemm *a)
         b.ldc = (size_t)a->n;
         b.step_c = (size_t)a->m * b.ldc;
     }
-    lam_naive_gemm(dev, &b);
+    lam_naive_float_gemm(dev, &b);
     for (size_t i = 0; result && i < (size_t)a->batch; i++)
         for (size_t r = 0; r < (size_t)a->m; r++)
             lam_convert((uint16_t *)a->c + i * a->step_c + r * a->ldc, LAM_BF16,
@@ -45,7 +45,7 @@ static void multiply(lam_dev *dev, const lam_gemm *a)
     free(result);
 }
 
-void lam_naive_gemm_any(lam_dev *dev, const lam_gemm *a)
+void lam_naive_gemm(lam_dev *dev, const lam_gemm *a)
 {
     lam_gemm b = *a;
     float *wide = NULL;
@@ -59,7 +59,7 @@ void lam_naive_gemm_any(lam_dev *dev, const lam_gemm *a)
     free(wide);
 }
 
-void lam_naive_attn_fwd_any(lam_dev *dev, const lam_attn *a)
+void lam_naive_attn_fwd(lam_dev *dev, const lam_attn *a)
 {
     lam_attn b = *a;
     const size_t width = (size_t)a->H * (size_t)a->K;
@@ -81,13 +81,13 @@ void lam_naive_attn_fwd_any(lam_dev *dev, const lam_attn *a)
     }
     if (a->r && a->r_class == LAM_HALF)
         b.r = r = widened(a->r, LAM_HALF, NULL, (size_t)a->r_rows, a->ldr, width);
-    lam_naive_attn_fwd(dev, &b);
+    lam_naive_float_attn_fwd(dev, &b);
     free(k);
     free(value);
     free(r);
 }
 
-void lam_naive_embed_fwd_any(lam_dev *dev, const lam_embed *a)
+void lam_naive_embed_fwd(lam_dev *dev, const lam_embed *a)
 {
     lam_embed b = *a;
     float *wide = NULL;
@@ -95,6 +95,6 @@ void lam_naive_embed_fwd_any(lam_dev *dev, const lam_embed *a)
         b.table = wide = widened(a->table, a->table_class, a->table_scale, (size_t)a->count,
                                  (size_t)a->ld, (size_t)a->width);
     b.table_class = LAM_ACT;
-    lam_naive_embed_fwd(dev, &b);
+    lam_naive_float_embed_fwd(dev, &b);
     free(wide);
 }

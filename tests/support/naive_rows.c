@@ -14,7 +14,7 @@ static void gemm_back(const lam_gemm *a)
     }
 }
 
-void lam_naive_gemm(lam_dev *dev, const lam_gemm *a)
+void lam_naive_float_gemm(lam_dev *dev, const lam_gemm *a)
 {
     (void)dev;
     const size_t down_a = a->ta == LAM_KEEP ? a->lda : 1, along_a = a->ta == LAM_KEEP ? 1 : a->lda;

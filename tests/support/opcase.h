@@ -134,42 +134,14 @@ extern const int lam_case_edges[];
 extern const int lam_case_n_edges;
 
 /* The families: each runs its cases through lam_case_check. */
+#define LAM_CASES_OP(name, argument) void lam_cases_##name(lam_case_run *run);
+LAM_OPS(LAM_CASES_OP)
+#undef LAM_CASES_OP
 void lam_cases_device(lam_case_run *run);
-void lam_cases_gemm(lam_case_run *run);
 void lam_cases_gemm_inner(lam_case_run *run);
-void lam_cases_norm_fwd(lam_case_run *run);
-void lam_cases_norm_bwd(lam_case_run *run);
-void lam_cases_dropout(lam_case_run *run);
-void lam_cases_copy(lam_case_run *run);
-void lam_cases_colsum(lam_case_run *run);
-void lam_cases_attn_fwd(lam_case_run *run);
-void lam_cases_attn_bwd(lam_case_run *run);
-void lam_cases_interp_fwd(lam_case_run *run);
-void lam_cases_interp_bwd(lam_case_run *run);
-void lam_cases_embed_fwd(lam_case_run *run);
-void lam_cases_embed_bwd(lam_case_run *run);
-void lam_cases_xent(lam_case_run *run);
-void lam_cases_gather(lam_case_run *run);
-void lam_cases_scatter(lam_case_run *run);
-void lam_cases_gnorm(lam_case_run *run);
-void lam_cases_update(lam_case_run *run);
-void lam_cases_pool(lam_case_run *run);
-void lam_cases_distance(lam_case_run *run);
-void lam_cases_gate_fwd(lam_case_run *run);
-void lam_cases_gate_bwd(lam_case_run *run);
-void lam_cases_density_fwd(lam_case_run *run);
-void lam_cases_density_bwd(lam_case_run *run);
-void lam_cases_sticky(lam_case_run *run);
-void lam_cases_profile(lam_case_run *run);
-void lam_cases_ortho_begin(lam_case_run *run);
-void lam_cases_ortho_mix(lam_case_run *run);
-void lam_cases_ortho_even(lam_case_run *run);
 void lam_cases_gemm_narrow(lam_case_run *run);
 void lam_cases_attn_narrow(lam_case_run *run);
 void lam_cases_embed_narrow(lam_case_run *run);
-void lam_cases_attn_next(lam_case_run *run);
-void lam_cases_place(lam_case_run *run);
-void lam_cases_tally(lam_case_run *run);
 void lam_cases_repeat(lam_case_run *run);
 
 #endif

@@ -14,43 +14,15 @@ typedef struct family {
     void (*run)(lam_case_run *run);
 } family;
 
+#define FAMILY(name, argument) {#name, lam_cases_##name},
+
 static const family families[] = {
     {"device", lam_cases_device},
-    {"gemm", lam_cases_gemm},
+    LAM_OPS(FAMILY) /* and what asks for more than one family of cases: */
     {"gemm_inner", lam_cases_gemm_inner},
-    {"norm_fwd", lam_cases_norm_fwd},
-    {"norm_bwd", lam_cases_norm_bwd},
-    {"dropout", lam_cases_dropout},
-    {"copy", lam_cases_copy},
-    {"colsum", lam_cases_colsum},
-    {"attn_fwd", lam_cases_attn_fwd},
-    {"attn_bwd", lam_cases_attn_bwd},
-    {"interp_fwd", lam_cases_interp_fwd},
-    {"interp_bwd", lam_cases_interp_bwd},
-    {"embed_fwd", lam_cases_embed_fwd},
-    {"embed_bwd", lam_cases_embed_bwd},
-    {"xent", lam_cases_xent},
-    {"gather", lam_cases_gather},
-    {"scatter", lam_cases_scatter},
-    {"gnorm", lam_cases_gnorm},
-    {"update", lam_cases_update},
-    {"pool", lam_cases_pool},
-    {"distance", lam_cases_distance},
-    {"gate_fwd", lam_cases_gate_fwd},
-    {"gate_bwd", lam_cases_gate_bwd},
-    {"density_fwd", lam_cases_density_fwd},
-    {"density_bwd", lam_cases_density_bwd},
-    {"sticky", lam_cases_sticky},
-    {"profile", lam_cases_profile},
-    {"ortho_begin", lam_cases_ortho_begin},
-    {"ortho_mix", lam_cases_ortho_mix},
-    {"ortho_even", lam_cases_ortho_even},
     {"gemm_narrow", lam_cases_gemm_narrow},
     {"attn_narrow", lam_cases_attn_narrow},
     {"embed_narrow", lam_cases_embed_narrow},
-    {"attn_next", lam_cases_attn_next},
-    {"place", lam_cases_place},
-    {"tally", lam_cases_tally},
     {"repeat", lam_cases_repeat},
 };
 

@@ -49,32 +49,6 @@ static entry *add(void (*call)(lam_dev *, const void *), const void *argument, s
     return e;
 }
 
-#define OPERATIONS(X)                                                                              \
-    X(gemm, lam_gemm)                                                                              \
-    X(norm_fwd, lam_norm)                                                                          \
-    X(norm_bwd, lam_norm)                                                                          \
-    X(dropout, lam_dropout)                                                                        \
-    X(copy, lam_copy)                                                                              \
-    X(colsum, lam_colsum)                                                                          \
-    X(attn_fwd, lam_attn)                                                                          \
-    X(attn_bwd, lam_attn)                                                                          \
-    X(attn_next, lam_attn_next)                                                                    \
-    X(interp_fwd, lam_interp)                                                                      \
-    X(interp_bwd, lam_interp)                                                                      \
-    X(pool, lam_pool)                                                                              \
-    X(distance, lam_distance)                                                                      \
-    X(gate_fwd, lam_gate)                                                                          \
-    X(gate_bwd, lam_gate)                                                                          \
-    X(density_fwd, lam_density)                                                                    \
-    X(density_bwd, lam_density)                                                                    \
-    X(sticky, lam_sticky_samples)                                                                  \
-    X(embed_fwd, lam_embed)                                                                        \
-    X(embed_bwd, lam_embed)                                                                        \
-    X(xent, lam_xent)                                                                              \
-    X(gather, lam_pick)                                                                            \
-    X(scatter, lam_pick)                                                                           \
-    X(tally, lam_tally)
-
 #define DEFINE(name, type)                                                                         \
     static void call_##name(lam_dev *dev, const void *argument)                                    \
     {                                                                                              \
@@ -87,7 +61,8 @@ static entry *add(void (*call)(lam_dev *, const void *), const void *argument, s
         else if (mode == RECORD)                                                                   \
             add(call_##name, a, sizeof *a);                                                        \
     }
-OPERATIONS(DEFINE)
+LAM_KERNEL_OPS(DEFINE)
+DEFINE(attn_next, lam_attn_next)
 
 static void call_place(lam_dev *dev, const void *argument)
 {
@@ -233,33 +208,22 @@ static size_t taped_peak(lam_dev *dev)
     return lam_ops_cpu.peak(dev);
 }
 
-static void taped_gnorm(lam_dev *dev, const lam_gnorm *a)
-{
-    lam_ops_cpu.gnorm(dev, a);
-}
-
-static void taped_update(lam_dev *dev, const lam_update *a)
-{
-    lam_ops_cpu.update(dev, a);
-}
-
 #define ENTRY(name, type) .name = taped_##name,
-const lam_ops lam_ops_taped = {.name = "taped",
-                               .summary = "cpu, playing recordings, for tests",
-                               .open = taped_open,
-                               .close = taped_close,
-                               .reserve = taped_reserve,
-                               .reserve_bytes = taped_reserve_bytes,
-                               .alloc = taped_alloc,
-                               .release = taped_release,
-                               .upload = taped_upload,
-                               .download = taped_download,
-                               .zero = taped_zero,
-                               .sync = taped_sync,
-                               .peak = taped_peak,
-                               .repeat = repeat,
-                               .forget = forget,
-                               .place = taped_place,
-                               .gnorm = taped_gnorm,
-                               .update = taped_update,
-                               OPERATIONS(ENTRY)};
+const lam_ops lam_ops_taped = {
+    LAM_OPS(ENTRY) /* every operation; then the device */
+        .name = "taped",
+    .summary = "cpu, playing recordings, for tests",
+    .open = taped_open,
+    .close = taped_close,
+    .reserve = taped_reserve,
+    .reserve_bytes = taped_reserve_bytes,
+    .alloc = taped_alloc,
+    .release = taped_release,
+    .upload = taped_upload,
+    .download = taped_download,
+    .zero = taped_zero,
+    .sync = taped_sync,
+    .peak = taped_peak,
+    .repeat = repeat,
+    .forget = forget,
+};

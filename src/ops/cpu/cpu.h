@@ -49,35 +49,9 @@ static inline float *lam_cpu_row(lam_view view, size_t ld, size_t block, size_t 
 size_t lam_cpu_attn_scratch(const lam_work *largest, int threads);
 size_t lam_cpu_rowwise_scratch(const lam_work *largest);
 
-void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a);
-void lam_cpu_norm_fwd(lam_dev *dev, const lam_norm *a);
-void lam_cpu_norm_bwd(lam_dev *dev, const lam_norm *a);
-void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
-void lam_cpu_dropout(lam_dev *dev, const lam_dropout *a);
-void lam_cpu_copy(lam_dev *dev, const lam_copy *a);
-void lam_cpu_colsum(lam_dev *dev, const lam_colsum *a);
-void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a);
-void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a);
-void lam_cpu_profile(lam_dev *dev, const lam_profile *a);
-void lam_cpu_interp_fwd(lam_dev *dev, const lam_interp *a);
-void lam_cpu_interp_bwd(lam_dev *dev, const lam_interp *a);
-void lam_cpu_pool(lam_dev *dev, const lam_pool *a);
-void lam_cpu_distance(lam_dev *dev, const lam_distance *a);
-void lam_cpu_gate_fwd(lam_dev *dev, const lam_gate *a);
-void lam_cpu_gate_bwd(lam_dev *dev, const lam_gate *a);
-void lam_cpu_density_fwd(lam_dev *dev, const lam_density *a);
-void lam_cpu_density_bwd(lam_dev *dev, const lam_density *a);
-void lam_cpu_sticky(lam_dev *dev, const lam_sticky_samples *a);
-void lam_cpu_embed_fwd(lam_dev *dev, const lam_embed *a);
-void lam_cpu_embed_bwd(lam_dev *dev, const lam_embed *a);
-void lam_cpu_xent(lam_dev *dev, const lam_xent *a);
-void lam_cpu_gather(lam_dev *dev, const lam_pick *a);
-void lam_cpu_scatter(lam_dev *dev, const lam_pick *a);
-void lam_cpu_gnorm(lam_dev *dev, const lam_gnorm *a);
-void lam_cpu_update(lam_dev *dev, const lam_update *a);
-void lam_cpu_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
-void lam_cpu_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
-void lam_cpu_ortho_even(lam_dev *dev, const lam_ortho_even *a);
-void lam_cpu_tally(lam_dev *dev, const lam_tally *a);
+#define LAM_CPU_OP(name, argument) void lam_cpu_##name(lam_dev *dev, const argument *a);
+LAM_KERNEL_OPS(LAM_CPU_OP)
+#undef LAM_CPU_OP
+void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a); /* the second half of gemm */
 
 #endif

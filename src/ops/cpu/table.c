@@ -37,8 +37,13 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
     lam_cpu_dev *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for the device itself");
-    cpu->base =
-        (lam_dev){.ops = &lam_ops_cpu, .act = LAM_F32, .wide = LAM_F32, .pad = 1, .narrow = 1};
+    cpu->base = (lam_dev){.ops = &lam_ops_cpu,
+                          .act = LAM_F32,
+                          .wide = LAM_F32,
+                          .tolerance = 1e-4,
+                          .macs_per_s = 1e11, /* two cores */
+                          .pad = 1,
+                          .narrow = 1};
     cpu->threads = options->threads > 0 ? options->threads : usable_cpus();
     cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
     *out = &cpu->base;
@@ -164,8 +169,11 @@ static void cpu_forget(lam_dev *dev, lam_tape *tape)
 #define ISA_TEXT "the compiler's base instructions"
 #endif
 
+#define ENTRY(name, argument) .name = lam_cpu_##name,
+
 const lam_ops lam_ops_cpu = {
-    .name = "cpu",
+    LAM_KERNEL_OPS(ENTRY) LAM_DECODE_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
+        .name = "cpu",
     .summary = "float32, " GEMM_TEXT ", " ISA_TEXT,
     .open = cpu_open,
     .close = cpu_close,
@@ -180,35 +188,4 @@ const lam_ops lam_ops_cpu = {
     .peak = cpu_peak,
     .repeat = cpu_repeat,
     .forget = cpu_forget,
-    .gemm = lam_cpu_gemm,
-    .norm_fwd = lam_cpu_norm_fwd,
-    .norm_bwd = lam_cpu_norm_bwd,
-    .dropout = lam_cpu_dropout,
-    .copy = lam_cpu_copy,
-    .colsum = lam_cpu_colsum,
-    .attn_fwd = lam_cpu_attn_fwd,
-    .attn_bwd = lam_cpu_attn_bwd,
-    .profile = lam_cpu_profile,
-    .attn_next = lam_host_attn_next,
-    .place = lam_host_place,
-    .interp_fwd = lam_cpu_interp_fwd,
-    .interp_bwd = lam_cpu_interp_bwd,
-    .pool = lam_cpu_pool,
-    .distance = lam_cpu_distance,
-    .gate_fwd = lam_cpu_gate_fwd,
-    .gate_bwd = lam_cpu_gate_bwd,
-    .density_fwd = lam_cpu_density_fwd,
-    .density_bwd = lam_cpu_density_bwd,
-    .sticky = lam_cpu_sticky,
-    .embed_fwd = lam_cpu_embed_fwd,
-    .embed_bwd = lam_cpu_embed_bwd,
-    .xent = lam_cpu_xent,
-    .gather = lam_cpu_gather,
-    .scatter = lam_cpu_scatter,
-    .gnorm = lam_cpu_gnorm,
-    .update = lam_cpu_update,
-    .ortho_begin = lam_cpu_ortho_begin,
-    .ortho_mix = lam_cpu_ortho_mix,
-    .ortho_even = lam_cpu_ortho_even,
-    .tally = lam_cpu_tally,
 };

@@ -169,38 +169,10 @@ void lam_cuda_copy_rows(lam_cuda_dev *dev, const char *op, const lam_cuda_rows *
 extern "C" {
 extern const lam_ops lam_ops_cuda;
 
-void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a);
-void lam_cuda_norm_fwd(lam_dev *dev, const lam_norm *a);
-void lam_cuda_norm_bwd(lam_dev *dev, const lam_norm *a);
-void lam_cuda_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
-void lam_cuda_dropout(lam_dev *dev, const lam_dropout *a);
-void lam_cuda_copy(lam_dev *dev, const lam_copy *a);
-void lam_cuda_colsum(lam_dev *dev, const lam_colsum *a);
-void lam_cuda_attn_fwd(lam_dev *dev, const lam_attn *a);
-void lam_cuda_attn_bwd(lam_dev *dev, const lam_attn *a);
-void lam_cuda_profile(lam_dev *dev, const lam_profile *a);
-void lam_cuda_attn_next(lam_dev *dev, const lam_attn_next *a);
-void lam_cuda_place(lam_dev *dev, const lam_place *a);
-void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a);
-void lam_cuda_interp_bwd(lam_dev *dev, const lam_interp *a);
-void lam_cuda_pool(lam_dev *dev, const lam_pool *a);
-void lam_cuda_distance(lam_dev *dev, const lam_distance *a);
-void lam_cuda_gate_fwd(lam_dev *dev, const lam_gate *a);
-void lam_cuda_gate_bwd(lam_dev *dev, const lam_gate *a);
-void lam_cuda_density_fwd(lam_dev *dev, const lam_density *a);
-void lam_cuda_density_bwd(lam_dev *dev, const lam_density *a);
-void lam_cuda_sticky(lam_dev *dev, const lam_sticky_samples *a);
-void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a);
-void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a);
-void lam_cuda_xent(lam_dev *dev, const lam_xent *a);
-void lam_cuda_gather(lam_dev *dev, const lam_pick *a);
-void lam_cuda_scatter(lam_dev *dev, const lam_pick *a);
-void lam_cuda_gnorm(lam_dev *dev, const lam_gnorm *a);
-void lam_cuda_update(lam_dev *dev, const lam_update *a);
-void lam_cuda_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
-void lam_cuda_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
-void lam_cuda_ortho_even(lam_dev *dev, const lam_ortho_even *a);
-void lam_cuda_tally(lam_dev *dev, const lam_tally *a);
+#define LAM_CUDA_OP(name, argument) void lam_cuda_##name(lam_dev *dev, const argument *a);
+LAM_OPS(LAM_CUDA_OP)
+#undef LAM_CUDA_OP
+void lam_cuda_relu_bwd(lam_dev *dev, const lam_relu_bwd *a); /* the second half of gemm */
 }
 
 #endif

@@ -64,33 +64,47 @@ static cudaError_t order(cudaStream_t before, cudaStream_t after)
     return error;
 }
 
-/* Records work(arg) and plays it once. */
-static void record(lam_cuda_dev *dev, lam_tape *tape, recording *r, void (*work)(void *), void *arg)
+/* Captures work(arg) as a graph.  Uploads go to the side stream meanwhile, behind all earlier work. */
+static cudaError_t capture(lam_cuda_dev *dev, cudaGraphExec_t *out, void (*work)(void *), void *arg)
 {
     cudaGraph_t graph = NULL;
-    cudaError_t error = order(dev->stream, dev->side); /* uploads must not overtake earlier work */
+    cudaError_t error = order(dev->stream, dev->side);
     if (error == cudaSuccess)
         error = cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeRelaxed);
-    if (error != cudaSuccess) {
-        (void)cudaGetLastError();
-        tape->broken = 1;
-        work(arg);
-        return;
-    }
+    if (error != cudaSuccess)
+        return error;
     dev->recording = 1;
     work(arg);
     dev->recording = 0;
     error = cudaStreamEndCapture(dev->stream, &graph);
     if (error == cudaSuccess)
-        error = cudaGraphInstantiate(&r->graph, graph, 0);
+        error = cudaGraphInstantiate(out, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
-    if (error == cudaSuccess)
-        error = order(dev->side, dev->stream);
-    if (error == cudaSuccess)
+    /* also where there is no graph to play */
+    const cudaError_t after = order(dev->side, dev->stream);
+    return error != cudaSuccess ? error : after;
+}
+
+/* Records work(arg) and plays it once.  Nothing has run on the device before the launch succeeds, so where any
+ * part of this fails, in an operation too, the work is done as it is, now and from now on. */
+static void record(lam_cuda_dev *dev, lam_tape *tape, recording *r, void (*work)(void *), void *arg)
+{
+    const int failed = dev->failed;
+    cudaError_t error = capture(dev, &r->graph, work, arg);
+    if (error == cudaSuccess && dev->failed == failed)
         error = cudaGraphLaunch(r->graph, dev->stream);
-    lam_cuda_note_if(dev, "record", error);
-    r->moved = dev->moved;
+    if (error == cudaSuccess && dev->failed == failed) {
+        r->moved = dev->moved;
+        return;
+    }
+    (void)cudaGetLastError();
+    if (r->graph)
+        cudaGraphExecDestroy(r->graph);
+    r->graph = NULL;
+    dev->failed = failed;
+    tape->broken = 1;
+    work(arg);
 }
 
 static void play(lam_cuda_dev *dev, const recording *r, void (*work)(void *), void *arg)

@@ -109,6 +109,9 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     dev->base.ops = &lam_ops_cuda;
     dev->base.act = dev->bf16 ? LAM_BF16 : LAM_F32;
     dev->base.wide = LAM_F32;
+    dev->base.own_memory = 1;
+    dev->base.tolerance = 1e-3;
+    dev->base.macs_per_s = 1e13;
     dev->base.pad = LAM_CUDA_PAD;
     dev->base.logits = (size_t)1 << 28; /* half a gigabyte of bf16: few, large products */
     const lam_status status = open_parts(dev);
@@ -223,27 +226,6 @@ static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
 
-/* In the order of lam_ops: C++17 has no names in initialisers.  OP(name, type) is each operation's entry. */
-#define TABLE(OP)                                                                                  \
-    {                                                                                              \
-        "cuda",                                                                                    \
-            "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(                \
-                __CUDACC_VER_MINOR__) ", cuBLASLt",                                                \
-            cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
-            lam_cuda_upload, lam_cuda_download, OP##_ZERO, lam_cuda_sync, cuda_peak,               \
-            lam_cuda_repeat, lam_cuda_forget, OP(gemm, lam_gemm), OP(norm_fwd, lam_norm),          \
-            OP(norm_bwd, lam_norm), OP(dropout, lam_dropout), OP(copy, lam_copy),                  \
-            OP(colsum, lam_colsum), OP(attn_fwd, lam_attn), OP(attn_bwd, lam_attn),                \
-            OP(profile, lam_profile), OP(attn_next, lam_attn_next), OP(place, lam_place),          \
-            OP(interp_fwd, lam_interp), OP(interp_bwd, lam_interp), OP(pool, lam_pool),            \
-            OP(distance, lam_distance), OP(gate_fwd, lam_gate), OP(gate_bwd, lam_gate),            \
-            OP(density_fwd, lam_density), OP(density_bwd, lam_density),                            \
-            OP(sticky, lam_sticky_samples), OP(embed_fwd, lam_embed), OP(embed_bwd, lam_embed),    \
-            OP(xent, lam_xent), OP(gather, lam_pick), OP(scatter, lam_pick), OP(gnorm, lam_gnorm), \
-            OP(update, lam_update), OP(ortho_begin, lam_ortho_begin),                              \
-            OP(ortho_mix, lam_ortho_mix), OP(ortho_even, lam_ortho_even), OP(tally, lam_tally),    \
-    }
-
 template <typename A>
 static void quiet(lam_dev *, const A *)
 {
@@ -251,13 +233,21 @@ static void quiet(lam_dev *, const A *)
 
 static void quiet_zero(lam_dev *, void *, size_t) {}
 
-#define REAL(name, type)  lam_cuda_##name
-#define REAL_ZERO         cuda_zero
-#define QUIET(name, type) quiet<type>
-#define QUIET_ZERO        quiet_zero
+/* In the order of lam_ops: C++17 has no names in initialisers. */
+#define TABLE(zero, ENTRY)                                                                         \
+    {                                                                                              \
+        "cuda",                                                                                    \
+            "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(                \
+                __CUDACC_VER_MINOR__) ", cuBLASLt",                                                \
+            cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
+            lam_cuda_upload, lam_cuda_download, zero, lam_cuda_sync, cuda_peak, lam_cuda_repeat,   \
+            lam_cuda_forget, LAM_OPS(ENTRY)                                                        \
+    }
+#define REAL(name, argument)  lam_cuda_##name,
+#define QUIET(name, argument) quiet<argument>,
 
-extern "C" const lam_ops lam_ops_cuda = TABLE(REAL);
-static const lam_ops quiet_ops = TABLE(QUIET);
+extern "C" const lam_ops lam_ops_cuda = TABLE(cuda_zero, REAL);
+static const lam_ops quiet_ops = TABLE(quiet_zero, QUIET);
 
 const lam_ops *lam_cuda_quiet(void)
 {

@@ -42,36 +42,10 @@ void lam_ref_forget(lam_dev *dev, lam_tape *tape);
     .download = lam_ref_download, .zero = lam_ref_zero, .sync = lam_ref_sync,                      \
     .peak = lam_ref_peak, .repeat = lam_ref_repeat, .forget = lam_ref_forget
 
-void lam_ref_gemm(lam_dev *dev, const lam_gemm *a);
-void lam_ref_norm_fwd(lam_dev *dev, const lam_norm *a);
-void lam_ref_norm_bwd(lam_dev *dev, const lam_norm *a);
-void lam_ref_relu_bwd(lam_dev *dev, const lam_relu_bwd *a);
-void lam_ref_dropout(lam_dev *dev, const lam_dropout *a);
-void lam_ref_copy(lam_dev *dev, const lam_copy *a);
-void lam_ref_colsum(lam_dev *dev, const lam_colsum *a);
-void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a);
-void lam_ref_attn_bwd(lam_dev *dev, const lam_attn *a);
-void lam_ref_profile(lam_dev *dev, const lam_profile *a);
-void lam_ref_interp_fwd(lam_dev *dev, const lam_interp *a);
-void lam_ref_interp_bwd(lam_dev *dev, const lam_interp *a);
-void lam_ref_pool(lam_dev *dev, const lam_pool *a);
-void lam_ref_distance(lam_dev *dev, const lam_distance *a);
-void lam_ref_gate_fwd(lam_dev *dev, const lam_gate *a);
-void lam_ref_gate_bwd(lam_dev *dev, const lam_gate *a);
-void lam_ref_density_fwd(lam_dev *dev, const lam_density *a);
-void lam_ref_density_bwd(lam_dev *dev, const lam_density *a);
-void lam_ref_sticky(lam_dev *dev, const lam_sticky_samples *a);
-void lam_ref_embed_fwd(lam_dev *dev, const lam_embed *a);
-void lam_ref_embed_bwd(lam_dev *dev, const lam_embed *a);
-void lam_ref_xent(lam_dev *dev, const lam_xent *a);
-void lam_ref_gather(lam_dev *dev, const lam_pick *a);
-void lam_ref_scatter(lam_dev *dev, const lam_pick *a);
-void lam_ref_gnorm(lam_dev *dev, const lam_gnorm *a);
-void lam_ref_update(lam_dev *dev, const lam_update *a);
-void lam_ref_ortho_begin(lam_dev *dev, const lam_ortho_begin *a);
-void lam_ref_ortho_mix(lam_dev *dev, const lam_ortho_mix *a);
-void lam_ref_ortho_even(lam_dev *dev, const lam_ortho_even *a);
-void lam_ref_tally(lam_dev *dev, const lam_tally *a);
+#define LAM_REF_OP(name, argument) void lam_ref_##name(lam_dev *dev, const argument *a);
+LAM_KERNEL_OPS(LAM_REF_OP)
+#undef LAM_REF_OP
+void lam_ref_relu_bwd(lam_dev *dev, const lam_relu_bwd *a); /* the second half of gemm */
 
 /* P[i][j] of query i of head h of stream b, before dropout, for all keys j; lse is as forward left it. */
 void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size_t i);

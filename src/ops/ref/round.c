@@ -160,6 +160,21 @@ static void ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
     lam_round16(a->q, (size_t)a->count * (size_t)a->n * (size_t)a->n);
 }
 
+/* These write nothing that a bf16 device stores as bf16. */
+#define EXACT(name, argument)                                                                      \
+    static void name(lam_dev *dev, const argument *a)                                              \
+    {                                                                                              \
+        lam_ref_##name(dev, a);                                                                    \
+    }
+EXACT(copy, lam_copy)
+EXACT(colsum, lam_colsum)
+EXACT(profile, lam_profile)
+EXACT(embed_bwd, lam_embed)
+EXACT(gather, lam_pick)
+EXACT(gnorm, lam_gnorm)
+EXACT(ortho_even, lam_ortho_even)
+EXACT(tally, lam_tally)
+
 static lam_status open16(lam_dev **out, const lam_dev_options *options)
 {
     LAM_TRY(lam_ref_open(out, &lam_ops_ref16, options));
@@ -167,40 +182,12 @@ static lam_status open16(lam_dev **out, const lam_dev_options *options)
     return LAM_OK;
 }
 
+#define ENTRY(name, argument) .name = name,
+
 const lam_ops lam_ops_ref16 = {
-    .name = "ref16",
+    LAM_KERNEL_OPS(ENTRY) LAM_DECODE_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
+        .name = "ref16",
     .summary = "float64, what bf16 would store rounded to it, naive loops, one thread",
     .open = open16,
     LAM_REF_SERVICES,
-    .gemm = gemm,
-    .norm_fwd = norm_fwd,
-    .norm_bwd = norm_bwd,
-    .dropout = dropout,
-    .copy = lam_ref_copy,
-    .colsum = lam_ref_colsum,
-    .attn_fwd = attn_fwd,
-    .attn_bwd = attn_bwd,
-    .profile = lam_ref_profile,
-    .attn_next = lam_host_attn_next, /* by attn_fwd, which rounds */
-    .place = lam_host_place,
-    .interp_fwd = interp_fwd,
-    .interp_bwd = interp_bwd,
-    .pool = pool,
-    .distance = distance,
-    .gate_fwd = gate_fwd,
-    .gate_bwd = gate_bwd,
-    .density_fwd = density_fwd,
-    .density_bwd = density_bwd,
-    .sticky = sticky,
-    .embed_fwd = embed_fwd,
-    .embed_bwd = lam_ref_embed_bwd,
-    .xent = xent,
-    .gather = lam_ref_gather,
-    .scatter = scatter,
-    .gnorm = lam_ref_gnorm,
-    .update = update,
-    .ortho_begin = ortho_begin,
-    .ortho_mix = ortho_mix,
-    .ortho_even = lam_ref_ortho_even,
-    .tally = lam_ref_tally,
 };

@@ -15,6 +15,8 @@ lam_status lam_ref_open(lam_dev **out, const lam_ops *ops, const lam_dev_options
     ref->base = (lam_dev){.ops = ops,
                           .act = LAM_F64,
                           .wide = LAM_F64,
+                          .tolerance = 1e-10,
+                          .macs_per_s = 1e11,
                           .pad = options->pad > 0 ? options->pad : 1,
                           .narrow = 1};
     *out = &ref->base;
@@ -120,40 +122,12 @@ void lam_ref_forget(lam_dev *dev, lam_tape *tape)
     (void)dev, (void)tape;
 }
 
+#define ENTRY(name, argument) .name = lam_ref_##name,
+
 const lam_ops lam_ops_ref = {
-    .name = "ref",
+    LAM_KERNEL_OPS(ENTRY) LAM_DECODE_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
+        .name = "ref",
     .summary = "float64, naive loops, one thread",
     .open = ref_open,
     LAM_REF_SERVICES,
-    .gemm = lam_ref_gemm,
-    .norm_fwd = lam_ref_norm_fwd,
-    .norm_bwd = lam_ref_norm_bwd,
-    .dropout = lam_ref_dropout,
-    .copy = lam_ref_copy,
-    .colsum = lam_ref_colsum,
-    .attn_fwd = lam_ref_attn_fwd,
-    .attn_bwd = lam_ref_attn_bwd,
-    .profile = lam_ref_profile,
-    .attn_next = lam_host_attn_next,
-    .place = lam_host_place,
-    .interp_fwd = lam_ref_interp_fwd,
-    .interp_bwd = lam_ref_interp_bwd,
-    .pool = lam_ref_pool,
-    .distance = lam_ref_distance,
-    .gate_fwd = lam_ref_gate_fwd,
-    .gate_bwd = lam_ref_gate_bwd,
-    .density_fwd = lam_ref_density_fwd,
-    .density_bwd = lam_ref_density_bwd,
-    .sticky = lam_ref_sticky,
-    .embed_fwd = lam_ref_embed_fwd,
-    .embed_bwd = lam_ref_embed_bwd,
-    .xent = lam_ref_xent,
-    .gather = lam_ref_gather,
-    .scatter = lam_ref_scatter,
-    .gnorm = lam_ref_gnorm,
-    .update = lam_ref_update,
-    .ortho_begin = lam_ref_ortho_begin,
-    .ortho_mix = lam_ref_ortho_mix,
-    .ortho_even = lam_ref_ortho_even,
-    .tally = lam_ref_tally,
 };
