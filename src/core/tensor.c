@@ -1,6 +1,8 @@
 /* tensor.c -- names and sizes of element types, and shapes.  Conversion is in convert.c. */
 #include "core/tensor.h"
 
+#include "core/size.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,13 +46,15 @@ lam_dtype lam_dtype_find(const char *name)
 size_t lam_shape_count(const lam_shape *shape)
 {
     size_t count = 1;
+    bool empty = false;
     for (int i = 0; i < shape->rank; i++) {
         const int64_t dim = shape->dim[i];
-        if (dim < 0 || (dim > 0 && count > SIZE_MAX / (size_t)dim))
+        if (dim < 0)
             return SIZE_MAX;
-        count *= (size_t)dim;
+        empty |= dim == 0;
+        lam_size_muladd(&count, count, (size_t)dim, 0); /* SIZE_MAX stays, unless there is a 0 */
     }
-    return count;
+    return empty ? 0 : count;
 }
 
 int lam_shape_equal(const lam_shape *a, const lam_shape *b)

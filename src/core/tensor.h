@@ -35,7 +35,7 @@ const char *lam_dtype_name(lam_dtype dtype); /* the safetensors spelling: "F32",
 /* Returns LAM_DTYPES if there is no such name. */
 lam_dtype lam_dtype_find(const char *name);
 
-/* Number of elements, or SIZE_MAX when a dimension is negative or the product overflows. */
+/* Number of elements; SIZE_MAX when a dimension is negative, or when none is 0 and the product overflows. */
 size_t lam_shape_count(const lam_shape *shape);
 int lam_shape_equal(const lam_shape *a, const lam_shape *b);
 /* Writes "[2, 3]" into text and returns it. */

@@ -34,6 +34,8 @@ START_TEST(count_is_the_product_or_size_max)
         {{3, {2, 3, 4}}, 24},
         {{2, {7, 0}}, 0},
         {{3, {0, INT64_MAX, INT64_MAX}}, 0},
+        {{3, {INT64_MAX, INT64_MAX, 0}}, 0},
+        {{4, {INT64_MAX, INT64_MAX, 0, INT64_MAX}}, 0},
         {{1, {-1}}, SIZE_MAX},
         {{3, {0, 2, -1}}, SIZE_MAX},
         {{2, {INT64_C(1) << 32, INT64_C(1) << 32}}, SIZE_MAX},

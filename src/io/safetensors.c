@@ -6,6 +6,8 @@
  * have.  Writing is in safetensors_writer.c. */
 #include "io/safetensors_int.h"
 
+#include "core/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,8 +69,10 @@ static lam_status read_tensor(lam_st_tensor *tensor, const char *name, const jso
     LAM_TRY(read_shape(&tensor->shape, json_object_get(entry, "shape"), in->label, name));
     LAM_TRY(read_range(tensor, json_object_get(entry, "data_offsets"), in));
 
-    const size_t n = lam_shape_count(&tensor->shape), size = lam_dtype_size(tensor->dtype);
-    if (n > SIZE_MAX / size || n * size != tensor->bytes) {
+    size_t bytes;
+    if (!lam_size_muladd(&bytes, lam_shape_count(&tensor->shape), lam_dtype_size(tensor->dtype),
+                         0) ||
+        bytes != tensor->bytes) {
         char shape[256];
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s: %zu bytes do not hold %s of %s", in->label,
                         name, tensor->bytes, lam_shape_text(&tensor->shape, shape, sizeof shape),

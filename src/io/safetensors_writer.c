@@ -5,6 +5,7 @@
 #include "io/safetensors.h"
 
 #include "core/file.h"
+#include "core/size.h"
 #include "io/json.h"
 
 #include <assert.h>
@@ -86,10 +87,10 @@ lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype
     if (strcmp(name, "__metadata__") == 0 || json_object_get(w->header, name))
         return lam_fail(LAM_ERR_ARG, "%s: tensor name %s is taken", w->path, name);
 
-    const size_t n = lam_shape_count(shape), size = lam_dtype_size(dtype);
-    if (n > (INT64_MAX - w->declared) / size)
+    size_t end;
+    if (!lam_size_muladd(&end, lam_shape_count(shape), lam_dtype_size(dtype), w->declared) ||
+        end > INT64_MAX)
         return lam_fail(LAM_ERR_ARG, "%s: tensor %s is too large", w->path, name);
-    const size_t end = w->declared + n * size;
 
     json_t *const entry =
         json_pack("{s:s, s:o, s:[I, I]}", "dtype", lam_dtype_name(dtype), "shape",

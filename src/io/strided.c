@@ -1,10 +1,14 @@
 /* strided.c -- see strided.h.  A run of neighbours in the last dimension is converted at once. */
 #include "io/strided.h"
 
+#include <math.h>
+
 lam_strided lam_strided_plain(lam_dtype dtype, const lam_shape *shape, const void *data)
 {
     lam_strided t = {.dtype = dtype, .shape = *shape, .data = data};
     int64_t step = 1;
+    if (lam_shape_count(shape) == 0) /* then products of the other dimensions need not fit */
+        return t;
     for (int i = shape->rank - 1; i >= 0; i--) {
         t.stride[i] = step;
         step *= shape->dim[i];
@@ -50,7 +54,7 @@ int lam_strided_equal(const lam_strided *a, const lam_strided *b)
         lam_strided_copy(x, LAM_F64, a, at, n);
         lam_strided_copy(y, LAM_F64, b, at, n);
         for (size_t i = 0; i < n; i++)
-            if (x[i] != y[i])
+            if (x[i] != y[i] && !(isnan(x[i]) && isnan(y[i])))
                 return 0;
     }
     return 1;
