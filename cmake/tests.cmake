@@ -6,6 +6,7 @@ set(test_timeout 2400)
 set(test_environment OMP_WAIT_POLICY=passive
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0)
 pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check>=0.15)
+pkg_check_modules(MINIZIP REQUIRED IMPORTED_TARGET minizip) # writes the archives that are read
 
 add_library(lamemo_test INTERFACE)
 target_include_directories(lamemo_test INTERFACE ${PROJECT_SOURCE_DIR}/tests)
@@ -16,9 +17,9 @@ target_link_libraries(lamemo_test INTERFACE lamemo lamemo_warnings PkgConfig::CH
 # Objects, not an archive: --wrap (support/alloc.h) needs them in every program.
 file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.c)
 add_library(lamemo_support OBJECT ${support})
-target_link_libraries(lamemo_support PUBLIC lamemo_test)
+target_link_libraries(lamemo_support PUBLIC lamemo_test PRIVATE PkgConfig::MINIZIP)
 target_link_options(lamemo_support INTERFACE
-    LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup)
+    LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup,--wrap=free)
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.c)
 file(GLOB top_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.c)

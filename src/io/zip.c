@@ -1,194 +1,11 @@
-/* zip.c -- see zip.h. */
-#include "io/zip.h"
+/* zip.c -- see zip.h: opening an archive and unpacking its entries.  The directory is in zip_directory.c. */
+#include "io/zip_int.h"
 
-#include "core/file.h"
+#include "core/size.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unzip.h>
 #include <zlib.h>
-
-enum {
-    MAX_ENTRIES = 1 << 20,
-    MAX_NAME = 1024,
-    MAX_RATIO = 1032, /* deflate cannot do better */
-    STORED = 0,
-    ENCRYPTED = 1 /* bit of the flags */
-};
-
-typedef struct entry {
-    char *name;
-    unz64_file_pos place; /* in the directory */
-    size_t size, packed;
-    int method;
-    uint32_t crc;
-    const void *data; /* once loaded */
-    void *unpacked;   /* owned; NULL for stored ones */
-} entry;
-
-/* What minizip reads instead of a file. */
-typedef struct bytes {
-    const unsigned char *data;
-    size_t size, at;
-} bytes;
-
-struct lam_zip {
-    char *label;
-    lam_map map; /* empty if the caller keeps the bytes */
-    bytes in;
-    unzFile file;
-    entry *entries; /* sorted by name */
-    int count;
-};
-
-/* ---- minizip's view of memory ---- */
-
-static voidpf open_bytes(voidpf opaque, const void *name, int mode)
-{
-    (void)name;
-    (void)mode;
-    return opaque;
-}
-
-static uLong read_bytes(voidpf opaque, voidpf stream, void *out, uLong size)
-{
-    bytes *in = stream;
-    (void)opaque;
-    const size_t left = in->size - in->at, n = size < left ? size : left;
-    if (n > 0)
-        memcpy(out, in->data + in->at, n);
-    in->at += n;
-    return n;
-}
-
-static uLong write_nothing(voidpf opaque, voidpf stream, const void *data, uLong size)
-{
-    (void)opaque, (void)stream, (void)data, (void)size;
-    return 0;
-}
-
-static ZPOS64_T tell_bytes(voidpf opaque, voidpf stream)
-{
-    (void)opaque;
-    return ((bytes *)stream)->at;
-}
-
-static long seek_bytes(voidpf opaque, voidpf stream, ZPOS64_T offset, int origin)
-{
-    bytes *in = stream;
-    (void)opaque;
-    const size_t from = origin == ZLIB_FILEFUNC_SEEK_CUR   ? in->at
-                        : origin == ZLIB_FILEFUNC_SEEK_END ? in->size
-                                                           : 0;
-    if (offset > in->size - from)
-        return -1;
-    in->at = from + offset;
-    return 0;
-}
-
-static int close_nothing(voidpf opaque, voidpf stream)
-{
-    (void)opaque, (void)stream;
-    return 0;
-}
-
-/* ---- the directory ---- */
-
-static lam_status broken(const lam_zip *zip, const char *what)
-{
-    return lam_fail(LAM_ERR_FORMAT, "%s: not a whole zip archive: %s", zip->label, what);
-}
-
-/* The record that ends an archive, its comment included, ends the file.  minizip takes a cut one for an
- * archive without entries. */
-static int ends_whole(const bytes *in)
-{
-    enum { RECORD = 22, COMMENT = 0xffff };
-    for (size_t n = RECORD; n <= in->size && n <= RECORD + COMMENT; n++) {
-        const unsigned char *at = in->data + in->size - n;
-        if (memcmp(at, "PK\5\6", 4) == 0 && (size_t)(at[20] | at[21] << 8) == n - RECORD)
-            return 1;
-    }
-    return 0;
-}
-
-static lam_status check_entry(const lam_zip *zip, const entry *e, const unz_file_info64 *info)
-{
-    if (info->flag & ENCRYPTED)
-        return lam_fail(LAM_ERR_UNSUPPORTED, "%s: entry %s is encrypted", zip->label, e->name);
-    if (e->method != STORED && e->method != Z_DEFLATED)
-        return lam_fail(LAM_ERR_UNSUPPORTED,
-                        "%s: entry %s is packed by method %d, only stored and "
-                        "deflate are read",
-                        zip->label, e->name, e->method);
-    if (info->compressed_size > zip->in.size ||
-        (e->method == STORED && info->uncompressed_size != info->compressed_size) ||
-        info->uncompressed_size / MAX_RATIO > info->compressed_size + 1)
-        return lam_fail(LAM_ERR_FORMAT, "%s: entry %s: %llu bytes packed into %llu", zip->label,
-                        e->name, (unsigned long long)info->uncompressed_size,
-                        (unsigned long long)info->compressed_size);
-    return LAM_OK;
-}
-
-static lam_status read_entry(lam_zip *zip)
-{
-    char name[MAX_NAME];
-    unz_file_info64 info;
-    entry *const e = &zip->entries[zip->count];
-    if (unzGetCurrentFileInfo64(zip->file, &info, name, sizeof name, NULL, 0, NULL, 0) != UNZ_OK)
-        return broken(zip, "its directory is cut");
-    if (info.size_filename >= sizeof name || strlen(name) != info.size_filename)
-        return broken(zip, "an entry's name is too long or holds a zero");
-    if (unzGetFilePos64(zip->file, &e->place) != UNZ_OK)
-        return broken(zip, "its directory is cut");
-    e->name = strdup(name);
-    if (!e->name)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for its directory", zip->label);
-    zip->count++;
-    e->method = (int)info.compression_method;
-    e->crc = (uint32_t)info.crc;
-    LAM_TRY(check_entry(zip, e, &info));
-    e->size = (size_t)info.uncompressed_size;
-    e->packed = (size_t)info.compressed_size;
-    return LAM_OK;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const entry *x = a, *y = b;
-    return strcmp(x->name, y->name);
-}
-
-static lam_status read_directory(lam_zip *zip)
-{
-    zlib_filefunc64_def reader = {open_bytes, read_bytes,    write_nothing, tell_bytes,
-                                  seek_bytes, close_nothing, close_nothing, &zip->in};
-    unz_global_info64 info;
-    if (!ends_whole(&zip->in))
-        return broken(zip, "no directory at its end");
-    zip->file = unzOpen2_64(zip->label, &reader);
-    if (!zip->file || unzGetGlobalInfo64(zip->file, &info) != UNZ_OK)
-        return broken(zip, "its directory is cut");
-    if (info.number_entry > MAX_ENTRIES)
-        return lam_fail(LAM_ERR_FORMAT, "%s: %llu entries, at most %d are read", zip->label,
-                        (unsigned long long)info.number_entry, MAX_ENTRIES);
-    zip->entries = calloc((size_t)info.number_entry + 1, sizeof *zip->entries);
-    if (!zip->entries)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for its directory", zip->label);
-    for (ZPOS64_T i = 0; i < info.number_entry; i++) {
-        const int found = i == 0 ? unzGoToFirstFile(zip->file) : unzGoToNextFile(zip->file);
-        if (found != UNZ_OK)
-            return broken(zip, "its directory is cut");
-        LAM_TRY(read_entry(zip));
-    }
-    qsort(zip->entries, (size_t)zip->count, sizeof *zip->entries, compare_names);
-    for (int i = 1; i < zip->count; i++)
-        if (strcmp(zip->entries[i - 1].name, zip->entries[i].name) == 0)
-            return lam_fail(LAM_ERR_FORMAT, "%s: two entries are called %s", zip->label,
-                            zip->entries[i].name);
-    return LAM_OK;
-}
 
 lam_status lam_zip_parse(lam_zip **out, const char *label, const void *data, size_t size)
 {
@@ -198,8 +15,9 @@ lam_status lam_zip_parse(lam_zip **out, const char *label, const void *data, siz
         free(zip);
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", label);
     }
-    zip->in = (bytes){data, size, 0};
-    const lam_status status = read_directory(zip);
+    zip->data = data;
+    zip->size = size;
+    const lam_status status = lam_zip_read_directory(zip);
     if (status == LAM_OK)
         *out = zip;
     else
@@ -224,8 +42,6 @@ void lam_zip_close(lam_zip *zip)
 {
     if (!zip)
         return;
-    if (zip->file)
-        unzClose(zip->file);
     for (int i = 0; i < zip->count; i++) {
         free(zip->entries[i].name);
         free(zip->entries[i].unpacked);
@@ -246,67 +62,112 @@ const char *lam_zip_name(const lam_zip *zip, int i)
     return zip->entries[i].name;
 }
 
-int lam_zip_find(const lam_zip *zip, const char *name)
+size_t lam_zip_size(const lam_zip *zip, int i)
 {
-    const entry wanted = {.name = (char *)(uintptr_t)name};
-    const entry *found =
-        bsearch(&wanted, zip->entries, (size_t)zip->count, sizeof wanted, compare_names);
-    return found ? (int)(found - zip->entries) : -1;
+    return zip->entries[i].size;
 }
 
 /* ---- the bytes ---- */
 
-/* Where the open entry's bytes lie, as they are. */
-static lam_status view_stored(lam_zip *zip, entry *e)
+/* The entry's bytes as they lie in the file, behind a header that repeats its name. */
+static lam_status find_bytes(const lam_zip *zip, const lam_zip_entry *e, const unsigned char **out)
 {
-    const ZPOS64_T at = unzGetCurrentFileZStreamPos64(zip->file);
-    if (at > zip->in.size || e->size > zip->in.size - at)
+    enum { LOCAL = 30 };
+    *out = NULL;
+    if (zip->size < LOCAL || e->place > zip->size - LOCAL)
+        return lam_fail(LAM_ERR_FORMAT, "%s: entry %s lies past the end of the file", zip->label,
+                        e->name);
+    const unsigned char *const header = zip->data + e->place;
+    const size_t left = zip->size - LOCAL - (size_t)e->place;
+    const size_t name = (size_t)lam_zip_number(header + 26, 2);
+    const size_t skip = name + (size_t)lam_zip_number(header + 28, 2); /* with the extra field */
+    if (memcmp(header, "PK\3\4", 4) != 0 || lam_zip_number(header + 8, 2) != (uint64_t)e->method ||
+        skip > left || name != strlen(e->name) || memcmp(header + LOCAL, e->name, name) != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: entry %s is not where the directory says", zip->label,
+                        e->name);
+    if (e->packed > left - skip)
         return lam_fail(LAM_ERR_FORMAT, "%s: entry %s ends past the end of the file", zip->label,
                         e->name);
-    const unsigned char *const data = zip->in.data + at;
-    if (crc32_z(0, data, e->size) != e->crc)
-        return lam_fail(LAM_ERR_FORMAT, "%s: entry %s: its checksum is wrong", zip->label, e->name);
-    e->data = data;
+    *out = header + LOCAL + skip;
     return LAM_OK;
 }
 
-static lam_status inflate_entry(lam_zip *zip, entry *e)
+/* In pieces that zlib can count.  0: the bytes are not what was promised; -1: no memory. */
+static int inflate_bytes(unsigned char *to, size_t size, const unsigned char *from, size_t packed)
 {
-    size_t done = 0;
-    int n = 1;
-    e->unpacked = malloc(e->size + 1);
-    if (!e->unpacked)
-        return lam_fail(LAM_ERR_MEMORY, "%s: entry %s: no memory for %zu bytes", zip->label,
-                        e->name, e->size);
-    while (done < e->size && n > 0) {
-        const size_t left = e->size - done;
-        n = unzReadCurrentFile(zip->file, (char *)e->unpacked + done,
-                               left < 1 << 24 ? (unsigned)left : 1 << 24);
-        done += n > 0 ? (size_t)n : 0;
+    enum { PIECE = 1 << 30, RAW = -15 };
+    z_stream z = {0};
+    int result = inflateInit2(&z, RAW);
+    if (result != Z_OK)
+        return result == Z_MEM_ERROR ? -1 : 0;
+    z.next_in = (unsigned char *)(uintptr_t)from;
+    z.next_out = to;
+    while (result == Z_OK) { /* Z_BUF_ERROR where neither side has a byte left */
+        const size_t in = packed - (size_t)(z.next_in - from),
+                     out = size - (size_t)(z.next_out - to);
+        z.avail_in = in < PIECE ? (unsigned)in : PIECE;
+        z.avail_out = out < PIECE ? (unsigned)out : PIECE;
+        result = inflate(&z, Z_NO_FLUSH);
     }
-    if (done != e->size || crc32_z(0, e->unpacked, e->size) != e->crc) {
-        free(e->unpacked);
-        e->unpacked = NULL;
-        return lam_fail(LAM_ERR_FORMAT, "%s: entry %s cannot be unpacked", zip->label, e->name);
-    }
-    e->data = e->unpacked;
+    const int whole =
+        result == Z_STREAM_END && z.next_in == from + packed && z.next_out == to + size;
+    inflateEnd(&z);
+    return result == Z_MEM_ERROR ? -1 : whole;
+}
+
+/* Before memory is taken: honest checkpoints are hardly compressed, and PyTorch does not try. */
+static lam_status allow_inflating(lam_zip *zip, const lam_zip_entry *e)
+{
+    size_t limit, total;
+    lam_size_muladd(&limit, zip->size, LAM_ZIP_RATIO, LAM_ZIP_FLOOR);
+    if (!lam_size_muladd(&total, 1, e->size, zip->inflated) || total > limit)
+        return lam_fail(LAM_ERR_FORMAT,
+                        "%s: entry %s unpacks to %zu bytes; in all at most %zu, %d times the file, "
+                        "are unpacked: pack it anew without compression",
+                        zip->label, e->name, e->size, limit, LAM_ZIP_RATIO);
+    zip->inflated = total;
     return LAM_OK;
+}
+
+static lam_status inflate_entry(lam_zip *zip, lam_zip_entry *e, const unsigned char *packed)
+{
+    LAM_TRY(allow_inflating(zip, e));
+    unsigned char *const bytes = malloc(e->size + 1);
+    const int whole = bytes ? inflate_bytes(bytes, e->size, packed, e->packed) : -1;
+    if (whole <= 0) {
+        free(bytes);
+        return whole < 0 ? lam_fail(LAM_ERR_MEMORY, "%s: entry %s: no memory for %zu bytes",
+                                    zip->label, e->name, e->size)
+                         : lam_fail(LAM_ERR_FORMAT, "%s: entry %s cannot be unpacked", zip->label,
+                                    e->name);
+    }
+    e->data = e->unpacked = bytes;
+    return LAM_OK;
+}
+
+static lam_status load_entry(lam_zip *zip, lam_zip_entry *e)
+{
+    const unsigned char *bytes;
+    LAM_TRY(find_bytes(zip, e, &bytes));
+    if (e->method == LAM_ZIP_STORED)
+        e->data = bytes;
+    else
+        LAM_TRY(inflate_entry(zip, e, bytes));
+    if (crc32_z(0, e->data, e->size) == e->crc)
+        return LAM_OK;
+    e->data = NULL;
+    free(e->unpacked);
+    e->unpacked = NULL;
+    return lam_fail(LAM_ERR_FORMAT, "%s: entry %s: its checksum is wrong", zip->label, e->name);
 }
 
 lam_status lam_zip_load(lam_zip *zip, int i, const void **data, size_t *size)
 {
-    entry *const e = &zip->entries[i];
+    lam_zip_entry *const e = &zip->entries[i];
     *data = NULL;
     *size = 0;
-    if (!e->data) {
-        if (unzGoToFilePos64(zip->file, &e->place) != UNZ_OK ||
-            unzOpenCurrentFile2(zip->file, NULL, NULL, e->method == STORED) != UNZ_OK)
-            return lam_fail(LAM_ERR_FORMAT, "%s: entry %s is not where the directory says",
-                            zip->label, e->name);
-        const lam_status status = e->method == STORED ? view_stored(zip, e) : inflate_entry(zip, e);
-        unzCloseCurrentFile(zip->file);
-        LAM_TRY(status);
-    }
+    if (!e->data)
+        LAM_TRY(load_entry(zip, e));
     *data = e->data;
     *size = e->size;
     return LAM_OK;

@@ -1,15 +1,20 @@
 /* zip.h -- the entries of a zip archive, as bytes in memory.
  *
  * For archives from outside (PyTorch's checkpoints are zip files): sizes and places are checked before
- * anything is believed, and every entry's checksum before its bytes are handed out.  minizip reads the
- * directory and inflates.  Stored entries are views into the mapping.  Refused: encryption, methods other than
- * stored and deflate, two entries of one name. */
+ * anything is believed, and every entry's checksum before its bytes are handed out.  Stored entries are views
+ * into the mapping.  Zip64 is read: torch.save writes it from 4 GB on.  Refused: encryption, methods other than
+ * stored and deflate, two entries of one name, entries that overlap, several disks.
+ *
+ * Memory is bounded by the file: all entries together may be inflated to LAM_ZIP_FLOOR bytes and LAM_ZIP_RATIO
+ * times the archive.  Deflate can do 1032 to 1, weights cannot. */
 #ifndef LAM_IO_ZIP_H
 #define LAM_IO_ZIP_H
 
 #include "core/status.h"
 
 #include <stddef.h>
+
+enum { LAM_ZIP_FLOOR = 1 << 25, LAM_ZIP_RATIO = 8 };
 
 typedef struct lam_zip lam_zip;
 
@@ -22,6 +27,7 @@ void lam_zip_close(lam_zip *zip); /* NULL is fine */
 int lam_zip_count(const lam_zip *zip);
 const char *lam_zip_name(const lam_zip *zip, int i);
 int lam_zip_find(const lam_zip *zip, const char *name); /* -1: none */
+size_t lam_zip_size(const lam_zip *zip, int i);         /* unpacked, as the directory says */
 
 /* The bytes of entry i, unpacked and checked; valid until close. */
 lam_status lam_zip_load(lam_zip *zip, int i, const void **data, size_t *size);

@@ -1,12 +1,15 @@
-/* alloc.c -- counting allocations and failing one; see alloc.h. */
+/* alloc.c -- counting allocations and their bytes, and failing one; see alloc.h. */
 #include "support/alloc.h"
 
 #include <jansson.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 static long countdown; /* allocations until one fails; 0: none will */
 static int armed, failed;
+static int measuring;
+static size_t live, peak; /* bytes, since measuring began */
 
 static int refuse(void)
 {
@@ -15,40 +18,70 @@ static int refuse(void)
     return failed = 1;
 }
 
+static void *counted(void *p)
+{
+    if (measuring && p) {
+        live += malloc_usable_size(p);
+        peak = live > peak ? live : peak;
+    }
+    return p;
+}
+
+static void uncount(void *p)
+{
+    const size_t n = measuring && p ? malloc_usable_size(p) : 0;
+    live -= n < live ? n : live; /* some were there before */
+}
+
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *old, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 char *__real_strdup(const char *text);
+void __real_free(void *p);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
+void __wrap_free(void *p);
 
 void *__wrap_malloc(size_t size)
 {
-    return refuse() ? NULL : __real_malloc(size);
+    return refuse() ? NULL : counted(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return refuse() ? NULL : __real_calloc(n, size);
+    return refuse() ? NULL : counted(__real_calloc(n, size));
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return refuse() ? NULL : __real_realloc(old, size);
+    const size_t before = live;
+    if (refuse())
+        return NULL;
+    uncount(old);
+    void *p = __real_realloc(old, size);
+    if (!p)
+        live = before;
+    return counted(p);
+}
+
+void __wrap_free(void *p)
+{
+    uncount(p);
+    __real_free(p);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return refuse() ? NULL : __real_aligned_alloc(alignment, size);
+    return refuse() ? NULL : counted(__real_aligned_alloc(alignment, size));
 }
 
 char *__wrap_strdup(const char *text)
 {
-    return refuse() ? NULL : __real_strdup(text);
+    return refuse() ? NULL : counted(__real_strdup(text));
 }
 
 int test_alloc_fail(long nth)
@@ -65,4 +98,17 @@ int test_alloc_stop(void)
 {
     countdown = 0;
     return failed;
+}
+
+void test_alloc_measure(void)
+{
+    json_set_alloc_funcs(__wrap_malloc, free);
+    live = peak = 0;
+    measuring = 1;
+}
+
+size_t test_alloc_peak(void)
+{
+    measuring = 0;
+    return peak;
 }

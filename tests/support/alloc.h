@@ -1,6 +1,6 @@
-/* alloc.h -- makes one allocation of the library fail, to walk every out-of-memory path.
+/* alloc.h -- makes one allocation of the library fail, to walk every out-of-memory path; or measures them all.
  *
- * The linker sends malloc, calloc, realloc, aligned_alloc and strdup of our own code (and Check's)
+ * The linker sends malloc, calloc, realloc, aligned_alloc, strdup and free of our own code (and Check's)
  * through here (--wrap); jansson is asked to use the same.  Always in this form:
  *
  *     for (long n = 1; test_alloc_fail(n); n++) {
@@ -13,11 +13,18 @@
 #ifndef TEST_ALLOC_H
 #define TEST_ALLOC_H
 
+#include <stddef.h>
+
 /* Lets the nth allocation from now on fail, once.  Returns 0 when the previous one was never
  * reached, that is when the body has run undisturbed. */
 int test_alloc_fail(long nth);
 
 /* Ends that, before the first assertion: Check allocates too.  Returns whether one has failed. */
 int test_alloc_stop(void);
+
+/* From here on, in one thread: the most bytes of our own code and jansson that are allocated at a time.  peak() ends
+ * it. */
+void test_alloc_measure(void);
+size_t test_alloc_peak(void);
 
 #endif

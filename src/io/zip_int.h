@@ -1,0 +1,38 @@
+/* zip_int.h -- the inside of an open archive, shared by zip.c (bytes) and zip_directory.c (where they are). */
+#ifndef LAM_IO_ZIP_INT_H
+#define LAM_IO_ZIP_INT_H
+
+#include "core/file.h"
+#include "io/zip.h"
+
+#include <stdint.h>
+
+enum { LAM_ZIP_STORED = 0, LAM_ZIP_DEFLATED = 8 }; /* methods */
+
+typedef struct lam_zip_entry {
+    char *name;
+    uint64_t place; /* of its local header, not checked yet */
+    size_t size, packed;
+    int method;
+    uint32_t crc;
+    const void *data; /* once loaded */
+    void *unpacked;   /* owned; NULL for stored ones */
+} lam_zip_entry;
+
+struct lam_zip {
+    char *label;
+    lam_map map; /* empty if the caller keeps the bytes */
+    const unsigned char *data;
+    size_t size;
+    lam_zip_entry *entries; /* sorted by name */
+    int count;
+    size_t inflated; /* bytes of all that was unpacked so far */
+};
+
+/* Fills entries and count; what it leaves after a failure, lam_zip_close() frees. */
+lam_status lam_zip_read_directory(lam_zip *zip);
+
+/* `width` bytes, lowest first. */
+uint64_t lam_zip_number(const unsigned char *at, int width);
+
+#endif
