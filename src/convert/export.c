@@ -25,6 +25,7 @@ static lam_status open_folder(job *j)
     LAM_TRY(lam_folder_config(&j->cfg, dir));
     LAM_TRY(lam_st_open_folder(&j->st, dir));
     j->tensors.label = lam_st_path(j->st);
+    j->tensors.stop = j->o->stop;
     LAM_TRY(lam_tensors_from_safetensors(&j->tensors, j->st));
     LAM_TRY(lam_model_declare(&j->model, &j->cfg, &plain));
     j->model.dev = j->model.params.dev = NULL; /* it was only asked for shapes */

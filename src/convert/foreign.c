@@ -64,6 +64,10 @@ static lam_status add_node(json_t *known, const char *key, const lam_py *node, c
 
 static lam_status add_pairs(json_t *known, const lam_py_list *pairs, const char *label)
 {
+    enum { MAX_PAIRS = 1 << 13 }; /* some hundreds are set in the largest scripts */
+    if (pairs && pairs->n > 2 * (size_t)MAX_PAIRS)
+        return lam_fail(LAM_ERR_FORMAT, "%s: a configuration of %zu entries, at most %d are read",
+                        label, pairs->n / 2, MAX_PAIRS);
     for (size_t i = pairs ? pairs->n : 0; i >= 2; i -= 2) { /* the last of one name counts */
         char key[64];
         const lam_py *name = pairs->v[i - 2];

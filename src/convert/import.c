@@ -115,6 +115,7 @@ static lam_status open_source(job *j)
 {
     char dir[PATH_MAX], path[PATH_MAX];
     j->tensors.label = j->o->source;
+    j->tensors.stop = j->o->stop;
     LAM_TRY(lam_path_is_folder(j->o->source) ? open_folder(j, j->o->source)
                                              : open_file(j, j->o->source));
     folder_of(dir, j->o->source);

@@ -17,9 +17,17 @@ static const char *unwrapped(const char *name)
     return name;
 }
 
+lam_status lam_tensors_go_on(const lam_tensors *all)
+{
+    if (all->stop && all->stop())
+        return lam_fail(LAM_ERR_INTERRUPTED, "%s: stopped while reading it", all->label);
+    return LAM_OK;
+}
+
 lam_status lam_tensors_add(lam_tensors *all, const char *name, const lam_strided *t)
 {
     name = unwrapped(name);
+    LAM_TRY(lam_tensors_go_on(all));
     if (all->n == LAM_TENSORS_MAX)
         return lam_fail(LAM_ERR_FORMAT, "%s: more than %d tensors", all->label, LAM_TENSORS_MAX);
     if (strlen(name) >= LAM_TENSOR_NAME_MAX)

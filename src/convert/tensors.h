@@ -17,6 +17,7 @@ typedef struct lam_named {
 
 typedef struct lam_tensors {
     const char *label; /* borrowed: the file's name for messages */
+    int (*stop)(void); /* asked for each tensor; non-zero: LAM_ERR_INTERRUPTED.  May be NULL */
     lam_named *list;
     int n, room;
 } lam_tensors;
@@ -24,6 +25,8 @@ typedef struct lam_tensors {
 /* A zeroed struct with a label is empty. */
 lam_status lam_tensors_add(lam_tensors *all, const char *name, const lam_strided *t);
 void lam_tensors_free(lam_tensors *all);
+/* LAM_ERR_INTERRUPTED if `stop` says so: to be asked between tensors. */
+lam_status lam_tensors_go_on(const lam_tensors *all);
 
 const lam_strided *lam_tensors_find(const lam_tensors *all, const char *name); /* NULL: absent */
 /* The same with a printf-formatted name. */

@@ -4,10 +4,20 @@
  * save the whole module; others save a state_dict alone, or under other names. */
 #include "convert/tensors.h"
 
+#include "core/size.h"
+
 #include <string.h>
 
-/* A module may hold another twice, and so on: without a count, 16 deep can be without end. */
-enum { MAX_DEPTH = 16, MAX_MODULES = 1 << 14 };
+/* A module may hold another twice, and so on: without a count of all that was looked at, 16 deep can be without end.
+ * Layers may share their storage, but not so many that a small file becomes a large model. */
+enum { MAX_DEPTH = 16, MAX_SEEN = 1 << 20, MAX_SHARED = 64, MIN_SHARED = 1 << 25 };
+
+typedef struct walk {
+    lam_tensors *all;
+    lam_torch *file;
+    size_t seen;  /* entries of modules and mappings */
+    size_t bytes; /* of all tensors */
+} walk;
 
 /* The name of an entry behind a prefix; LAM_ERR_FORMAT if it is no name. */
 static lam_status full_name(char out[LAM_TENSOR_NAME_MAX], const lam_tensors *all,
@@ -24,40 +34,63 @@ static lam_status full_name(char out[LAM_TENSOR_NAME_MAX], const lam_tensors *al
     return LAM_OK;
 }
 
+static lam_status see(walk *w, const lam_py *node)
+{
+    const lam_py_list *pairs = lam_py_pairs(node);
+    w->seen += pairs ? pairs->n : 0;
+    if (w->seen <= MAX_SEEN)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT, "%s: a model of more than %d entries", w->all->label, MAX_SEEN);
+}
+
+static lam_status add_tensor(walk *w, const lam_py *node, const char *name)
+{
+    lam_strided t;
+    size_t most;
+    LAM_TRY(lam_torch_tensor(w->file, node, name, &t));
+    lam_size_muladd(&w->bytes, lam_shape_count(&t.shape), lam_dtype_size(t.dtype), w->bytes);
+    lam_size_muladd(&most, lam_torch_size(w->file), MAX_SHARED, MIN_SHARED);
+    if (w->bytes > most)
+        return lam_fail(LAM_ERR_FORMAT,
+                        "%s: tensor %s: with it the tensors have more than %zu bytes, %d times "
+                        "those of the file",
+                        w->all->label, name, most, MAX_SHARED);
+    return lam_tensors_add(w->all, name, &t);
+}
+
 /* Adds the entries of a mapping that are tensors; others (None, _metadata) are no parameters. */
-static lam_status add_mapping(lam_tensors *all, lam_torch *file, const lam_py *mapping,
-                              const char *prefix)
+static lam_status add_mapping(walk *w, const lam_py *mapping, const char *prefix)
 {
     char name[LAM_TENSOR_NAME_MAX];
     const lam_py_list *pairs = lam_py_pairs(mapping);
+    LAM_TRY(see(w, mapping));
     for (size_t i = 0; pairs && i + 1 < pairs->n; i += 2) {
-        lam_strided t;
         if (!lam_torch_is_tensor(pairs->v[i + 1]))
             continue;
-        LAM_TRY(full_name(name, all, prefix, pairs->v[i]));
-        LAM_TRY(lam_torch_tensor(file, pairs->v[i + 1], name, &t));
-        LAM_TRY(lam_tensors_add(all, name, &t));
+        LAM_TRY(full_name(name, w->all, prefix, pairs->v[i]));
+        LAM_TRY(add_tensor(w, pairs->v[i + 1], name));
     }
     return LAM_OK;
 }
 
-static lam_status add_module(lam_tensors *all, lam_torch *file, const lam_py *module,
-                             const char *prefix, int depth, int *seen)
+static lam_status add_module(walk *w, const lam_py *module, const char *prefix, int depth)
 {
     char name[LAM_TENSOR_NAME_MAX];
-    if (depth > MAX_DEPTH || ++*seen > MAX_MODULES)
-        return lam_fail(LAM_ERR_FORMAT, "%s: modules more than %d deep, or more than %d",
-                        all->label, MAX_DEPTH, MAX_MODULES);
-    LAM_TRY(add_mapping(all, file, lam_py_attr(module, "_parameters"), prefix));
-    LAM_TRY(add_mapping(all, file, lam_py_attr(module, "_buffers"), prefix));
+    const lam_py *state = lam_py_is(module, LAM_PY_OBJECT) ? module->as.object->state : NULL;
+    if (depth > MAX_DEPTH)
+        return lam_fail(LAM_ERR_FORMAT, "%s: modules more than %d deep", w->all->label, MAX_DEPTH);
+    LAM_TRY(see(w, state));
+    LAM_TRY(add_mapping(w, lam_py_attr(module, "_parameters"), prefix));
+    LAM_TRY(add_mapping(w, lam_py_attr(module, "_buffers"), prefix));
     const lam_py_list *pairs = lam_py_pairs(lam_py_attr(module, "_modules"));
+    LAM_TRY(see(w, lam_py_attr(module, "_modules")));
     for (size_t i = 0; pairs && i + 1 < pairs->n; i += 2) {
-        LAM_TRY(full_name(name, all, prefix, pairs->v[i]));
+        LAM_TRY(full_name(name, w->all, prefix, pairs->v[i]));
         const size_t n = strlen(name);
         if (n + 1 >= sizeof name)
-            return lam_fail(LAM_ERR_FORMAT, "%s: the name of a module is too long", all->label);
+            return lam_fail(LAM_ERR_FORMAT, "%s: the name of a module is too long", w->all->label);
         strcpy(name + n, ".");
-        LAM_TRY(add_module(all, file, pairs->v[i + 1], name, depth + 1, seen));
+        LAM_TRY(add_module(w, pairs->v[i + 1], name, depth + 1));
     }
     return LAM_OK;
 }
@@ -93,6 +126,7 @@ static const lam_py *find_holder(const lam_py *root)
 
 lam_status lam_tensors_from_torch(lam_tensors *all, lam_torch *file, const lam_py **module)
 {
+    walk w = {.all = all, .file = file};
     const lam_py *holder = find_holder(lam_torch_root(file));
     *module = NULL;
     if (!holder)
@@ -101,10 +135,9 @@ lam_status lam_tensors_from_torch(lam_tensors *all, lam_torch *file, const lam_p
                         "model_state, state_dict, model, ...)",
                         all->label);
     if (!is_module(holder))
-        return add_mapping(all, file, holder, "");
+        return add_mapping(&w, holder, "");
     /* DataParallel and its kind hold the model as their module "module". */
     const lam_py *inner = lam_py_get(lam_py_attr(holder, "_modules"), "module");
     *module = is_module(inner) ? inner : holder;
-    int seen = 0;
-    return add_module(all, file, *module, "", 0, &seen);
+    return add_module(&w, *module, "", 0);
 }

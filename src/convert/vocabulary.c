@@ -176,6 +176,27 @@ static const lam_py *find_vocab(const lam_py *root)
     return NULL;
 }
 
+/* Symbols differ, so they lie side by side in the pickle; a list of one text a million times would take hours to
+ * look through.  `step`: 2 for the keys of a mapping. */
+static lam_status check_words(const lam_py_list *list, size_t step, const lam_torch *file)
+{
+    enum {
+        MIN_WORDS = 1 << 10,
+        BYTES = 4
+    }; /* of the file, for each: less than any compression leaves */
+    size_t total = 0;
+    const size_t n = list ? list->n / step : 0, most = lam_torch_size(file) / BYTES + MIN_WORDS;
+    if (n > most)
+        return lam_fail(LAM_ERR_FORMAT, "%s: a vocabulary of %zu symbols, at most %zu in %zu bytes",
+                        lam_torch_label(file), n, most, lam_torch_size(file));
+    for (size_t i = 0; i < n; i++)
+        total += lam_py_is(list->v[i * step], LAM_PY_TEXT) ? list->v[i * step]->as.text.n : 0;
+    if (total > lam_torch_pickled(file))
+        return lam_fail(LAM_ERR_FORMAT, "%s: the vocabulary repeats its symbols",
+                        lam_torch_label(file));
+    return LAM_OK;
+}
+
 lam_status lam_vocabulary_from_torch(lam_vocab **out, const lam_torch *file)
 {
     const lam_py *node = find_vocab(lam_torch_root(file));
@@ -183,6 +204,8 @@ lam_status lam_vocabulary_from_torch(lam_vocab **out, const lam_torch *file)
     if (!node)
         return LAM_OK;
     const lam_py_list *symbols = &lam_py_attr(node, "idx2sym")->as.list;
+    LAM_TRY(check_words(symbols, 1, file));
+    LAM_TRY(check_words(lam_py_pairs(lam_py_attr(node, "counter")), 2, file));
     const lam_py *lower = lam_py_attr(node, "lower_case");
     words all = {.label = lam_torch_label(file),
                  .n = symbols->n,

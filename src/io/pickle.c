@@ -1,10 +1,15 @@
 /* pickle.c -- the nodes of a pickle: making, freeing and asking them.  See pickle.h. */
 #include "io/pickle_int.h"
 
+#include "core/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1024 };
+enum {
+    CHUNK = 1024,
+    OVERHEAD = 16 /* what malloc adds to a small block */
+};
 
 struct lam_py_chunk {
     lam_py_chunk *next;
@@ -19,13 +24,23 @@ static lam_status no_memory(const lam_pickle *p)
 
 /* ---- making ---- */
 
+/* Before every allocation that stays. */
+static lam_status charge(lam_pickle *p, size_t bytes)
+{
+    if (bytes > p->most - p->used)
+        return lam_fail(LAM_ERR_FORMAT,
+                        "%s: its pickle describes objects of more than %zu bytes, the most for a "
+                        "file of its size",
+                        p->label, p->most);
+    p->used += bytes;
+    return LAM_OK;
+}
+
 lam_status lam_py_new(lam_pickle *p, lam_py_kind kind, lam_py **out)
 {
     *out = NULL;
-    if (p->nodes >= LAM_PICKLE_MAX_NODES)
-        return lam_fail(LAM_ERR_FORMAT, "%s: a pickle of more than %d values", p->label,
-                        LAM_PICKLE_MAX_NODES);
     if (!p->chunks || p->chunks->used == CHUNK) {
+        LAM_TRY(charge(p, sizeof *p->chunks));
         lam_py_chunk *chunk = malloc(sizeof *chunk);
         if (!chunk)
             return no_memory(p);
@@ -36,19 +51,44 @@ lam_status lam_py_new(lam_pickle *p, lam_py_kind kind, lam_py **out)
     lam_py *node = &p->chunks->nodes[p->chunks->used];
     memset(node, 0, sizeof *node);
     node->kind = kind;
-    if (kind == LAM_PY_OBJECT && !(node->as.object = calloc(1, sizeof *node->as.object)))
-        return no_memory(p);
+    if (kind == LAM_PY_OBJECT) {
+        LAM_TRY(charge(p, sizeof *node->as.object + OVERHEAD));
+        if (!(node->as.object = calloc(1, sizeof *node->as.object)))
+            return no_memory(p);
+    }
     p->chunks->used++;
-    p->nodes++;
     *out = node;
     return LAM_OK;
 }
 
-static lam_status make_room(const lam_pickle *p, lam_py_list *list, size_t more)
+lam_status lam_py_constant(lam_pickle *p, lam_py_kind kind, int64_t value, lam_py **out)
 {
-    if (list->n + more <= list->room)
+    lam_py **const shared = kind == LAM_PY_NONE                      ? &p->none
+                            : kind == LAM_PY_TUPLE                   ? &p->empty
+                            : kind == LAM_PY_BOOL                    ? &p->truth[value != 0]
+                            : value >= 0 && value < LAM_PICKLE_SMALL ? &p->small[value]
+                                                                     : NULL;
+    if (shared && *shared) {
+        *out = *shared;
         return LAM_OK;
-    const size_t room = list->n + more < 4 ? 4 : list->n + more + list->n / 2;
+    }
+    LAM_TRY(lam_py_new(p, kind, out));
+    (*out)->as.integer = value; /* 0 of None and the empty tuple */
+    if (shared)
+        *shared = *out;
+    return LAM_OK;
+}
+
+/* Lists grow by half: the items of one that is filled bit by bit are moved three times on average. */
+static lam_status make_room(lam_pickle *p, lam_py_list *list, size_t more)
+{
+    size_t room;
+    if (!lam_size_muladd(&room, 1, more, list->n))
+        return no_memory(p);
+    if (room <= list->room)
+        return LAM_OK;
+    room += list->n / 2;
+    LAM_TRY(charge(p, (room - list->room) * sizeof *list->v + (list->v ? 0 : OVERHEAD)));
     lam_py **v = realloc(list->v, room * sizeof *v);
     if (!v)
         return no_memory(p);
@@ -57,15 +97,14 @@ static lam_status make_room(const lam_pickle *p, lam_py_list *list, size_t more)
     return LAM_OK;
 }
 
-lam_status lam_py_push(const lam_pickle *p, lam_py_list *list, lam_py *item)
+lam_status lam_py_push(lam_pickle *p, lam_py_list *list, lam_py *item)
 {
     LAM_TRY(make_room(p, list, 1));
     list->v[list->n++] = item;
     return LAM_OK;
 }
 
-lam_status lam_py_push_all(const lam_pickle *p, lam_py_list *to, const lam_py_list *from,
-                           size_t first)
+lam_status lam_py_push_all(lam_pickle *p, lam_py_list *to, const lam_py_list *from, size_t first)
 {
     const size_t n = from->n - first;
     if (n == 0)
@@ -110,13 +149,15 @@ void lam_pickle_free(lam_pickle *p)
     free(p);
 }
 
-lam_status lam_pickle_parse(lam_pickle **out, const char *label, const void *data, size_t size)
+lam_status lam_pickle_parse(lam_pickle **out, const char *label, const void *data, size_t size,
+                            size_t most)
 {
     *out = NULL;
     lam_pickle *p = calloc(1, sizeof *p);
     if (!p)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for its pickle", label);
     p->label = label;
+    p->most = most;
     const lam_status status = lam_pickle_run(p, data, size);
     p->label = NULL;
     if (status == LAM_OK)

@@ -6,8 +6,9 @@
  * classes are therefore harmless, and so are os.system and its kind.
  *
  * Protocols 2 to 5.  Refused: the text opcodes of protocols 0 and 1 (but for GLOBAL), the extension
- * registry, out-of-band buffers.  Memory is bounded by a multiple of the input.  The tree may
- * share nodes and contain cycles, as Python's objects may: walk it with a limit on depth. */
+ * registry, out-of-band buffers.  Memory is bounded by what the caller allows: a few bytes of a pickle can be an
+ * object, and a compressed one can hold millions.  The tree may share nodes and contain cycles, as Python's
+ * objects may: walk it with a limit on depth, and on the number of nodes. */
 #ifndef LAM_IO_PICKLE_H
 #define LAM_IO_PICKLE_H
 
@@ -68,9 +69,12 @@ struct lam_py {
 
 typedef struct lam_pickle lam_pickle;
 
-/* Reads one pickle that fills `size` bytes, which are kept; `label` is used in messages.
- * LAM_ERR_FORMAT or LAM_ERR_UNSUPPORTED names the byte where it fails. */
-lam_status lam_pickle_parse(lam_pickle **out, const char *label, const void *data, size_t size);
+/* Reads one pickle that fills `size` bytes, which are kept; `label` is used in messages.  Nodes, lists, stack and
+ * memo take at most `most` bytes: 10 for each byte of the pickle is what checkpoints need, and LAM_PICKLE_FLOOR for
+ * the smallest.  LAM_ERR_FORMAT or LAM_ERR_UNSUPPORTED names the byte where it fails. */
+enum { LAM_PICKLE_FLOOR = 1 << 16 };
+lam_status lam_pickle_parse(lam_pickle **out, const char *label, const void *data, size_t size,
+                            size_t most);
 void lam_pickle_free(lam_pickle *p); /* NULL is fine */
 const lam_py *lam_pickle_root(const lam_pickle *p);
 

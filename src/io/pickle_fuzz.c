@@ -2,6 +2,8 @@
  * looked at; memory is bounded by the input. */
 #include "io/pickle.h"
 
+#include "fuzz/memory.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +84,12 @@ static void look(walk *w, const lam_py *node, int depth)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    enum { MACHINE = 1 << 16 }; /* marks, what malloc rounds up to */
     lam_pickle *p;
-    const lam_status status = lam_pickle_parse(&p, "input", data, size);
+    const size_t most = LAM_PICKLE_FLOOR + 8 * size;
+    memory_begin();
+    const lam_status status = lam_pickle_parse(&p, "input", data, size, most);
+    require(memory_peak() <= most + MACHINE);
     if (status != LAM_OK) {
         require((status == LAM_ERR_FORMAT || status == LAM_ERR_UNSUPPORTED) && p == NULL);
         require(strncmp(lam_error(), "input: ", 7) == 0);

@@ -24,27 +24,19 @@ enum opcode {
 
 /* ---- values ---- */
 
-static lam_status do_int(lam_pm *m, int64_t value)
+static lam_status do_constant(lam_pm *m, lam_py_kind kind, int64_t value)
 {
     lam_py *node;
-    LAM_TRY(lam_pm_new(m, LAM_PY_INT, &node));
-    node->as.integer = value;
-    return LAM_OK;
+    LAM_TRY(lam_py_constant(m->p, kind, value, &node));
+    return lam_pm_push(m, node);
 }
 
 static lam_status do_uint(lam_pm *m, int width)
 {
     uint64_t n;
     LAM_TRY(lam_pm_uint(m, width, &n));
-    return do_int(m, width == 4 ? (int32_t)(uint32_t)n : (int64_t)n); /* BININT alone is signed */
-}
-
-static lam_status do_bool(lam_pm *m, int value)
-{
-    lam_py *node;
-    LAM_TRY(lam_pm_new(m, LAM_PY_BOOL, &node));
-    node->as.integer = value;
-    return LAM_OK;
+    /* BININT alone is signed */
+    return do_constant(m, LAM_PY_INT, width == 4 ? (int32_t)(uint32_t)n : (int64_t)n);
 }
 
 /* Two's complement of any length, lowest byte first. */
@@ -60,7 +52,7 @@ static lam_status do_long(lam_pm *m, int width)
     value = n > 0 && b[n - 1] & 0x80 ? UINT64_MAX : 0;
     for (size_t i = (size_t)n; i > 0; i--)
         value = value << 8 | b[i - 1];
-    return do_int(m, (int64_t)value);
+    return do_constant(m, LAM_PY_INT, (int64_t)value);
 }
 
 static lam_status do_float(lam_pm *m)
@@ -277,9 +269,9 @@ static lam_status step(lam_pm *m, enum opcode op)
     switch (op) {
     case PROTO: case FRAME: return do_frame(m, op);
     case MARK: case POP: case POP_MARK: case DUP: return do_stack(m, op);
-    case NONE: return lam_pm_new(m, LAM_PY_NONE, &node);
-    case NEWTRUE: return do_bool(m, 1);
-    case NEWFALSE: return do_bool(m, 0);
+    case NONE: return do_constant(m, LAM_PY_NONE, 0);
+    case NEWTRUE: return do_constant(m, LAM_PY_BOOL, 1);
+    case NEWFALSE: return do_constant(m, LAM_PY_BOOL, 0);
     case BININT: return do_uint(m, 4);
     case BININT1: return do_uint(m, 1);
     case BININT2: return do_uint(m, 2);
@@ -293,7 +285,7 @@ static lam_status step(lam_pm *m, enum opcode op)
     case SHORT_BINSTRING: case SHORT_BINBYTES: return do_text(m, LAM_PY_BYTES, 1);
     case BINBYTES8: return do_text(m, LAM_PY_BYTES, 8);
     case EMPTY_LIST: return lam_pm_new(m, LAM_PY_LIST, &node);
-    case EMPTY_TUPLE: return lam_pm_new(m, LAM_PY_TUPLE, &node);
+    case EMPTY_TUPLE: return do_constant(m, LAM_PY_TUPLE, 0);
     case EMPTY_DICT: return lam_pm_new(m, LAM_PY_DICT, &node);
     case EMPTY_SET: return lam_pm_new(m, LAM_PY_SET, &node);
     case LIST: return do_collect(m, LAM_PY_LIST);

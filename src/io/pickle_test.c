@@ -10,19 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PICKLE(text) (text), sizeof(text) - 1
+#define PICKLE(text)  (text), sizeof(text) - 1
+#define ALLOWED(size) (LAM_PICKLE_FLOOR + 64 * (size))
 
 static lam_pickle *parse(const void *data, size_t n)
 {
     lam_pickle *p;
-    ck_assert_msg(lam_pickle_parse(&p, "input", data, n) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_pickle_parse(&p, "input", data, n, ALLOWED(n)) == LAM_OK, "%s", lam_error());
     return p;
 }
 
 static void refuse(const void *data, size_t n, lam_status code, const char *why)
 {
     lam_pickle *p;
-    ck_assert_int_eq(lam_pickle_parse(&p, "input", data, n), code);
+    ck_assert_int_eq(lam_pickle_parse(&p, "input", data, n, ALLOWED(n)), code);
     ck_assert_ptr_null(p);
     ck_assert_msg(strncmp(lam_error(), "input: ", 7) == 0 && strstr(lam_error(), why), "%s",
                   lam_error());
@@ -227,7 +228,7 @@ START_TEST(random_programs_are_harmless)
                           : (unsigned char)opcodes[lam_rng_below(&rng, sizeof opcodes - 1)];
         text[n - 1] = '.';
         lam_pickle *p;
-        whole += lam_pickle_parse(&p, "input", text, n) == LAM_OK;
+        whole += lam_pickle_parse(&p, "input", text, n, ALLOWED(n)) == LAM_OK;
         lam_pickle_free(p);
     }
     ck_assert_int_gt(whole, 100); /* and not all of them fail at once */
@@ -247,7 +248,7 @@ START_TEST(no_failing_allocation_goes_unnoticed)
     pk_raw(&p, "uq\x07.", 4);
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_pickle *tree;
-        const lam_status status = lam_pickle_parse(&tree, "input", p.p, p.n);
+        const lam_status status = lam_pickle_parse(&tree, "input", p.p, p.n, ALLOWED(p.n));
         const int failed = test_alloc_stop();
         ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
         failures += failed;

@@ -2,13 +2,22 @@
 #include "io/torchfile.h"
 
 #include "core/file.h"
+#include "core/size.h"
 #include "io/zip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PREFIX = 512, MAX_KEY = 64, MAX_PICKLE = 1 << 30 };
+enum {
+    MAX_PREFIX = 512,
+    MAX_KEY = 64,
+    MAX_PICKLE = 1 << 30,
+    /* What the pickle may describe, for each byte of the file and besides.  Tensors' descriptions and vocabularies
+     * need up to 10 bytes for each of the pickle, which may be compressed. */
+    TREE_RATIO = 24,
+    TREE_FLOOR = 1 << 24
+};
 
 struct lam_torch {
     char *label;
@@ -16,6 +25,7 @@ struct lam_torch {
     lam_zip *zip;
     lam_pickle *pickle;
     char prefix[MAX_PREFIX]; /* "NAME/" */
+    size_t size, pickled;    /* bytes of the file, and of its pickle */
 };
 
 /* ---- opening ---- */
@@ -85,17 +95,19 @@ static lam_status check_kind(const lam_torch *t, const unsigned char *data, size
 static lam_status read_archive(lam_torch *t, const void *data, size_t size)
 {
     const void *pickle;
-    size_t length;
+    size_t most;
     int entry;
+    t->size = size;
     LAM_TRY(check_kind(t, data, size));
     LAM_TRY(lam_zip_parse(&t->zip, t->label, data, size));
     LAM_TRY(find_pickle(t, &entry));
     LAM_TRY(check_byteorder(t));
-    LAM_TRY(lam_zip_load(t->zip, entry, &pickle, &length));
-    if (length > MAX_PICKLE)
+    if (lam_zip_size(t->zip, entry) > MAX_PICKLE)
         return lam_fail(LAM_ERR_FORMAT, "%s: a pickle of %zu bytes, at most %d are read", t->label,
-                        length, MAX_PICKLE);
-    return lam_pickle_parse(&t->pickle, t->label, pickle, length);
+                        lam_zip_size(t->zip, entry), MAX_PICKLE);
+    LAM_TRY(lam_zip_load(t->zip, entry, &pickle, &t->pickled));
+    lam_size_muladd(&most, size, TREE_RATIO, TREE_FLOOR);
+    return lam_pickle_parse(&t->pickle, t->label, pickle, t->pickled, most);
 }
 
 lam_status lam_torch_parse(lam_torch **out, const char *label, const void *data, size_t size)
@@ -141,6 +153,16 @@ void lam_torch_close(lam_torch *t)
 const char *lam_torch_label(const lam_torch *t)
 {
     return t->label;
+}
+
+size_t lam_torch_size(const lam_torch *t)
+{
+    return t->size;
+}
+
+size_t lam_torch_pickled(const lam_torch *t)
+{
+    return t->pickled;
 }
 
 const lam_py *lam_torch_root(const lam_torch *t)
@@ -250,13 +272,12 @@ static lam_status check_extent(const lam_torch *t, const lam_strided *x, uint64_
         return LAM_OK;
     if (count == SIZE_MAX || offset >= s->count)
         return bad(t, name, "it lies outside of its storage");
-    uint64_t last = offset;
-    for (int i = 0; i < x->shape.rank; i++) {
-        const uint64_t steps = (uint64_t)x->shape.dim[i] - 1, stride = (uint64_t)x->stride[i];
-        if (stride > 0 && steps > (s->count - 1 - last) / stride)
-            return bad(t, name, "it reaches past the end of its storage");
-        last += steps * stride;
-    }
+    size_t last = offset;
+    for (int i = 0; i < x->shape.rank; i++)
+        if (!lam_size_muladd(&last, (size_t)x->shape.dim[i] - 1, (size_t)x->stride[i], last))
+            break; /* last is SIZE_MAX */
+    if (last >= s->count)
+        return bad(t, name, "it reaches past the end of its storage");
     if (count > s->count)
         return bad(t, name, "it has more elements than its storage");
     return LAM_OK;

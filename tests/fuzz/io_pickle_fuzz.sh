@@ -12,3 +12,9 @@ printf '\x80\x04\x95\x18\0\0\0\0\0\0\0\x8c\x01m\x94\x8c\x01C\x94\x93\x94)\x81\x9
 printf '\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0000X\x03\0\0\0cpuK\x10tQK\0K\x02K\x03\x86K\x03K\x01\x86\x89ccollections\nOrderedDict\n)RtR.' > tensor
 printf '\x80\x02cos\nsystem\nX\x04\0\0\0true\x85R.' > call
 printf '\x80\x02]q\0h\0a.' > cycle
+
+# Bombs: pickles of some kilobytes that describe much more.
+many() { seq "$1" | sed 's/.*/'"$2"'/' | tr -d '\n'; }
+{ printf '\x80\x02'; many 5000 'N)R0'; printf 'N.'; } > objects
+{ printf '\x80\x02]'; for _ in 1 2 3 4; do printf '(N'; many 5000 2; printf e; done; printf '.'; } > references
+{ printf '\x80\x02N'; many 5000 '\x85'; printf '.'; } > tuples
