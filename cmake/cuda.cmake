@@ -32,6 +32,9 @@ if(NOT LAMEMO_CUDA_FOUND STREQUAL "no CUDA")
     # Machine code for each, and PTX of the last for newer cards.
     set(cuda_flags -std=c++17 -O3 -I${PROJECT_SOURCE_DIR}/src -I${LAMEMO_CUBLAS_INCLUDE} --threads 0
         -Xcompiler=-Wall,-Wextra,-fPIC,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics)
+    foreach(flag IN LISTS lamemo_host_flags)
+        list(APPEND cuda_flags -Xcompiler=${flag})
+    endforeach()
     if(LAMEMO_WERROR)
         list(APPEND cuda_flags -Werror all-warnings)
     endif()

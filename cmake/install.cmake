@@ -12,7 +12,7 @@ set_target_properties(lamemo_shared PROPERTIES
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/lamemo.map)
 target_include_directories(lamemo_shared INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(lamemo_shared PRIVATE lamemo)
+target_link_libraries(lamemo_shared PRIVATE lamemo lamemo_hardening)
 target_link_options(lamemo_shared PRIVATE
     LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lamemo.map)
 
@@ -20,8 +20,9 @@ install(TARGETS lamemo)
 install(TARGETS lamemo_shared EXPORT lamemo-targets)
 install(FILES include/lamemo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# What a program with the static library must link too, by name or full path.  A target that stands for
-# libraries is followed to them.
+# What a program with the static library must link too: a name where the compiler finds the library itself, so that
+# no path of this machine's compiler goes out (libgomp lies beside gcc, and libpthread is part of newer C libraries),
+# else its path.  A target that stands for libraries is followed to them.
 function(lamemo_link_names out target)
     set(names "")
     get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
@@ -47,6 +48,9 @@ function(lamemo_link_names out target)
 endfunction()
 
 lamemo_link_names(lamemo_static_libraries lamemo)
+foreach(folder IN LISTS CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+    list(TRANSFORM lamemo_static_libraries REPLACE "^${folder}/lib([^/]+)\\.(so|a)$" "\\1")
+endforeach()
 list(REMOVE_DUPLICATES lamemo_static_libraries)
 set(lamemo_private_libs "")
 foreach(library IN LISTS lamemo_static_libraries)

@@ -59,10 +59,12 @@ endforeach()
 
 # The installed library, in the hands of somebody else.  Sanitizers would have to be theirs too.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
-    add_test(NAME install COMMAND ${PROJECT_SOURCE_DIR}/tests/install/install_test.sh
-        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
-    set_tests_properties(install PROPERTIES TIMEOUT ${test_timeout}
-        ENVIRONMENT "${test_environment};CC=${CMAKE_C_COMPILER}")
+    foreach(name install hardening)
+        add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/tests/install/${name}_test.sh
+            ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+        set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout}
+            ENVIRONMENT "${test_environment};CC=${CMAKE_C_COMPILER}")
+    endforeach()
 endif()
 
 # Report pages in a browser.  Exit 77: node, npm or Chromium is not installed.

@@ -32,6 +32,13 @@ for name in $(sed -n 's/^LAMEMO_API.*[ *]\(lamemo_[a-z_]*\)(.*/\1/p' "$prefix/in
     grep -q "^$name@" "$work/names" || fail "$name is declared and not exported"
 done
 
+# The libraries behind the archive are named; only CUDA's and clang's OpenMP have places of their own.
+pkg-config --static --libs-only-l --libs-only-other lamemo > "$work/libraries"
+grep INTERFACE_LINK_LIBRARIES "$libdir/cmake/lamemo/lamemo-config.cmake" >> "$work/libraries"
+if tr ' ;"' '\n' < "$work/libraries" | grep / | grep -v -e cudart -e 'llvm.*libomp'; then
+    fail "lamemo.pc or the CMake package names files of the machine that built it"
+fi
+
 cp "$source/examples/continue.c" "$work/continue.c"
 strict="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror"
 # shellcheck disable=SC2046,SC2086
