@@ -216,8 +216,8 @@ LAMEMO_API lamemo_status lamemo_session_sample(lamemo_session *session, int32_t 
 /* A point in time to come back to: what follows is then the same to the last bit.  It fits every session
  * of a model of this shape with the same streams and memory length.  The random numbers of
  * lamemo_session_sample() and the tokens its penalty has seen are not part of it.  A snapshot depends on no
- * session or engine; it may be restored by several threads at once.  MEMORY, DEVICE; for restore also ARG:
- * it does not fit. */
+ * session or engine; it may be restored by several threads at once.  MEMORY, DEVICE, NUMERIC: what the memory
+ * holds is not finite; for restore also ARG: it does not fit. */
 typedef struct lamemo_snapshot lamemo_snapshot;
 LAMEMO_API lamemo_status lamemo_session_snapshot(lamemo_session *session, lamemo_snapshot **out);
 LAMEMO_API lamemo_status lamemo_session_restore(lamemo_session *session,
@@ -225,8 +225,8 @@ LAMEMO_API lamemo_status lamemo_session_restore(lamemo_session *session,
 LAMEMO_API void lamemo_snapshot_free(lamemo_snapshot *snapshot); /* NULL is fine */
 
 /* The same through a file, for another process with the same model.  Saving replaces the file whole or
- * not at all.  IO, FORMAT (not such a file, or damaged), ARG (it does not fit), MEMORY.  After a
- * failed load the session is as it was. */
+ * not at all; it ends with a checksum (docs/formats.md).  IO, FORMAT (not such a file, or damaged), ARG (it does
+ * not fit), NUMERIC, MEMORY.  After a failed load the session is as it was. */
 LAMEMO_API lamemo_status lamemo_session_save(lamemo_session *session, const char *path);
 LAMEMO_API lamemo_status lamemo_session_load(lamemo_session *session, const char *path);
 

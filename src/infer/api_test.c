@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { V = 256, TEXT = 40 };
 
@@ -277,7 +278,7 @@ START_TEST(a_snapshot_and_a_saved_session_bring_the_moment_back)
 }
 END_TEST
 
-/* Adds `by` to the first number (4 bytes) of tensor `name` in the file. */
+/* Adds `by` to the first number (4 bytes) of tensor `name` in the file, whose checksum becomes that of the change. */
 static void damage(const char *path, const char *name, int by)
 {
     char *bytes, key[32], *at;
@@ -292,6 +293,8 @@ static void damage(const char *path, const char *name, int by)
     memcpy(&number, at, sizeof number);
     number += by;
     memcpy(at, &number, sizeof number);
+    const uint32_t crc = (uint32_t)crc32_z(0, (const unsigned char *)bytes, size - sizeof crc);
+    memcpy(bytes + size - sizeof crc, &crc, sizeof crc);
     ck_assert_msg(lam_file_save(path, bytes, size) == LAM_OK, "%s", lam_error());
     free(bytes);
 }

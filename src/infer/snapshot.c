@@ -46,6 +46,20 @@ static void copy_segment(lam_open_segment *to, const lam_open_segment *from, int
     memcpy(to->tokens, from->tokens, (size_t)streams * (size_t)longest * sizeof *to->tokens);
 }
 
+/* Are the valid rows of a slot [B][cap][width] numbers?  The rest of its room may hold anything. */
+static lam_status check_finite(const lam_mem *mem, const lam_slot *slot, int rows, const char *data)
+{
+    const lam_dtype dtype = lam_class_dtype(mem->dev, slot->type);
+    const size_t stream = lam_slot_bytes(mem, slot) / (size_t)mem->B;
+    const size_t n = (size_t)rows * (size_t)slot->width;
+    for (int b = 0; b < mem->B; b++)
+        if (lam_finite_count(data + (size_t)b * stream, dtype, n) < n)
+            return lam_fail(LAM_ERR_NUMERIC,
+                            "snapshot: %s of layer %d, what the memory keeps, is not finite",
+                            slot->name, slot->layer);
+    return LAM_OK;
+}
+
 static lam_status take(lam_session *s, lam_snapshot *p)
 {
     const lam_mem *mem = lam_stack_mem(s->stack);
@@ -69,6 +83,7 @@ static lam_status take(lam_session *s, lam_snapshot *p)
         if (!p->slots[i])
             return no_memory();
         LAM_TRY(mem->dev->ops->download(mem->dev, p->slots[i], slot->rows, p->bytes[i]));
+        LAM_TRY(check_finite(mem, slot, slot->n, p->slots[i]));
     }
     return LAM_OK;
 }
@@ -142,6 +157,8 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
     LAM_TRY(fits(s, p));
     LAM_TRY(known_tokens(s, p));
     LAM_TRY(agrees(s, p));
+    for (int i = 0; i < p->n_slots; i++)
+        LAM_TRY(check_finite(mem, &mem->slots[i], p->rows[i], p->slots[i]));
     for (int i = 0; i < p->n_slots; i++) {
         mem->dev->ops->upload(mem->dev, mem->slots[i].rows, p->slots[i], p->bytes[i]);
         mem->slots[i].n = p->rows[i];

@@ -1,6 +1,10 @@
-/* snapshot_file.c -- points in time as safetensors files: saved and loaded. */
+/* snapshot_file.c -- points in time as safetensors files: saved and loaded.
+ *
+ * A number of a memory is as good as any other, so what a disk or a copy has changed cannot be told from what was
+ * saved: the file ends with a checksum.  Version 2 had none. */
 #include "infer/session_int.h"
 
+#include "core/log.h"
 #include "io/safetensors.h"
 
 #include <stddef.h>
@@ -8,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char FORMAT[] = "lamemo snapshot 2";
+static const char FORMAT[] = "lamemo snapshot 3", UNSEALED[] = "lamemo snapshot 2";
 
 /* ---- the tensor "numbers" ---- */
 
@@ -81,6 +85,7 @@ static lam_status write_all(lam_st_writer *w, const lam_snapshot *p)
         snprintf(name, sizeof name, "slot.%d", i);
         LAM_TRY(lam_st_writer_add(w, name, p->dtypes[i], &(lam_shape){1, {n}}));
     }
+    LAM_TRY(lam_st_writer_seal(w));
     LAM_TRY(lam_st_writer_begin(w));
     LAM_TRY(lam_st_writer_data(w, v, sizeof v));
     LAM_TRY(lam_st_writer_data(w, p->now.calls, (size_t)p->longest * sizeof *p->now.calls));
@@ -137,19 +142,34 @@ static lam_status read_slot(lam_snapshot *p, int i, const lam_safetensors *st, c
     return LAM_OK;
 }
 
+/* Is it a snapshot, and whole?  *others are the tensors that are no slots. */
+static lam_status check_format(int *others, const lam_safetensors *st, const char *path)
+{
+    const char *format = lam_st_meta(st, "format");
+    *others = 4;
+    if (format && strcmp(format, UNSEALED) == 0) {
+        lam_log(LAM_LOG_WARN, "%s: an older snapshot, without a checksum: damage may go unnoticed",
+                path);
+        return LAM_OK;
+    }
+    if (!format || strcmp(format, FORMAT) != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: not a lamemo snapshot of version 2 or 3", path);
+    *others += 1; /* the checksum */
+    return lam_st_check_seal(st);
+}
+
 static lam_status read_all(lam_snapshot *p, const lam_safetensors *st, const char *path)
 {
     int64_t v[NUMBERS];
-    const char *format = lam_st_meta(st, "format");
-    if (!format || strcmp(format, FORMAT) != 0)
-        return lam_fail(LAM_ERR_FORMAT, "%s: not a lamemo snapshot", path);
+    int others;
+    LAM_TRY(check_format(&others, st, path));
     LAM_TRY(lam_st_read(st, "numbers", v, LAM_I64, NUMBERS));
     LAM_TRY(from_numbers(p, v, path));
     const lam_st_tensor *tokens = lam_st_find(st, "tokens");
     if (!tokens || lam_shape_count(&tokens->shape) != (size_t)p->streams * (size_t)p->longest)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor tokens is not %d x %d", path, p->streams,
                         p->longest);
-    p->n_slots = lam_st_count(st) - 4; /* the rest are slots */
+    p->n_slots = lam_st_count(st) - others;
     if (p->n_slots < 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: tensors of the snapshot are missing", path);
     LAM_TRY(lam_snapshot_allocate(p));

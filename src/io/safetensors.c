@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the data is little-endian, mapped as is");
@@ -245,6 +246,21 @@ const char *lam_st_meta(const lam_safetensors *st, const char *key)
 const char *lam_st_path(const lam_safetensors *st)
 {
     return st->path;
+}
+
+lam_status lam_st_check_seal(const lam_safetensors *st)
+{
+    const lam_st_tensor *t = lam_st_find(st, LAM_ST_SEAL);
+    uint32_t then, now;
+    if (!t || t->dtype != LAM_U32 || t->bytes != sizeof then || st->map.size < sizeof then ||
+        t->data != st->map.data + st->map.size - sizeof then)
+        return lam_fail(LAM_ERR_FORMAT, "%s: does not end with a checksum", st->path);
+    memcpy(&then, t->data, sizeof then);
+    now = (uint32_t)crc32_z(0, st->map.data, st->map.size - sizeof then);
+    if (now != then)
+        return lam_fail(LAM_ERR_FORMAT, "%s: damaged: its CRC-32 is %08x, written was %08x",
+                        st->path, (unsigned)now, (unsigned)then);
+    return LAM_OK;
 }
 
 lam_status lam_st_read(const lam_safetensors *st, const char *name, void *dst, lam_dtype dtype,

@@ -38,6 +38,9 @@ const lam_st_tensor *lam_st_find(const lam_safetensors *st, const char *name); /
 /* A metadata string, or NULL.  Borrowed. */
 const char *lam_st_meta(const lam_safetensors *st, const char *key);
 const char *lam_st_path(const lam_safetensors *st);
+/* Does the file that was opened end with the checksum of lam_st_writer_seal()?  LAM_ERR_FORMAT: it has none, or
+ * is damaged. */
+lam_status lam_st_check_seal(const lam_safetensors *st);
 
 /* Copies tensor `name` into dst as `dtype`, converting.  Fails if absent or if its number of
  * elements is not n. */
@@ -53,6 +56,10 @@ lam_status lam_st_writer_create(lam_st_writer **out, const char *path);
 lam_status lam_st_writer_meta(lam_st_writer *w, const char *key, const char *value);
 lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype,
                              const lam_shape *shape);
+/* After the last tensor was declared: one more comes last, LAM_ST_SEAL, U32, which finish() writes: zlib's CRC-32
+ * of all bytes of the file before it, the header's too. */
+#define LAM_ST_SEAL "crc32"
+lam_status lam_st_writer_seal(lam_st_writer *w);
 lam_status lam_st_writer_begin(lam_st_writer *w);
 lam_status lam_st_writer_data(lam_st_writer *w, const void *data, size_t bytes);
 lam_status lam_st_writer_finish(lam_st_writer *w); /* frees w, whatever it returns */

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { PREFIX = 8, MAX_HEADER = 100000000 };
 
@@ -20,6 +21,8 @@ struct lam_st_writer {
     lam_outfile *file; /* NULL until begin() */
     size_t declared;   /* bytes of all tensors added */
     size_t written;
+    int sealed;
+    uint32_t crc; /* of all that was written, if it is sealed */
 };
 
 static lam_status no_memory(const lam_st_writer *w)
@@ -101,6 +104,19 @@ lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype
     return LAM_OK;
 }
 
+lam_status lam_st_writer_seal(lam_st_writer *w)
+{
+    w->sealed = 1;
+    return lam_st_writer_add(w, LAM_ST_SEAL, LAM_U32, &(lam_shape){1, {1}});
+}
+
+static lam_status put(lam_st_writer *w, const void *data, size_t size)
+{
+    if (w->sealed)
+        w->crc = (uint32_t)crc32_z(w->crc, data, size);
+    return lam_outfile_write(w->file, data, size);
+}
+
 lam_status lam_st_writer_begin(lam_st_writer *w)
 {
     assert(!w->file);
@@ -120,11 +136,11 @@ lam_status lam_st_writer_begin(lam_st_writer *w)
     if (status == LAM_OK)
         status = lam_outfile_open(&w->file, w->path);
     if (status == LAM_OK)
-        status = lam_outfile_write(w->file, prefix, PREFIX);
+        status = put(w, prefix, PREFIX);
     if (status == LAM_OK)
-        status = lam_outfile_write(w->file, text, length);
+        status = put(w, text, length);
     if (status == LAM_OK)
-        status = lam_outfile_write(w->file, "       ", padded - length);
+        status = put(w, "       ", padded - length);
     free(text);
     return status;
 }
@@ -136,17 +152,18 @@ lam_status lam_st_writer_data(lam_st_writer *w, const void *data, size_t bytes)
         return lam_fail(LAM_ERR_ARG, "%s: more than the %zu bytes of data declared", w->path,
                         w->declared);
     w->written += bytes;
-    return lam_outfile_write(w->file, data, bytes);
+    return put(w, data, bytes);
 }
 
 lam_status lam_st_writer_finish(lam_st_writer *w)
 {
     assert(w->file);
-    lam_status status;
-    if (w->written == w->declared) {
+    const uint32_t crc = w->crc;
+    lam_status status = w->sealed ? lam_st_writer_data(w, &crc, sizeof crc) : LAM_OK;
+    if (status == LAM_OK && w->written == w->declared) {
         status = lam_outfile_finish(w->file);
         w->file = NULL; /* freed, whatever it returned */
-    } else {
+    } else if (status == LAM_OK) {
         status = lam_fail(LAM_ERR_ARG, "%s: %zu bytes of data, %zu were declared", w->path,
                           w->written, w->declared);
     }

@@ -150,6 +150,45 @@ static lam_status write_one(const char *path)
     return status;
 }
 
+static lam_status check_seal(const char *path)
+{
+    lam_safetensors *st;
+    LAM_TRY(lam_st_open(&st, path));
+    const lam_status status = lam_st_check_seal(st);
+    lam_st_close(st);
+    return status;
+}
+
+START_TEST(a_seal_tells_every_change)
+{
+    const char *const path = test_temp_path("sealed.safetensors");
+    const lam_shape shape = {1, {5}};
+    lam_st_writer *w;
+    char *bytes;
+    size_t size;
+    ck_assert_int_eq(lam_st_writer_create(&w, path), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_add(w, "x", LAM_U8, &shape), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_seal(w), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_begin(w), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_data(w, "abc", 3), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_data(w, "de", 2), LAM_OK);
+    ck_assert_int_eq(lam_st_writer_finish(w), LAM_OK);
+    ck_assert_int_eq(check_seal(path), LAM_OK);
+    ck_assert_int_eq(lam_file_load(&bytes, &size, path, 1 << 16), LAM_OK);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i]++;
+        ck_assert_int_eq(lam_file_save(path, bytes, size), LAM_OK);
+        ck_assert_int_eq(check_seal(path), LAM_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(lam_error(), path));
+        bytes[i]--;
+    }
+    free(bytes);
+    ck_assert_int_eq(write_one(path), LAM_OK);
+    ck_assert_int_eq(check_seal(path), LAM_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "does not end with a checksum"));
+}
+END_TEST
+
 static int opens(const char *path)
 {
     lam_safetensors *st;
@@ -201,6 +240,7 @@ int main(void)
     tcase_add_test(tests, the_data_begins_at_a_multiple_of_eight);
     tcase_add_test(tests, wrong_declarations_are_refused);
     tcase_add_test(tests, too_few_or_too_many_bytes_leave_no_file);
+    tcase_add_test(tests, a_seal_tells_every_change);
     tcase_add_test(tests, every_failing_allocation_is_a_memory_error);
     tcase_add_test(tests, every_failing_call_of_the_system_is_reported);
     return test_run("io/safetensors_writer", tests);

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,6 +255,34 @@ START_TEST(a_checkpoint_without_checksums_resumes)
 }
 END_TEST
 
+/* Of weights, moments and memories, where no checksum tells it. */
+START_TEST(a_number_that_is_not_finite_is_refused_by_name)
+{
+    static const char *const files[] = {"model.safetensors", "optimizer.safetensors",
+                                        "memory.safetensors"};
+    static const double bad[] = {NAN, INFINITY, NAN};
+    const kind k = kind_of(5); /* on cpu, all in float32 */
+    const char *dir = test_temp_path("wild");
+    char path[PATH_MAX], *bytes;
+    size_t size;
+    toyrun a = open_kind(&k), b = open_kind(&k);
+    toyrun_steps(&a, 3, NULL);
+    must(lam_trainer_save(a.trainer, dir, NULL));
+    unseal(dir);
+    must(lam_path_join(path, sizeof path, dir, files[_i]));
+    must(lam_file_load(&bytes, &size, path, 1 << 24));
+    lam_convert(bytes + size - sizeof(float), LAM_F32, &bad[_i], LAM_F64, 1);
+    must(lam_file_save(path, bytes, size));
+    free(bytes);
+    ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_FORMAT);
+    ck_assert_msg(strncmp(lam_error(), path, strlen(path)) == 0 &&
+                      strstr(lam_error(), "is not finite") != NULL,
+                  "%s", lam_error());
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
 START_TEST(another_run_is_refused_by_name)
 {
     const char *dir = test_temp_path("another");
@@ -303,6 +332,7 @@ int main(void)
     tcase_add_loop_test(tests, a_state_that_cannot_be_is_refused_by_name, 0,
                         (int)(sizeof impossible / sizeof *impossible));
     tcase_add_test(tests, a_checkpoint_without_checksums_resumes);
+    tcase_add_loop_test(tests, a_number_that_is_not_finite_is_refused_by_name, 0, 3);
     tcase_add_test(tests, another_run_is_refused_by_name);
     return test_run("train/checkpoint", tests);
 }

@@ -184,6 +184,10 @@ static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, l
         return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is %s, this run has [%d, up to %d, %d]",
                         lam_st_path(st), name, lam_shape_text(&t->shape, have, sizeof have), mem->B,
                         slot->cap, slot->width);
+    const size_t n = lam_shape_count(&t->shape), bad = lam_finite_count(t->data, t->dtype, n);
+    if (bad < n)
+        return lam_fail(LAM_ERR_FORMAT, "%s: element %zu of tensor %s is not finite",
+                        lam_st_path(st), bad, name);
     slot->n = (int)rows;
 
     const extent e = extent_of(m, mem, slot);
@@ -192,7 +196,6 @@ static lam_status read_slot(lam_memories *m, const lam_safetensors *st, int g, l
                                       : lam_fail(LAM_ERR_MEMORY, "%s: no memory for tensor %s",
                                                  lam_st_path(st), name);
     if (status == LAM_OK) {
-        const size_t n = lam_shape_count(&t->shape);
         lam_convert(packed, lam_class_dtype(m->dev, slot->type), t->data, t->dtype, n);
         for (int b = 0; b < mem->B && e.rows > 0; b++)
             memcpy(raw + (size_t)b * e.stream, packed + (size_t)b * e.rows, e.rows);
