@@ -28,8 +28,8 @@ lam_status lam_deliver_check(const char *dir, int replace);
 /* Bytes of the data of parameter i. */
 size_t lam_deliver_bytes(const lam_delivery *d, int i);
 
-/* Writes the folder: whole or not at all.  A number beyond float16 that a finite weight becomes is
- * LAM_ERR_NUMERIC.  *files: how many files the weights took. */
+/* Writes the folder: whole or not at all.  A weight that is NaN or infinite, or becomes infinite in the new type, is
+ * LAM_ERR_NUMERIC: nothing could be computed with such a model, and reading it is refused.  *files: how many files the weights took. */
 lam_status lam_deliver(const lam_delivery *d, int *files);
 
 #endif

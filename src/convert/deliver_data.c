@@ -46,18 +46,43 @@ lam_status lam_deliver_declare(const lam_delivery *d, lam_st_writer *w, int i)
     return lam_st_writer_add(w, scale, LAM_F32, &rows);
 }
 
-/* Converting to a narrower type must not lose a weight to infinity. */
-static lam_status check_range(lam_dtype type, const char *name, const double *wide,
-                              const void *narrow, size_t n)
+/* Names the tensor, of which element `first` is not finite, and counts all that are not. */
+static lam_status not_finite(const lam_delivery *d, const lam_param *param, size_t first)
 {
-    const size_t size = lam_dtype_size(type);
-    for (size_t i = 0; i < n; i++) {
-        double back;
-        lam_convert(&back, LAM_F64, (const char *)narrow + i * size, type, 1);
-        if (isfinite(wide[i]) && !isfinite(back))
-            return lam_fail(LAM_ERR_NUMERIC, "tensor %s: %g is too large for %s", name, wide[i],
-                            lam_dtype_name(type));
+    enum { FEW = 512 };
+    double x[FEW];
+    const size_t count = lam_param_count(param);
+    size_t bad = 0;
+    for (size_t at = first; at < count; at += FEW) {
+        const size_t n = count - at < FEW ? count - at : FEW;
+        lam_tensors_copy(x, d->tensors, param->name, at, n);
+        for (size_t i = 0; i < n; i++)
+            bad += isfinite(x[i]) ? 0 : 1;
     }
+    return lam_fail(LAM_ERR_NUMERIC,
+                    "%s: tensor %s: %zu of %zu numbers are not finite, the first is element %zu; "
+                    "use a checkpoint from before training diverged",
+                    d->tensors->label, param->name, bad, count, first);
+}
+
+/* Elements [at, at + n) of a tensor, as they are and in their new type. */
+typedef struct piece {
+    size_t at, n;
+    const double *wide;
+    const void *narrow;
+} piece;
+
+/* Finite, and still so in the new type? */
+static lam_status check_numbers(const lam_delivery *d, const lam_param *param, const piece *p)
+{
+    const lam_dtype type = type_of(d, param);
+    const size_t finite = lam_finite_count(p->wide, LAM_F64, p->n);
+    const size_t kept = lam_finite_count(p->narrow, type, p->n);
+    if (finite < p->n)
+        return not_finite(d, param, p->at + finite);
+    if (kept < p->n)
+        return lam_fail(LAM_ERR_NUMERIC, "%s: tensor %s: %g is too large for %s", d->tensors->label,
+                        param->name, p->wide[kept], lam_dtype_name(type));
     return LAM_OK;
 }
 
@@ -80,8 +105,7 @@ static lam_status write_pieces(const lam_delivery *d, lam_st_writer *w, const la
         const size_t n = count - at < PIECE ? count - at : PIECE;
         lam_tensors_copy(wide, d->tensors, param->name, at, n);
         lam_convert(narrow, type, wide, LAM_F64, n);
-        if (type != LAM_F32)
-            status = check_range(type, param->name, wide, narrow, n);
+        status = check_numbers(d, param, &(piece){at, n, wide, narrow});
         if (status == LAM_OK)
             status = put(d, w, narrow, n * lam_dtype_size(type));
     }
@@ -101,9 +125,13 @@ static lam_status write_rows(const lam_delivery *d, lam_st_writer *w, const lam_
                             : lam_fail(LAM_ERR_MEMORY, "tensor %s: no memory", param->name);
     for (size_t r = 0; r < rows && status == LAM_OK; r++) {
         lam_tensors_copy(wide, d->tensors, param->name, r * n, n);
-        if (lam_quantize(narrow, &scale[r], wide, n) != 0)
-            status = lam_fail(LAM_ERR_NUMERIC, "tensor %s: row %zu has a number too large for int8",
-                              param->name, r);
+        const size_t finite = lam_finite_count(wide, LAM_F64, n);
+        if (finite < n)
+            status = not_finite(d, param, r * n + finite);
+        else if (lam_quantize(narrow, &scale[r], wide, n) != 0)
+            status =
+                lam_fail(LAM_ERR_NUMERIC, "%s: tensor %s: row %zu has a number too large for int8",
+                         d->tensors->label, param->name, r);
         else
             status = put(d, w, narrow, n);
     }

@@ -2,6 +2,7 @@
  * does not fit its files is refused. */
 #include "convert/export.h"
 
+#include "convert/import.h"
 #include "core/file.h"
 #include "io/json.h"
 #include "io/safetensors.h"
@@ -108,28 +109,102 @@ START_TEST(the_folder_is_a_model_folder_again)
 }
 END_TEST
 
-START_TEST(a_weight_too_large_for_float16_is_refused)
+/* A model folder in which this tensor begins with these numbers. */
+static const char *model_with(const char *name, const char *tensor, const float *numbers, size_t n)
 {
-    const char *dir = test_temp_path("large");
+    const char *dir = test_temp_path(name);
     char path[PATH_MAX];
-    lam_map map;
-    lam_export_result r;
     ck_assert_int_eq(toy_folder_save(dir, "xl", 1), LAM_OK);
     ck_assert_int_eq(lam_path_join(path, sizeof path, dir, "model.safetensors"), LAM_OK);
-    ck_assert_int_eq(lam_map_open(&map, path), LAM_OK);
-    unsigned char *copy = malloc(map.size);
-    memcpy(copy, map.data, map.size);
-    const float large = 1e6f;
-    memcpy(copy + map.size - sizeof large, &large, sizeof large);
-    ck_assert_int_eq(lam_file_save(path, copy, map.size), LAM_OK);
+    lam_safetensors *st = weights_of(dir);
+    const lam_st_tensor *last = lam_st_at(st, lam_st_count(st) - 1);
+    const char *end = (const char *)last->data + last->bytes;
+    const size_t from_end = (size_t)(end - (const char *)lam_st_find(st, tensor)->data);
+    lam_st_close(st);
+    char *copy;
+    size_t size;
+    ck_assert_int_eq(lam_file_load(&copy, &size, path, 1 << 20), LAM_OK);
+    memcpy(copy + size - from_end, numbers, n * sizeof *numbers);
+    ck_assert_int_eq(lam_file_save(path, copy, size), LAM_OK);
     free(copy);
-    lam_map_close(&map);
-    lam_export_options o = {.model = dir, .out = test_temp_path("f16"), .dtype = LAM_F16};
+    return dir;
+}
+
+START_TEST(a_weight_too_large_for_float16_is_refused)
+{
+    lam_export_result r;
+    lam_export_options o = {.model = model_with("large", "r_w_bias", (float[]){1e6f}, 1),
+                            .out = test_temp_path("f16"),
+                            .dtype = LAM_F16};
     ck_assert_int_eq(lam_export(&o, &r), LAM_ERR_NUMERIC);
     ck_assert_msg(strstr(lam_error(), "1e+06 is too large for F16"), "%s", lam_error());
     ck_assert(!lam_path_exists(o.out));
     o.dtype = LAM_BF16;
     ck_assert_int_eq(lam_export(&o, &r), LAM_OK);
+}
+END_TEST
+
+/* In every type, and by import.  In int8 a matrix goes another way than the rest. */
+START_TEST(weights_that_are_not_finite_are_refused_and_counted)
+{
+    static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16, LAM_I8};
+    static const char *const tensors[] = {"crit.out_layers.0.bias", "word_emb.emb_layers.0.weight"};
+    const float wild[] = {1.0f, NAN, -INFINITY, 1.0f, INFINITY};
+    const char *dir = model_with("wild", tensors[_i], wild, 5);
+    char why[160];
+    snprintf(why, sizeof why, "tensor %s: 3 of %d numbers are not finite, the first is element 1;",
+             tensors[_i], _i ? 4096 : 256);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        lam_export_result r;
+        const lam_export_options o = {
+            .model = dir, .out = test_temp_path("out"), .dtype = dtypes[i]};
+        ck_assert_int_eq(lam_export(&o, &r), LAM_ERR_NUMERIC);
+        ck_assert_msg(strstr(lam_error(), why), "%s", lam_error());
+        ck_assert(!lam_path_exists(o.out));
+    }
+    lam_import_result r;
+    const lam_import_options o = {
+        .source = dir, .out = test_temp_path("in"), .tgt_len = -1, .mem_len = -1};
+    ck_assert_int_eq(lam_import(&o, &r), LAM_ERR_NUMERIC);
+    ck_assert_msg(strstr(lam_error(), why), "%s", lam_error());
+    ck_assert(!lam_path_exists(o.out));
+}
+END_TEST
+
+/* The weights of a model in float64, the first of each tensor replaced. */
+static void widen(const char *path, const lam_safetensors *from, double first)
+{
+    lam_st_writer *w;
+    must(lam_st_writer_create(&w, path));
+    for (int i = 0; i < lam_st_count(from); i++)
+        must(lam_st_writer_add(w, lam_st_at(from, i)->name, LAM_F64, &lam_st_at(from, i)->shape));
+    must(lam_st_writer_begin(w));
+    for (int i = 0; i < lam_st_count(from); i++) {
+        const size_t n = lam_shape_count(&lam_st_at(from, i)->shape);
+        double *x = malloc(n * sizeof *x);
+        must(lam_st_read(from, lam_st_at(from, i)->name, x, LAM_F64, n));
+        x[0] = first;
+        must(lam_st_writer_data(w, x, n * sizeof *x));
+        free(x);
+    }
+    must(lam_st_writer_finish(w));
+}
+
+START_TEST(a_double_too_large_for_float32_is_refused)
+{
+    const char *path = test_temp_path("wide.safetensors");
+    lam_safetensors *from = weights_of(model);
+    const lam_import_options o = {
+        .source = path, .out = test_temp_path("narrow"), .tgt_len = 4, .mem_len = 4};
+    lam_import_result r;
+    widen(path, from, 0.5);
+    must(lam_import(&o, &r));
+    lam_dir_remove(o.out);
+    widen(path, from, 1e300);
+    ck_assert_int_eq(lam_import(&o, &r), LAM_ERR_NUMERIC);
+    ck_assert_msg(strstr(lam_error(), "1e+300 is too large for F32"), "%s", lam_error());
+    ck_assert(!lam_path_exists(o.out));
+    lam_st_close(from);
 }
 END_TEST
 
@@ -226,6 +301,8 @@ int main(void)
     tcase_add_loop_test(tests, weights_of_every_type_and_division_are_the_models, 0, 3);
     tcase_add_test(tests, the_folder_is_a_model_folder_again);
     tcase_add_test(tests, a_weight_too_large_for_float16_is_refused);
+    tcase_add_test(tests, a_double_too_large_for_float32_is_refused);
+    tcase_add_loop_test(tests, weights_that_are_not_finite_are_refused_and_counted, 0, 2);
     tcase_add_loop_test(tests, a_stopped_export_leaves_what_was_there, 0, 2);
     tcase_add_loop_test(tests, an_index_that_lies_is_refused, 0, (int)(sizeof lies / sizeof *lies));
     return test_run("convert/export", tests);
