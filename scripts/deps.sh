@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libdnnl-dev libopenblas-openmp-dev
-    libjansson-dev check zlib1g-dev libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev xz-utils)
+    libjansson-dev check zlib1g-dev libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev xz-utils)
 case ${1:-} in
 full) packages+=(clang libomp-dev clang-format librsvg2-2 fonts-dejavu-core chromium)
     command -v npm > /dev/null || packages+=(npm) ;; # any npm will do, Debian's or another

@@ -114,7 +114,7 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
                           .vocab_size = lam_vocab_size(e->vocab),
                           .count = (int64_t)n};
     t->tokens = &t->own;
-    t->metric = lam_vocab_kind(e->vocab) == LAM_WORDS ? LAM_PPL : LAM_BPC;
+    t->metric = lam_metric_for(lam_vocab_kind(e->vocab));
     snprintf(t->name, sizeof t->name, "%s", name);
     return LAM_OK;
 }

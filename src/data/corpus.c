@@ -18,6 +18,11 @@ const char *lam_metric_name(lam_metric metric)
     return metric == LAM_BPC ? "bpc" : "ppl";
 }
 
+lam_metric lam_metric_for(lam_text_kind kind)
+{
+    return kind == LAM_WORDS || kind == LAM_BPE ? LAM_PPL : LAM_BPC;
+}
+
 static lam_status open_split(lam_corpus *c, lam_split s, const char *dir, lam_corpus_check check)
 {
     char name[32], path[PATH_MAX];

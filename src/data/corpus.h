@@ -20,6 +20,7 @@ const char *lam_split_name(lam_split split);
 typedef enum lam_metric { LAM_BPC, LAM_PPL } lam_metric;
 
 const char *lam_metric_name(lam_metric metric); /* "bpc", "ppl" */
+lam_metric lam_metric_for(lam_text_kind kind);  /* what texts of such symbols are measured in */
 
 typedef struct lam_source {
     char *name;    /* the file's name without its folder */

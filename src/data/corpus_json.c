@@ -66,11 +66,6 @@ static lam_status damaged(const char *path, const char *what)
     return lam_fail(LAM_ERR_FORMAT, "%s: not a corpus description: %s", path, what);
 }
 
-static int find_word(const char *word, const char *a, const char *b, const char *c)
-{
-    return strcmp(word, a) == 0 ? 0 : strcmp(word, b) == 0 ? 1 : strcmp(word, c) == 0 ? 2 : -1;
-}
-
 static lam_status read_splits(int64_t *out, json_t *node, const char *path)
 {
     for (int s = 0; s < LAM_SPLITS; s++) {
@@ -122,12 +117,11 @@ static lam_status from_json(lam_corpus_info *out, json_t *root, const char *path
     if (strcmp(format, "lamemo-corpus") != 0 || version != CORPUS_VERSION)
         return lam_fail(LAM_ERR_FORMAT, "%s: is '%s' version %d, not lamemo-corpus version %d",
                         path, format, version, CORPUS_VERSION);
-    const int k = find_word(kind, "bytes", "chars", "words"),
-              m = find_word(metric, "bpc", "ppl", "");
-    if (k < 0 || m < 0 || m > 1 || out->vocab_size < 1)
+    out->kind = lam_text_kind_find(kind);
+    out->metric = strcmp(metric, lam_metric_name(LAM_PPL)) == 0 ? LAM_PPL : LAM_BPC;
+    if (out->kind == LAM_KINDS || strcmp(metric, lam_metric_name(out->metric)) != 0 ||
+        out->vocab_size < 1)
         return damaged(path, "unknown kind or metric, or no vocabulary");
-    out->kind = (lam_text_kind)k;
-    out->metric = (lam_metric)m;
     out->original = original != 0;
     snprintf(out->name, sizeof out->name, "%s", name);
     snprintf(out->like, sizeof out->like, "%s",

@@ -239,7 +239,7 @@ static lam_status describe(job *j)
     const lam_published *pub = j->o->published;
     lam_corpus_info *info = j->info;
     info->kind = j->passes.kind;
-    info->metric = info->kind == LAM_WORDS ? LAM_PPL : LAM_BPC;
+    info->metric = lam_metric_for(info->kind);
     info->vocab_size = lam_vocab_size(j->vocab);
     if (pub == NULL)
         return choose_name(j);

@@ -20,7 +20,7 @@ lam_status lam_text_look(const char *name, lam_text_kind kind, const void *bytes
 {
     static const char remedy[] = "iconv -f UTF-16 -t UTF-8 makes UTF-8 of it";
     if (is_utf16(bytes, n)) {
-        if (kind != LAM_BYTES)
+        if (kind == LAM_CHARS || kind == LAM_WORDS)
             return lam_fail(LAM_ERR_FORMAT, "%s: UTF-16, not UTF-8; %s", name, remedy);
         lam_log(LAM_LOG_WARN, "%s: UTF-16, taken as it is: two bytes a character; %s", name,
                 remedy);

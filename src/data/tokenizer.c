@@ -4,6 +4,7 @@
 
 #include "data/utf8.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +28,21 @@ struct lam_tokenizer {
 
 const char *lam_text_kind_name(lam_text_kind kind)
 {
-    static const char *const names[] = {"bytes", "chars", "words"};
+    static const char *const names[] = {"bytes", "chars", "words", "bpe"};
     return names[kind];
+}
+
+lam_text_kind lam_text_kind_find(const char *name)
+{
+    int k = 0;
+    while (k < LAM_KINDS && strcmp(lam_text_kind_name((lam_text_kind)k), name) != 0)
+        k++;
+    return (lam_text_kind)k;
 }
 
 lam_status lam_tokenizer_create(lam_tokenizer **out, const lam_tokenizer_options *options)
 {
+    assert(options->kind < LAM_BPE);
     *out = NULL;
     lam_tokenizer *t = calloc(1, sizeof *t);
     if (t == NULL)

@@ -1,4 +1,5 @@
-/* tokenizer.h -- from a stream of bytes to symbol numbers: bytes, characters or words.
+/* tokenizer.h -- from a stream of bytes to symbol numbers: bytes, characters or words.  (Byte pairs, the fourth kind of
+ * symbols, have a vocabulary before a text is read: bpe.h.)
  *
  * Symbols are numbered as they appear; which number a model sees in the end is decided later, when
  * all have been counted (vocab.h).
@@ -17,14 +18,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum lam_text_kind { LAM_BYTES, LAM_CHARS, LAM_WORDS } lam_text_kind;
+typedef enum lam_text_kind { LAM_BYTES, LAM_CHARS, LAM_WORDS, LAM_BPE, LAM_KINDS } lam_text_kind;
 
-const char *lam_text_kind_name(lam_text_kind kind); /* "bytes", "chars", "words" */
+const char *lam_text_kind_name(lam_text_kind kind); /* "bytes", "chars", "words", "bpe" */
+/* The kind called `name`; LAM_KINDS: there is none. */
+lam_text_kind lam_text_kind_find(const char *name);
 
 typedef lam_status lam_token_sink(void *user, const int32_t *ids, size_t n);
 
 typedef struct lam_tokenizer_options {
-    lam_text_kind kind;
+    lam_text_kind kind;   /* not LAM_BPE */
     bool lower;           /* words and characters in lower case */
     lam_symbols *symbols; /* kept; new symbols are added to it */
     lam_token_sink *sink; /* gets the numbers, in blocks */

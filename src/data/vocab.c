@@ -1,5 +1,5 @@
-/* vocab.c -- ordering symbols, finding them, and encoding text with them.  The file format is in
- * vocab_json.c, the way back to readable text in detok.c. */
+/* vocab.c -- ordering symbols, finding them, and encoding text with them.  Byte pairs are in vocab_bpe.c, the file
+ * format is in vocab_json.c, the way back to readable text in detok.c. */
 #include "data/vocab.h"
 
 #include "data/utf8.h"
@@ -42,7 +42,8 @@ lam_status lam_vocab_append(lam_vocab *v, const char *text, size_t size, int64_t
     v->counts[id] = count;
     if (v->kind == LAM_WORDS && size == 5 && memcmp(text, "<eos>", 5) == 0)
         v->eos = id;
-    if (v->kind != LAM_BYTES && size == 5 && memcmp(text, "<unk>", 5) == 0)
+    if ((v->kind == LAM_CHARS || v->kind == LAM_WORDS) && size == 5 &&
+        memcmp(text, "<unk>", 5) == 0)
         v->unk = id;
     return LAM_OK;
 }
@@ -51,6 +52,7 @@ void lam_vocab_free(lam_vocab *v)
 {
     if (v == NULL)
         return;
+    lam_bpe_free(v->bpe);
     lam_symbols_free(v->symbols);
     free(v->counts);
     free(v);
@@ -225,6 +227,17 @@ int64_t lam_vocab_count(const lam_vocab *v, int32_t id)
     return v->counts[id];
 }
 
+int lam_vocab_bytes(const lam_vocab *v, int32_t id)
+{
+    size_t size;
+    lam_symbols_text(v->symbols, id, &size);
+    if (v->bpe != NULL && lam_bpe_is_special(v->bpe, id))
+        return 0;
+    if (v->kind != LAM_WORDS)
+        return (int)size;
+    return id == v->eos ? 1 : (int)size + 1;
+}
+
 const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t size)
 {
     int32_t code = 0;
@@ -281,6 +294,8 @@ lam_status lam_vocab_encode(const lam_vocab *v, int32_t **ids, size_t *n, const 
 {
     encoding e = {.vocab = v};
     lam_tokenizer *t = NULL;
+    if (v->bpe != NULL)
+        return lam_vocab_encode_special(v, ids, n, text, size, LAM_SPECIAL_TEXT);
     *ids = NULL;
     *n = 0;
     lam_status status = lam_symbols_create(&e.symbols);
@@ -324,5 +339,6 @@ lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const c
 
 bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b)
 {
-    return a->kind == b->kind && a->lower == b->lower && a->drop_newlines == b->drop_newlines;
+    return a->kind == b->kind && a->lower == b->lower && a->drop_newlines == b->drop_newlines &&
+           (a->bpe == NULL || lam_bpe_alike(a->bpe, b->bpe));
 }

@@ -2,11 +2,13 @@
  *
  * Symbols are ordered as published: special ones first, then by falling count, ties in the order of
  * first appearance.  A vocabulary of bytes is the exception: all 256 values, each its own number, so
- * that any text can be fed to any such model (enwik8, with its 204 ordered symbols, is not one). */
+ * that any text can be fed to any such model (enwik8, with its 204 ordered symbols, is not one).  Byte pairs (BPE) are
+ * numbered as they were learned, or as the tokenizer that they come from numbers them. */
 #ifndef LAM_DATA_VOCAB_H
 #define LAM_DATA_VOCAB_H
 
 #include "core/status.h"
+#include "data/bpe.h"
 #include "data/symbols.h"
 #include "data/tokenizer.h"
 
@@ -40,6 +42,9 @@ typedef struct lam_symbol {
 } lam_symbol;
 lam_status lam_vocab_create_list(lam_vocab **out, const lam_symbol *list, size_t n,
                                  const lam_vocab_rules *rules);
+/* Byte pairs: token i is list[i], any bytes; `label` opens messages. */
+lam_status lam_vocab_create_bpe(lam_vocab **out, const lam_symbol *list, size_t n,
+                                const lam_bpe_rules *rules, const char *label);
 void lam_vocab_free(lam_vocab *vocab); /* NULL is fine */
 
 lam_status lam_vocab_save(const lam_vocab *vocab, const char *path);
@@ -48,7 +53,8 @@ lam_status lam_vocab_load(lam_vocab **out, const char *path);
 lam_text_kind lam_vocab_kind(const lam_vocab *vocab);
 bool lam_vocab_lower(const lam_vocab *vocab);
 int lam_vocab_size(const lam_vocab *vocab);
-int32_t lam_vocab_eos(const lam_vocab *vocab);                                 /* -1: none */
+/* What ends a line of words or a document of byte pairs; -1: none. */
+int32_t lam_vocab_eos(const lam_vocab *vocab);
 int32_t lam_vocab_unk(const lam_vocab *vocab);                                 /* -1: none */
 int32_t lam_vocab_find(const lam_vocab *vocab, const char *text, size_t size); /* -1: none */
 /* What a symbol of a text becomes: its number, that of <unk>, or one of these. */
@@ -60,6 +66,10 @@ int32_t lam_vocab_number(const lam_vocab *vocab, const char *text, size_t size);
 /* *size bytes, then a NUL; borrowed. */
 const char *lam_vocab_symbol(const lam_vocab *vocab, int32_t id, size_t *size);
 int64_t lam_vocab_count(const lam_vocab *vocab, int32_t id); /* in the text it was made from */
+/* Bytes of text that a token stands for: those of its symbol; of a word, with the blank beside it; 1 of <eos>, a newline;
+ * none of a special token.  (What <unk> stood for nobody knows: it counts as the word it is written as.) */
+int lam_vocab_bytes(const lam_vocab *vocab, int32_t id);
+const lam_bpe *lam_vocab_bpe(const lam_vocab *vocab); /* NULL: not of byte pairs */
 
 /* A symbol as messages show it: 'the', 'é' (U+00E9), byte 13.  Returns out. */
 enum { LAM_SYMBOL_SHOWN = 64 };
@@ -68,13 +78,18 @@ const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t
 /* The same symbols under the same numbers?  Otherwise a model's loss on a text means nothing: LAM_ERR_FORMAT, and
  * the message calls the text `label`. */
 lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label);
-/* Is a text read alike for both: the same kind of symbols, lower case, newlines? */
+/* Is a text read alike for both: the same kind of symbols, lower case, newlines; pattern and merges? */
 bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b);
 
 /* The numbers of a text, by the rules of the vocabulary; *ids is owned by the caller (free).  The
  * last line of a text of words stays open: no <eos> after it.  A symbol that is not in the
- * vocabulary becomes <unk>; without <unk> it is LAM_ERR_FORMAT and the message shows it. */
+ * vocabulary becomes <unk>; without <unk> it is LAM_ERR_FORMAT and the message shows it.  Special tokens in the text
+ * are text. */
 lam_status lam_vocab_encode(const lam_vocab *vocab, int32_t **ids, size_t *n, const char *text,
                             size_t size);
+/* The same for byte pairs, with a say about special tokens; LAM_ERR_ARG where a vocabulary without such is to read
+ * them. */
+lam_status lam_vocab_encode_special(const lam_vocab *vocab, int32_t **ids, size_t *n,
+                                    const char *text, size_t size, lam_special special);
 
 #endif

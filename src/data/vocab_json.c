@@ -1,6 +1,6 @@
 /* vocab_json.c -- vocab.json: kind, the rules of the text, symbols in the order of their numbers,
- * and their counts.  A byte is written as its value, since bytes alone are not valid JSON text.
- * docs/formats.md describes it. */
+ * and their counts.  A byte is written as its value, since bytes alone are not valid JSON text.  What byte pairs add is
+ * in vocab_json_bpe.c.  docs/formats.md describes it. */
 #include "data/vocab_int.h"
 
 #include "core/file.h"
@@ -19,8 +19,9 @@ static json_t *symbols_to_json(const lam_vocab *v)
     for (int32_t i = 0; list != NULL && i < lam_vocab_size(v); i++) {
         size_t size;
         const char *text = lam_vocab_symbol(v, i, &size);
-        json_t *item =
-            v->kind == LAM_BYTES ? json_integer((unsigned char)*text) : json_stringn(text, size);
+        json_t *item = v->bpe != NULL         ? lam_vocab_json_token(v, i)
+                       : v->kind == LAM_BYTES ? json_integer((unsigned char)*text)
+                                              : json_stringn(text, size);
         if (json_array_append_new(list, item) != 0) {
             json_decref(list);
             return NULL;
@@ -50,8 +51,10 @@ lam_status lam_vocab_save(const lam_vocab *v, const char *path)
                   VOCAB_VERSION, "kind", lam_text_kind_name(v->kind), "size", lam_vocab_size(v),
                   "lower", v->lower, "drop_newlines", v->drop_newlines, "symbols",
                   symbols_to_json(v), "counts", counts_to_json(v));
-    if (root == NULL)
+    if (root == NULL || (v->bpe != NULL && !lam_vocab_json_add_bpe(root, v->bpe))) {
+        json_decref(root);
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d symbols", path, lam_vocab_size(v));
+    }
     lam_status status = lam_json_text(&text, &size, root, JSON_INDENT(1));
     json_decref(root);
     if (status == LAM_OK)
@@ -105,17 +108,16 @@ static lam_status from_json(lam_vocab **out, json_t *root, const char *path)
     if (strcmp(format, "lamemo-vocab") != 0 || version != VOCAB_VERSION)
         return lam_fail(LAM_ERR_FORMAT, "%s: is '%s' version %d, not lamemo-vocab version %d", path,
                         format, version, VOCAB_VERSION);
-    int k = LAM_BYTES;
-    while (k <= LAM_WORDS && strcmp(lam_text_kind_name((lam_text_kind)k), kind) != 0)
-        k++;
-    if (k > LAM_WORDS)
+    const lam_text_kind k = lam_text_kind_find(kind);
+    if (k == LAM_KINDS)
         return lam_fail(LAM_ERR_FORMAT, "%s: unknown kind of symbols '%s'", path, kind);
     if (!json_is_array(symbols) || !json_is_array(counts) || json_array_size(symbols) == 0 ||
         json_array_size(symbols) != json_array_size(counts))
         return lam_fail(LAM_ERR_FORMAT, "%s: needs one count for each of its symbols", path);
+    if (k == LAM_BPE)
+        return lam_vocab_json_bpe(out, root, path);
 
-    const lam_vocab_rules rules = {
-        .kind = (lam_text_kind)k, .lower = lower != 0, .drop_newlines = drop != 0};
+    const lam_vocab_rules rules = {.kind = k, .lower = lower != 0, .drop_newlines = drop != 0};
     LAM_TRY(lam_vocab_start(out, &rules, json_array_size(symbols)));
     lam_status status = fill(*out, symbols, counts, path);
     if (status == LAM_OK && k == LAM_WORDS && (*out)->eos < 0)

@@ -4,6 +4,7 @@
 #include "core/rng.h"
 #include "data/utf8.h"
 #include "support/suite.h"
+#include "support/toy_bpe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,38 @@ START_TEST(nothing_comes_after_a_stop_string)
 }
 END_TEST
 
+/* Tokens of byte pairs hold parts of characters, and more than one of them. */
+START_TEST(byte_pairs_come_out_in_whole_characters)
+{
+    static const toy_merge merges[] = {{"a", "\xe2"}, {"\x82", "\xac"}, {"\x82\xac", "b"}};
+    static const struct {
+        const char *token, *want;
+    } steps[] = {{"a\xe2", "a"},
+                 {"\x82\xac"
+                  "b",
+                  "\xe2\x82\xac"
+                  "b"},
+                 {"a\xe2", "a"},
+                 {"\x82", ""},
+                 {"a", "\xef\xbf\xbd\xef\xbf\xbd"
+                       "a"}};
+    lam_vocab *vocab = toy_bpe(merges, 3, NULL, false);
+    lam_emitter *e = NULL;
+    bool stopped;
+    must(lam_emitter_create(&e, vocab, NULL, 0));
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const char *text;
+        size_t size;
+        const int32_t id = lam_vocab_find(vocab, steps[i].token, strlen(steps[i].token));
+        must(lam_emitter_push(e, id, &text, &size, &stopped));
+        ck_assert_uint_eq(size, strlen(steps[i].want));
+        ck_assert_mem_eq(text, steps[i].want, size);
+    }
+    lam_emitter_free(e);
+    lam_vocab_free(vocab);
+}
+END_TEST
+
 /* A continuation in words begins with a blank where its prompt ended in a word. */
 START_TEST(the_prompt_decides_how_a_text_goes_on)
 {
@@ -121,6 +154,7 @@ int main(void)
     tcase_add_test(tests, text_comes_out_as_it_went_in);
     tcase_add_test(tests, broken_bytes_are_replaced);
     tcase_add_test(tests, nothing_comes_after_a_stop_string);
+    tcase_add_test(tests, byte_pairs_come_out_in_whole_characters);
     tcase_add_test(tests, the_prompt_decides_how_a_text_goes_on);
     return test_run("infer/emitter", tests);
 }

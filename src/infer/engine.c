@@ -58,8 +58,10 @@ lam_status lam_engine_blame(const lam_engine *e, lam_status status)
 int32_t lam_engine_start_token(const lam_engine *e)
 {
     static const char *const beginnings[] = {"\n", " ", "_"};
-    if (lam_vocab_eos(e->vocab) >= 0)
-        return lam_vocab_eos(e->vocab);
+    const int32_t eos = lam_vocab_eos(e->vocab);
+    /* A separator of documents that the training text did not have means nothing to the model. */
+    if (eos >= 0 && (lam_vocab_kind(e->vocab) != LAM_BPE || lam_vocab_count(e->vocab, eos) > 0))
+        return eos;
     for (int i = 0; i < 3; i++) {
         const int32_t id = lam_vocab_find(e->vocab, beginnings[i], 1);
         if (id >= 0)
