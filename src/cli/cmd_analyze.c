@@ -287,7 +287,7 @@ static lam_status run(const lam_args *args)
         return lam_fail(LAM_ERR_ARG, "--extrapolate and --no-extrapolate contradict each other");
     if (o->story == 0 && o->prompt)
         return lam_fail(LAM_ERR_ARG, "--prompt and --story 0 contradict each other");
-    LAM_TRY(lam_dir_may_make(o->out));
+    LAM_TRY(lam_analysis_may_write(o->out));
     lam_status status = split_targets(&t, &o->models);
     if (status == LAM_OK && o->names.n > t.n)
         status = lam_fail(LAM_ERR_ARG, "--name: %d names for %d models", o->names.n, t.n);

@@ -6,6 +6,7 @@
 #include "cli/variants.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/own.h"
 #include "data/utf8.h"
 
 #include <fcntl.h>
@@ -149,7 +150,7 @@ static lam_status lock_folder(session *s)
     return LAM_OK;
 }
 
-/* Runs of somebody else must not be taken for ours. */
+/* Runs of somebody else must not be taken for ours, nor files be replaced. */
 static lam_status check_folders(const session *s)
 {
     char name[LAM_LABEL_MAX + 16], path[PATH_MAX];
@@ -160,13 +161,14 @@ static lam_status check_folders(const session *s)
             if (lam_path_exists(path))
                 return lam_fail(LAM_ERR_ARG, "%s is there already, but no compare.json", path);
         }
-    return LAM_OK;
+    return lam_own_room(s->o->out, "comparison");
 }
 
 static lam_status open_comparison(session *s)
 {
     if (!s->o->out)
         return lam_fail(LAM_ERR_ARG, "--out is missing: where is the comparison to be kept?");
+    LAM_TRY(lam_dir_may_make(s->o->out));
     LAM_TRY(lam_comparison_create(&s->c));
     LAM_TRY(lam_dir_look(&s->resumed, s->o->out, "compare.json"));
     if (s->resumed) {
@@ -180,6 +182,7 @@ static lam_status open_comparison(session *s)
         LAM_TRY(check_folders(s));
         LAM_TRY(lam_dir_make(s->o->out));
         LAM_TRY(lock_folder(s));
+        LAM_TRY(check_folders(s)); /* somebody may have been faster */
     }
     return lam_comparison_save(s->c, s->o->out);
 }

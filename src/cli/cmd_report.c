@@ -259,6 +259,8 @@ static lam_status run(const lam_args *args)
     const report_options *o = args->options;
     if (!o->watch && lam_option_given(args, "interval"))
         return lam_fail(LAM_ERR_ARG, "--interval is for --watch only");
+    if (o->out)
+        LAM_TRY(lam_run_page_may_save(o->out));
     if (o->watch) {
         LAM_TRY(watch(args, o));
     } else {

@@ -36,12 +36,12 @@ static lam_status introduce(const lam_train_session *s)
     const lam_config *cfg = &s->cfg;
     lam_format_count(count, sizeof count, (int64_t)lam_model_count(s->model));
     lam_format_count(tokens, sizeof tokens, s->corpus->info.tokens[LAM_TRAIN]);
-    LAM_TRY(lam_runlog_line(s->log,
-                            "model: memory %s, %d layers, d_model %d, %d heads of %d, d_inner %d, "
-                            "segments of %d, memory of %d: %s parameters",
-                            lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model,
-                            cfg->n_head, cfg->d_head, cfg->d_inner, cfg->tgt_len, cfg->mem_len,
-                            count));
+    LAM_TRY(
+        lam_runlog_line(s->log,
+                        LAM_RUNLOG_FIRST "%s, %d layers, d_model %d, %d heads of %d, d_inner %d, "
+                                         "segments of %d, memory of %d: %s parameters",
+                        lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model, cfg->n_head,
+                        cfg->d_head, cfg->d_inner, cfg->tgt_len, cfg->mem_len, count));
     if (*s->from)
         LAM_TRY(lam_runlog_line(s->log, "weights: those of %s", s->o->init_from));
     LAM_TRY(tell_softmax(s));

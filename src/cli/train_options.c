@@ -25,7 +25,7 @@ const lam_option lam_train_table[] = {
     {"resume", 'r', NULL, LAM_OPT_FLAG, OPT(resume), .aliases = "restart",
      .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
-     .help = "Throw away the run that is in the folder."},
+     .help = "Throw away the run that is in the folder, and nothing else."},
 
 #include "cli/train_rows.inc"
 

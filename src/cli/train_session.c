@@ -16,7 +16,7 @@ static lam_status cannot_go_on(const lam_train_session *s, lam_status status)
     if (status != LAM_ERR_FORMAT && status != LAM_ERR_IO)
         return status;
     const char *const so = status == LAM_ERR_IO ? "without it the run" : "the run";
-    if (!s->best)
+    if (!s->found.best)
         return lam_fail(status, "%s; %s cannot go on: --overwrite begins anew", lam_error(), so);
     return lam_fail(status,
                     "%s; %s cannot go on, but another one can begin with its best model: "
@@ -33,24 +33,20 @@ static lam_status look_at_folder(lam_train_session *s)
     if (o->resume && o->overwrite)
         return lam_fail(LAM_ERR_ARG, "--resume and --overwrite contradict each other");
     LAM_TRY(lam_path_join(s->last, sizeof s->last, o->out, "last"));
-    int last, old, records;
-    LAM_TRY(lam_dir_look(&last, o->out, "last"));
-    LAM_TRY(lam_dir_look(&old, o->out, "last.old"));
-    LAM_TRY(lam_dir_look(&s->best, o->out, "best"));
-    LAM_TRY(lam_dir_look(&records, o->out, "metrics.jsonl"));
-    const int checkpoint = last || old;
-    if ((checkpoint || s->best || records) && !o->resume && !o->overwrite)
+    LAM_TRY(lam_run_look(&s->found, o->out));
+    const lam_run_found *const f = &s->found;
+    if ((f->last || f->best || f->records) && !o->resume && !o->overwrite)
         return lam_fail(LAM_ERR_ARG,
                         "%s: there is a run already; --resume goes on with it, "
                         "--overwrite throws it away",
                         o->out);
-    if (o->resume && !checkpoint && s->best)
+    if (o->resume && !f->last && f->best)
         return lam_fail(LAM_ERR_ARG,
                         "%s: there is best, but no last to go on from; another run can begin with "
                         "it: --init-from %s/best",
                         o->out, o->out);
-    if (!o->resume || !checkpoint)
-        return LAM_OK;
+    if (!o->resume || !f->last)
+        return lam_runlog_look_at_events(o->out);
     LAM_TRY(lam_runlog_open(&s->log, o->out)); /* whoever trains here may be exchanging names */
     LAM_TRY(cannot_go_on(s, lam_checkpoint_peek(s->last, &s->then)));
     s->resumed = 1;
@@ -124,15 +120,18 @@ static lam_status settle_options(lam_train_session *s)
     return lam_train_from(&s->cfg, &s->settings, s->args, tokens);
 }
 
-static lam_status remove_run(const char *dir)
+/* Makes the folder ours for as long as we train.  What was seen in it at first may no longer be so. */
+static lam_status take_folder(lam_train_session *s)
 {
-    static const char *const parts[] = {"last", "last.new", "last.old",
-                                        "best", "best.new", "best.old"};
-    char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        LAM_TRY(lam_path_join(path, sizeof path, dir, parts[i]));
-        LAM_TRY(lam_dir_remove(path));
-    }
+    const char *const dir = s->o->out;
+    lam_run_found now;
+    LAM_TRY(lam_dir_make(dir));
+    LAM_TRY(lam_runlog_open(&s->log, dir));
+    LAM_TRY(lam_run_look(&now, dir));
+    if (s->o->overwrite) /* before its records: a checkpoint without them would be gone on with */
+        return lam_run_remove(dir);
+    if (now.last != s->found.last || now.best != s->found.best || now.records != s->found.records)
+        return lam_fail(LAM_ERR_IO, "%s: another process has trained here meanwhile", dir);
     return LAM_OK;
 }
 
@@ -175,11 +174,8 @@ static lam_status open_run(lam_train_session *s)
     const lam_run_options options = lam_train_run_options(s);
     LAM_TRY(lam_run_check(s->trainer, &options));
     /* From here on the folder changes. */
-    LAM_TRY(lam_dir_make(s->o->out));
     if (!s->log)
-        LAM_TRY(lam_runlog_open(&s->log, s->o->out));
-    if (s->o->overwrite) /* before its records: a checkpoint without them would be gone on with */
-        LAM_TRY(remove_run(s->o->out));
+        LAM_TRY(take_folder(s));
     return lam_runlog_begin(s->log, s->resumed ? &s->then.marks : NULL);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/train_options.h"
 #include "data/corpus.h"
 #include "train/run.h"
+#include "train/run_folder.h"
 
 #include <limits.h>
 
@@ -12,7 +13,7 @@ typedef struct lam_train_session {
     const lam_train_options *o;
     const lam_args *args;
     char last[PATH_MAX];
-    int best; /* is there one in the folder? */
+    lam_run_found found; /* in the folder, at first */
     int resumed;
     lam_train_state then; /* of the checkpoint, when resumed */
     char from[PATH_MAX];  /* the model that a new run begins with, if any */

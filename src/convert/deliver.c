@@ -14,9 +14,7 @@ enum { SHARD_NAME = 64 }; /* bytes of a file's name */
 
 lam_status lam_deliver_check(const char *dir, int replace)
 {
-    static const char *const names[] = {"config.json", "vocab.json", "model*.safetensors",
-                                        "model.safetensors.index.json", NULL};
-    return lam_dir_may_write(dir, "model", names, replace);
+    return lam_own_target(dir, &lam_folder_kind, replace);
 }
 
 /* ---- which tensor goes where ---- */
@@ -136,6 +134,5 @@ static lam_status fill(void *user, const char *dir)
 lam_status lam_deliver(const lam_delivery *d, int *files)
 {
     *files = 0;
-    LAM_TRY(lam_deliver_check(d->dir, d->replace));
-    return lam_dir_write(d->dir, NULL, fill, &(job){d, files});
+    return lam_own_write(d->dir, &lam_folder_kind, d->replace, fill, &(job){d, files});
 }

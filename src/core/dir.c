@@ -7,9 +7,7 @@
 #include "core/file_guard.h"
 #include "core/log.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
@@ -102,19 +100,37 @@ lam_status lam_dir_make(const char *path)
     }
 }
 
-lam_status lam_dir_may_make(const char *path)
+/* Shortens `part` to where something is.  Every failure but a missing name ends the search: a folder that may not
+ * be entered has nothing above it that would help. */
+static lam_status climb(char part[PATH_MAX], struct stat *info)
 {
-    char part[PATH_MAX];
-    LAM_TRY(path_with(part, path, ""));
-    while (!lam_path_exists(part)) { /* up to where something is */
+    while (lstat(part, info) != 0) {
+        const int missing = errno == ENOENT || errno == ENOTDIR; /* the latter: below a file */
+        if (!missing || strcmp(part, ".") == 0 || strcmp(part, "/") == 0)
+            return lam_guard_fail(part, "open", errno);
         char *const slash = strrchr(part, '/');
         if (slash)
             slash[slash == part] = '\0';
         else
             strcpy(part, ".");
     }
-    if (!lam_path_is_folder(part))
+    return LAM_OK;
+}
+
+lam_status lam_dir_may_make(const char *path)
+{
+    char part[PATH_MAX];
+    struct stat info, root;
+    LAM_TRY(path_with(part, path, ""));
+    LAM_TRY(climb(part, &info));
+    if (S_ISLNK(info.st_mode) && stat(part, &info) != 0)
+        return errno == ENOENT ? lam_fail(LAM_ERR_IO, "%s: a link to nothing: remove it", part)
+                               : lam_guard_fail(part, "open", errno);
+    if (!S_ISDIR(info.st_mode))
         return lam_guard_fail(part, "make the folder", ENOTDIR);
+    if (lam_path_exists(path) && stat("/", &root) == 0 && info.st_dev == root.st_dev &&
+        info.st_ino == root.st_ino)
+        return lam_fail(LAM_ERR_IO, "%s: the root of all folders: name one in it", path);
     return access(part, W_OK | X_OK) == 0 ? LAM_OK : lam_guard_fail(path, "write there", errno);
 }
 
@@ -159,17 +175,31 @@ static int swap_by_two_renames(const char *target, const char *temporary, const 
     return error;
 }
 
+static lam_status sync_tree(const char *dir)
+{
+    const int error = for_each_entry(dir, fsync_entry);
+    return error ? lam_guard_fail(dir, "sync", error) : LAM_OK;
+}
+
+lam_status lam_dir_place(const char *target, const char *temporary)
+{
+    LAM_TRY(sync_tree(temporary));
+    int error = lam_guard_rename(temporary, target); /* which takes the place of an empty folder */
+    if (error)
+        return lam_guard_fail(target, "make the folder", error);
+    error = lam_guard_fsync_parent(target);
+    return error ? lam_guard_fail(target, "sync the folder of", error) : LAM_OK;
+}
+
 lam_status lam_dir_replace(const char *target, const char *temporary)
 {
     char to[PATH_MAX], from[PATH_MAX], old[PATH_MAX];
     LAM_TRY(path_with(to, target, ""));
     LAM_TRY(path_with(from, temporary, ""));
     LAM_TRY(path_with(old, target, ".old"));
+    LAM_TRY(sync_tree(from));
 
-    int error = for_each_entry(from, fsync_entry);
-    if (error)
-        return lam_guard_fail(from, "sync", error);
-
+    int error;
     const char *leftover = NULL; /* where the old folder is afterwards */
     if (!lam_path_exists(to)) {
         error = lam_guard_rename(from, to);
@@ -208,89 +238,18 @@ lam_status lam_dir_recover(const char *target)
     return error ? lam_guard_fail(to, "recover", error) : LAM_OK;
 }
 
-/* A message about a folder whose name nobody knows becomes one about its target. */
-static lam_status fail_for(const char *target, lam_status status, const char *message,
-                           const char *temporary)
-{
-    const char *const at = strstr(message, temporary);
-    if (!at)
-        return lam_fail(status, "%s", message);
-    return lam_fail(status, "%.*s%s%s", (int)(at - message), message, target,
-                    at + strlen(temporary));
-}
-
-/* The folder that a link points to: it may be on another, larger disk, and the link is to stay. */
-static int follow(char out[PATH_MAX], const char *link)
-{
-    struct stat info;
-    return lstat(link, &info) == 0 && S_ISLNK(info.st_mode) && lam_path_is_folder(link) &&
-           realpath(link, out);
-}
-
 lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user)
 {
-    char temporary[PATH_MAX], to[PATH_MAX], place[PATH_MAX], own[32], message[1024];
-    snprintf(own, sizeof own, ".%ld.tmp", (long)getpid());
-    LAM_TRY(path_with(to, target, ""));
-    if (suffix || !follow(place, to)) /* lam_dir_recover() looks beside the name itself */
-        strcpy(place, to);
-    LAM_TRY(path_with(temporary, place, suffix ? suffix : own));
-    lam_status status = lam_dir_remove(temporary);
-    if (status == LAM_OK ||
-        !lam_path_exists(temporary)) /* why we cannot see it, making it will say */
-        status = lam_dir_make(temporary);
+    char temporary[PATH_MAX], message[1024];
+    LAM_TRY(path_with(temporary, target, suffix));
+    LAM_TRY(lam_dir_remove(temporary));
+    LAM_TRY(lam_dir_make(temporary));
+    lam_status status = fill(user, temporary);
     if (status == LAM_OK)
-        status = fill(user, temporary);
-    if (status == LAM_OK)
-        status = lam_dir_replace(place, temporary);
+        status = lam_dir_replace(target, temporary);
     if (status == LAM_OK)
         return LAM_OK;
     snprintf(message, sizeof message, "%s", lam_error()); /* removing may fail too */
     (void)lam_dir_remove(temporary);
-    return fail_for(suffix ? temporary : to, status, message, temporary);
-}
-
-static int is_one_of(const char *name, const char *const *patterns)
-{
-    while (*patterns && fnmatch(*patterns, name, 0) != 0)
-        patterns++;
-    return *patterns != NULL;
-}
-
-/* Looks at the names in a folder: how many there are, and the first that is none of `ours`. */
-static int count_names(const char *path, const char *const *ours, char stranger[NAME_MAX + 1])
-{
-    DIR *dir = opendir(path);
-    int n = 0;
-    stranger[0] = '\0';
-    for (const struct dirent *e; dir && (e = readdir(dir));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        n++;
-        if (stranger[0] == '\0' && !is_one_of(e->d_name, ours))
-            snprintf(stranger, NAME_MAX + 1, "%s", e->d_name);
-    }
-    if (dir)
-        closedir(dir);
-    return dir ? n : -1;
-}
-
-lam_status lam_dir_may_write(const char *dir, const char *what, const char *const *names,
-                             int replace)
-{
-    char stranger[NAME_MAX + 1];
-    int there;
-    LAM_TRY(lam_path_look(&there, dir));
-    if (!there || count_names(dir, names, stranger) == 0)
-        return LAM_OK;
-    LAM_TRY(lam_dir_look(&there, dir, names[0]));
-    if (!there)
-        return lam_fail(LAM_ERR_IO, "%s: exists and is not a %s folder", dir, what);
-    if (!replace)
-        return lam_fail(LAM_ERR_IO, "%s: there is a %s already; --replace replaces it", dir, what);
-    if (stranger[0] != '\0')
-        return lam_fail(LAM_ERR_IO,
-                        "%s: holds %s, which is no part of a %s: --replace would remove it", dir,
-                        stranger, what);
-    return LAM_OK;
+    return lam_fail(status, "%s", message);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BUFFER = 1 << 20 };
@@ -140,6 +141,23 @@ void lam_outfile_abort(lam_outfile *file)
     if (file->temporary[0] != '\0')
         unlink(file->temporary);
     free(file);
+}
+
+lam_status lam_file_open(int *fd, const char *path, int flags)
+{
+    struct stat info;
+    *fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (*fd < 0) {
+        const int error = errno;
+        if ((flags & O_NOFOLLOW) && lstat(path, &info) == 0 && S_ISLNK(info.st_mode))
+            return lam_fail(LAM_ERR_IO, "%s: a link, which is not followed: remove it", path);
+        return lam_guard_fail(path, "open", error);
+    }
+    if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode))
+        return LAM_OK;
+    close(*fd);
+    *fd = -1;
+    return lam_fail(LAM_ERR_IO, "%s: not a regular file", path);
 }
 
 lam_status lam_file_save(const char *path, const void *data, size_t size)

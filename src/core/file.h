@@ -27,6 +27,10 @@ lam_status lam_outfile_patch(lam_outfile *file, size_t offset, const void *data,
 lam_status lam_outfile_finish(lam_outfile *file);
 void lam_outfile_abort(lam_outfile *file); /* NULL is fine */
 
+/* Opens a regular file with the `flags` of open(2).  Anything else is refused, and never waited for: a named pipe
+ * without a writer, a device that never ends.  With O_NOFOLLOW a link is refused too. */
+lam_status lam_file_open(int *fd, const char *path, int flags);
+
 /* open + write + finish for small files. */
 lam_status lam_file_save(const char *path, const void *data, size_t size);
 /* The whole file, or what an open one still holds, as a NUL-terminated string, *out owned by the caller
@@ -36,7 +40,7 @@ lam_status lam_fd_load(char **out, size_t *size, int fd, const char *name, size_
 
 /* Makes a folder and its parents; an existing folder is fine. */
 lam_status lam_dir_make(const char *path);
-/* Could it, as far as one can tell?  Before long work whose result goes there. */
+/* Could it, as far as one can tell?  Before long work whose result goes there.  Refuses "/" as well. */
 lam_status lam_dir_may_make(const char *path);
 int lam_path_exists(const char *path);
 int lam_path_is_folder(const char *path);
@@ -56,19 +60,15 @@ lam_status lam_dir_recover(const char *target);
 /* Removes a folder and everything in it; a missing one is fine. */
 lam_status lam_dir_remove(const char *path);
 
-/* A folder that appears whole or not at all: `fill` puts everything into a new one beside `target`, which then
- * takes its place.  After a failure the new one is removed and the message is that of the failure.  Until
- * then it is called `target` with `suffix` behind, and what a crash left under this name goes first; NULL: a
- * name no other process uses, as befits a `target` that a user has named, and messages say `target` for it; where
- * it is a link to a folder, that folder is written. */
+/* The same where `target` is missing or an empty folder, and fails where it is neither. */
+lam_status lam_dir_place(const char *target, const char *temporary);
+
+/* A folder of ours that appears whole or not at all: `fill` puts everything into a new one beside `target`, called
+ * `target` with `suffix` behind, which then takes its place; what a crash left under that name goes first.  After a
+ * failure the new one is removed and the message is that of the failure.  For a folder that a user has named:
+ * core/own.h. */
 typedef lam_status lam_dir_filler(void *user, const char *dir);
 lam_status lam_dir_write(const char *target, const char *suffix, lam_dir_filler *fill, void *user);
-
-/* May a user's `dir` become a folder of the kind `what` ("corpus")?  Where there is nothing or an empty folder, and
- * with `replace` where there is a folder of that kind and nothing else.  `names` are patterns of the files it is made
- * of, ending with NULL; the first one is always there. */
-lam_status lam_dir_may_write(const char *dir, const char *what, const char *const *names,
-                             int replace);
 
 /* Test hook: called before every write, fsync and rename of this file's functions with the word
  * "write", "fsync", "rename" or "exchange" (of two names); a non-zero return makes that call fail

@@ -17,14 +17,11 @@ lam_status lam_map_open(lam_map *out, const char *path)
     lam_status status = LAM_OK;
     *out = (lam_map){NULL, 0};
 
-    /* NONBLOCK: a named pipe is refused below instead of waited for. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return lam_fail(LAM_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
-
+    int fd;
     struct stat info;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        status = lam_fail(LAM_ERR_IO, "%s: not a regular file", path);
+    LAM_TRY(lam_file_open(&fd, path, O_RDONLY));
+    if (fstat(fd, &info) != 0) {
+        status = lam_fail(LAM_ERR_IO, "%s: cannot read: %s", path, strerror(errno));
     } else if (info.st_size == 0) {
         *out = (lam_map){nothing, 0};
     } else {

@@ -2,6 +2,7 @@
 #include "data/prepare.h"
 
 #include "core/file.h"
+#include "core/own.h"
 #include "data/instream.h"
 #include "data/md5.h"
 #include "data/prepare_int.h"
@@ -279,12 +280,14 @@ static lam_status work(job *j)
 {
     static const char *const names[] = {"corpus.json", "vocab.json", "train.bin",
                                         "valid.bin",   "test.bin",   NULL};
+    static const lam_mark marks[] = {{"corpus.json", "\"lamemo-corpus\""}, {0}};
+    static const lam_kind corpus = {"corpus", names, marks};
     LAM_TRY(lam_inputs_find(&j->inputs, j->o));
-    LAM_TRY(lam_dir_may_write(j->o->out, "corpus", names, j->o->replace));
+    LAM_TRY(lam_own_target(j->o->out, &corpus, j->o->replace));
     j->info->sources = calloc((size_t)j->inputs.n, sizeof *j->info->sources);
     if (j->info->sources == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", j->inputs.n);
-    return lam_dir_write(j->o->out, NULL, fill, j);
+    return lam_own_write(j->o->out, &corpus, j->o->replace, fill, j);
 }
 
 lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options)

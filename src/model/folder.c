@@ -17,6 +17,16 @@ enum { MAX_CONFIG = 1 << 20 };
 
 static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOCAB[] = "vocab.json";
 
+static const char *const names[] = {"config.json",
+                                    "vocab.json",
+                                    "model.safetensors",
+                                    "model-[0-9]*-of-[0-9]*.safetensors",
+                                    "model.safetensors.index.json",
+                                    NULL};
+static const lam_mark marks[] = {
+    {"config.json", "\"model_type\": \"lamemo\""}, {"vocab.json", "\"lamemo-vocab\""}, {0}};
+const lam_kind lam_folder_kind = {"model", names, marks};
+
 /* ---- reading ---- */
 
 lam_status lam_folder_find(char *out, size_t size, const char *dir)

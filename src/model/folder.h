@@ -7,8 +7,12 @@
 #ifndef LAM_MODEL_FOLDER_H
 #define LAM_MODEL_FOLDER_H
 
+#include "core/own.h"
 #include "model/model.h"
 #include "model/storage.h"
+
+/* How a folder of ours is told from others, before it is replaced. */
+extern const lam_kind lam_folder_kind;
 
 /* The folder that holds the model: `dir` itself, or, where `dir` is a run of `lamemo train`, its
  * best checkpoint, else its last one; or, where nothing is called so, a model of that name that comes

@@ -85,6 +85,8 @@ lam_status lam_analysis_add(lam_analysis *a, lam_engine *engine, const char *nam
 
 /* Writes everything into `dir`, which is made. */
 lam_status lam_analysis_write(const lam_analysis *a, const char *dir);
+/* May it be written there?  Changes nothing; to be asked before any work. */
+lam_status lam_analysis_may_write(const char *dir);
 /* The main numbers, as `--json` prints them; NULL without memory. */
 json_t *lam_analysis_json(const lam_analysis *a);
 

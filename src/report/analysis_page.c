@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <time.h>
 
+static const char PAGE[] = "report.html";
+
 int lam_analysis_layer(const lam_analysis *a, const lam_analysed *m)
 {
     return (a->opt.layer > 0 ? a->opt.layer : m->cfg.n_layer) - 1;
@@ -98,6 +100,14 @@ static lam_status sections(const lam_analysis *a, lam_page *page)
     return LAM_OK;
 }
 
+lam_status lam_analysis_may_write(const char *dir)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_dir_may_make(dir));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, PAGE));
+    return lam_page_may_save(path, dir);
+}
+
 lam_status lam_analysis_write(const lam_analysis *a, const char *dir)
 {
     char path[PATH_MAX], subtitle[256], when[32];
@@ -109,11 +119,13 @@ lam_status lam_analysis_write(const lam_analysis *a, const char *dir)
              LAM_VERSION);
     lam_page *page = NULL;
     LAM_TRY(lam_dir_make(dir));
-    LAM_TRY(lam_path_join(path, sizeof path, dir, "report.html"));
+    LAM_TRY(lam_path_join(path, sizeof path, dir, PAGE));
     LAM_TRY(lam_page_create(
         &page,
         &(lam_page_options){.title = "What the memory does", .subtitle = subtitle, .files = dir}));
-    lam_status status = sections(a, page);
+    lam_status status = lam_page_begin(page, path);
+    if (status == LAM_OK)
+        status = sections(a, page);
     if (status == LAM_OK)
         status = lam_page_save(page, path);
     lam_page_free(page);

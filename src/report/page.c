@@ -1,7 +1,7 @@
 /* page.c -- see page.h: headings, text, figures, tables, and the file. */
 #include "report/page_int.h"
 
-#include "core/file.h"
+#include "core/own.h"
 #include "report/assets.h"
 #include "report/output.h"
 #include "report/palette.h"
@@ -10,6 +10,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* By which a page of ours is known; older ones have it too. */
+#define MARK "<meta name=\"generator\" content=\"lamemo "
 
 static char *copy_of(const char *s, bool *failed)
 {
@@ -148,12 +152,14 @@ static void asset(lam_text *out, const char *tag, const lam_asset *a)
 /* Nothing may be loaded: the policy makes the browser see to it. */
 static void head(lam_text *out, const lam_page *page)
 {
-    lam_text_add(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-                      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
-                      "<meta name=\"generator\" content=\"lamemo " LAM_VERSION "\">\n"
-                      "<link rel=\"icon\" href=\"data:,\">\n<title>");
+    lam_text_add(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+        "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n" MARK LAM_VERSION
+        "\">\n"
+        "<link rel=\"icon\" href=\"data:,\">\n<title>");
     lam_text_html(out, page->title);
     lam_text_add(out, "</title>\n<style>:root{");
     lam_palette_css(out, LAM_THEME_LIGHT);
@@ -194,6 +200,23 @@ static void whole(lam_text *out, const lam_page *page)
     asset(out, "script", &lam_asset_page_js);
     lam_text_add(out, "</body></html>\n");
     out->failed |= page->body.failed | page->contents.failed;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_size > 0;
+}
+
+lam_status lam_page_may_save(const char *path, const char *files)
+{
+    LAM_TRY(lam_own_file(path, MARK));
+    return !files || is_there(path) ? LAM_OK : lam_own_room(files, "report");
+}
+
+lam_status lam_page_begin(const lam_page *page, const char *path)
+{
+    return is_there(path) ? LAM_OK : lam_page_save(page, path);
 }
 
 lam_status lam_page_save(const lam_page *page, const char *path)

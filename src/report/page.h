@@ -19,6 +19,10 @@ typedef struct lam_page_options {
     int refresh;          /* seconds after which the page loads itself again; 0: never */
 } lam_page_options;
 
+/* May the page `path` and, in `files` (NULL: none), the files of its figures be written?  A page of ours, which comes first,
+ * makes the folder beside it ours; otherwise there must be nothing.  To be asked before any work. */
+lam_status lam_page_may_save(const char *path, const char *files);
+
 lam_status lam_page_create(lam_page **out, const lam_page_options *options); /* texts are copied */
 void lam_page_free(lam_page *page);                                          /* NULL is fine */
 
@@ -68,6 +72,9 @@ typedef struct lam_texts {
 lam_status lam_page_texts(lam_page *page, const lam_texts *texts);
 
 /* Writes the page atomically; it may be continued and saved again. */
+/* Writes what there is of it, where there is no page yet: before the files of figures, which it makes ours should the
+ * process die. */
+lam_status lam_page_begin(const lam_page *page, const char *path);
 lam_status lam_page_save(const lam_page *page, const char *path);
 
 #endif

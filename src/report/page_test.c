@@ -186,6 +186,24 @@ START_TEST(a_large_analysis_stays_below_three_megabytes)
 }
 END_TEST
 
+START_TEST(a_page_of_ours_makes_the_files_beside_it_ours)
+{
+    const char *const path = test_temp_path("own/report.html"), *const dir = test_temp_path("own");
+    lam_page *page;
+    must(lam_page_may_save(path, dir));
+    must(lam_dir_make(dir));
+    must(lam_file_save(test_temp_path("own/train.csv"), "1,2", 3));
+    ck_assert_int_eq(lam_page_may_save(path, dir), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "own: holds train.csv and is not a report folder"));
+    must(lam_page_create(&page, &(lam_page_options){.title = "T"}));
+    must(lam_page_begin(page, path)); /* as a process that dies before its end leaves it */
+    must(lam_page_may_save(path, dir));
+    lam_page_free(page);
+    must(lam_file_save(path, "<html>mine", 10));
+    ck_assert_int_eq(lam_page_may_save(path, dir), LAM_ERR_IO);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_page)
 {
     const char *path = test_temp_path("starved.html");
@@ -210,6 +228,7 @@ int main(void)
     tcase_add_test(tests, nothing_is_fetched);
     tcase_add_test(tests, files_lie_beside_the_page);
     tcase_add_test(tests, a_large_analysis_stays_below_three_megabytes);
+    tcase_add_test(tests, a_page_of_ours_makes_the_files_beside_it_ours);
     tcase_add_test(tests, without_memory_there_is_no_page);
     return test_run("report/page", tests);
 }

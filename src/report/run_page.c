@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+static const char FIGURES[] = "figures";
+
 static bool is_file(const char *out)
 {
     const size_t length = strlen(out);
@@ -22,6 +24,17 @@ lam_status lam_run_page_path(char *path, size_t size, const char *out)
     if ((size_t)snprintf(path, size, "%s", out) >= size)
         return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", out, size);
     return LAM_OK;
+}
+
+lam_status lam_run_page_may_save(const char *out)
+{
+    char path[PATH_MAX], files[PATH_MAX];
+    LAM_TRY(lam_run_page_path(path, sizeof path, out));
+    if (is_file(out))
+        return lam_page_may_save(path, NULL);
+    LAM_TRY(lam_dir_may_make(out));
+    LAM_TRY(lam_path_join(files, sizeof files, out, FIGURES));
+    return lam_page_may_save(path, files);
 }
 
 static lam_status add_figure(void *user, const lam_figure *figure)
@@ -90,14 +103,16 @@ lam_status lam_run_page_save(const lam_runs *runs, const lam_run_page *how)
              runs->n == 1 ? "" : "s", when);
     LAM_TRY(lam_run_page_path(path, sizeof path, how->out));
     if (!is_file(how->out)) {
-        LAM_TRY(lam_path_join(files, sizeof files, how->out, "figures"));
+        LAM_TRY(lam_path_join(files, sizeof files, how->out, FIGURES));
         LAM_TRY(lam_dir_make(how->out));
     }
     LAM_TRY(lam_page_create(&page, &(lam_page_options){.title = how->title ? how->title : title,
                                                        .subtitle = subtitle,
                                                        .files = is_file(how->out) ? NULL : files,
                                                        .refresh = how->refresh}));
-    lam_status status = fill(page, runs, how);
+    lam_status status = is_file(how->out) ? LAM_OK : lam_page_begin(page, path);
+    if (status == LAM_OK)
+        status = fill(page, runs, how);
     if (status == LAM_OK)
         status = lam_page_save(page, path);
     lam_page_free(page);

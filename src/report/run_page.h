@@ -13,6 +13,8 @@ typedef struct lam_run_page {
     const int *at; /* ... steps, or seconds, as figures.over says */
 } lam_run_page;
 
+/* May it be written to `out`?  Changes nothing; to be asked before any work. */
+lam_status lam_run_page_may_save(const char *out);
 lam_status lam_run_page_save(const lam_runs *runs, const lam_run_page *how);
 /* Where the page is: `out` itself or the file in it. */
 lam_status lam_run_page_path(char *path, size_t size, const char *out);

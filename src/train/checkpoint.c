@@ -17,6 +17,12 @@
 static const char STATE[] = "training_state.json", MOMENTS[] = "optimizer.safetensors",
                   MEMORY[] = "memory.safetensors", CONFIG[] = "config.json";
 
+static const char *const names[] = {"config.json", "vocab.json", "model.safetensors", MOMENTS,
+                                    MEMORY,        STATE,        "CRC32SUMS",         NULL};
+static const lam_mark marks[] = {
+    {STATE, "\"position\": {"}, {"config.json", "\"model_type\": \"lamemo\""}, {0}};
+const lam_kind lam_checkpoint_kind = {"checkpoint", names, marks};
+
 /* The flat vectors of optimizer.safetensors, in order; those that do not exist are left out. */
 typedef struct vectors {
     int n;

@@ -7,9 +7,13 @@
 #ifndef LAM_TRAIN_CHECKPOINT_H
 #define LAM_TRAIN_CHECKPOINT_H
 
+#include "core/own.h"
 #include "train/memories.h"
 #include "train/optimizer.h"
 #include "train/state.h"
+
+/* How one of ours is told from other folders, before it is replaced. */
+extern const lam_kind lam_checkpoint_kind;
 
 /* The parts of a run; all borrowed for the call. */
 typedef struct lam_checkpoint {

@@ -177,7 +177,7 @@ START_TEST(every_field_of_the_state_comes_back)
     s->log_nll = 1e30 / 3.0; /* a run that went wild */
     s->log_tokens = 99;
     s->log_aux = 0.7;
-    s->marks = (lam_log_marks){1, 2, 3, "events.out"};
+    s->marks = (lam_log_marks){1, 2, 3, "events.out.tfevents.1.x"};
     must(lam_trainer_save(a.trainer, dir, NULL));
     must(lam_trainer_resume(b.trainer, dir));
     const lam_train_state *t = &b.trainer->state;
@@ -190,7 +190,7 @@ START_TEST(every_field_of_the_state_comes_back)
     ck_assert(t->elapsed == 12.5 && t->log_nll == 1e30 / 3.0 && t->log_tokens == 99 &&
               t->log_aux == 0.7);
     ck_assert(t->marks.metrics == 1 && t->marks.log == 2 && t->marks.events == 3);
-    ck_assert_str_eq(t->marks.events_name, "events.out");
+    ck_assert_str_eq(t->marks.events_name, "events.out.tfevents.1.x");
     toyrun_close(&a);
     toyrun_close(&b);
 }

@@ -1,11 +1,10 @@
 /* runlog.c -- see runlog.h.  Every record is one write(), so that readers see whole lines. */
-#include "train/runlog.h"
+#include "train/runlog_int.h"
 
 #include "core/file.h"
 #include "core/log.h"
 #include "train/tfevents.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,14 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char PREFIX[] = "events.out.tfevents.";
-
-enum { METRICS, LOG, EVENTS, FILES, MAX_LINE = 2048 };
+enum { MAX_LINE = 2048 };
 
 struct lam_runlog {
     char dir[PATH_MAX];
-    int fd[FILES];
-    char path[FILES][PATH_MAX];
+    int fd[LAM_RECORDS];
+    char path[LAM_RECORDS][PATH_MAX];
     char events_name[256];
 };
 
@@ -51,8 +48,9 @@ static lam_status append(lam_runlog *r, int which, const void *data, size_t size
 static lam_status open_one(lam_runlog *r, int which, const char *name)
 {
     LAM_TRY(lam_path_join(r->path[which], sizeof r->path[which], r->dir, name));
-    r->fd[which] = open(r->path[which], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return r->fd[which] < 0 ? failed(r, which, "open") : LAM_OK;
+    LAM_TRY(lam_file_open(&r->fd[which], r->path[which], O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW));
+    /* A name that nobody recorded is that of a file we make. */
+    return lam_runlog_check(r->fd[which], which, LAM_NAMED, r->path[which]);
 }
 
 /* A file that is shorter stays as it is. */
@@ -61,19 +59,6 @@ static lam_status cut(lam_runlog *r, int which, int64_t mark)
     const off_t size = lseek(r->fd[which], 0, SEEK_END);
     return size > mark && ftruncate(r->fd[which], (off_t)mark) != 0 ? failed(r, which, "cut")
                                                                     : LAM_OK;
-}
-
-/* A new run in an old folder: TensorBoard would join the old curves to the new ones. */
-static void remove_events(const char *dir)
-{
-    char path[PATH_MAX];
-    DIR *const folder = opendir(dir);
-    for (struct dirent *e; folder && (e = readdir(folder));)
-        if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0 &&
-            lam_path_join(path, sizeof path, dir, e->d_name) == LAM_OK)
-            unlink(path);
-    if (folder)
-        closedir(folder);
 }
 
 static double wall_clock(void)
@@ -87,8 +72,8 @@ static lam_status lock(lam_runlog *r, const char *dir)
 {
     if ((size_t)snprintf(r->dir, sizeof r->dir, "%s", dir) >= sizeof r->dir)
         return lam_fail(LAM_ERR_ARG, "%s: path longer than %zu bytes", dir, sizeof r->dir);
-    LAM_TRY(open_one(r, LOG, "train.log"));
-    if (flock(r->fd[LOG], LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    LAM_TRY(open_one(r, LAM_RECORD_LOG, lam_runlog_names[LAM_RECORD_LOG]));
+    if (flock(r->fd[LAM_RECORD_LOG], LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
         return lam_fail(LAM_ERR_IO, "%s: another process is training here", dir);
     return LAM_OK;
 }
@@ -99,7 +84,7 @@ lam_status lam_runlog_open(lam_runlog **out, const char *dir)
     lam_runlog *r = calloc(1, sizeof *r);
     if (!r)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", dir);
-    for (int i = 0; i < FILES; i++)
+    for (int i = 0; i < LAM_RECORDS; i++)
         r->fd[i] = -1;
     const lam_status status = lock(r, dir);
     if (status == LAM_OK)
@@ -113,22 +98,22 @@ lam_status lam_runlog_begin(lam_runlog *r, const lam_log_marks *marks)
 {
     char host[128] = "localhost";
     (void)gethostname(host, sizeof host - 1);
-    snprintf(r->events_name, sizeof r->events_name, "%s%lld.%s", PREFIX, (long long)wall_clock(),
-             host);
-    if (marks && marks->events_name[0] != '\0' && !strchr(marks->events_name, '/'))
+    snprintf(r->events_name, sizeof r->events_name, "%s%lld.%s", LAM_EVENTS_PREFIX,
+             (long long)wall_clock(), host);
+    if (marks && lam_runlog_events_name(marks->events_name))
         strcpy(r->events_name, marks->events_name);
     const lam_log_marks none = {0};
     const lam_log_marks *m = marks ? marks : &none;
+    LAM_TRY(open_one(r, LAM_RECORD_METRICS, lam_runlog_names[LAM_RECORD_METRICS]));
     if (!marks)
-        remove_events(r->dir);
-    LAM_TRY(open_one(r, METRICS, "metrics.jsonl"));
-    LAM_TRY(open_one(r, EVENTS, r->events_name));
-    LAM_TRY(cut(r, LOG, m->log));
-    LAM_TRY(cut(r, METRICS, m->metrics));
-    LAM_TRY(cut(r, EVENTS, m->events));
-    if (lseek(r->fd[EVENTS], 0, SEEK_END) == 0) {
+        LAM_TRY(lam_runlog_remove_events(r->dir));
+    LAM_TRY(open_one(r, LAM_RECORD_EVENTS, r->events_name));
+    LAM_TRY(cut(r, LAM_RECORD_LOG, m->log));
+    LAM_TRY(cut(r, LAM_RECORD_METRICS, m->metrics));
+    LAM_TRY(cut(r, LAM_RECORD_EVENTS, m->events));
+    if (lseek(r->fd[LAM_RECORD_EVENTS], 0, SEEK_END) == 0) {
         unsigned char frame[LAM_TFEVENT_MAX];
-        LAM_TRY(append(r, EVENTS, frame, lam_tfevent_version(frame, wall_clock())));
+        LAM_TRY(append(r, LAM_RECORD_EVENTS, frame, lam_tfevent_version(frame, wall_clock())));
     }
     return LAM_OK;
 }
@@ -137,7 +122,7 @@ void lam_runlog_close(lam_runlog *r)
 {
     if (!r)
         return;
-    for (int i = 0; i < FILES; i++)
+    for (int i = 0; i < LAM_RECORDS; i++)
         if (r->fd[i] >= 0)
             close(r->fd[i]);
     free(r);
@@ -153,7 +138,7 @@ lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
     lam_log(LAM_LOG_INFO, "%s", line);
     const size_t n = length < MAX_LINE - 2 ? (size_t)length : MAX_LINE - 2;
     line[n] = '\n';
-    return append(r, LOG, line, n + 1);
+    return append(r, LAM_RECORD_LOG, line, n + 1);
 }
 
 lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scalars, int n)
@@ -166,26 +151,26 @@ lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scal
         used +=
             (size_t)snprintf(line + used, sizeof line - used, isfinite(v) ? "%.10g" : "null", v);
         if (used > sizeof line - 128)
-            return lam_fail(LAM_ERR_ARG, "%s: more than %d bytes in a record", r->path[METRICS],
-                            MAX_LINE);
+            return lam_fail(LAM_ERR_ARG, "%s: more than %d bytes in a record",
+                            r->path[LAM_RECORD_METRICS], MAX_LINE);
     }
     memcpy(line + used, "}\n", 2);
-    LAM_TRY(append(r, METRICS, line, used + 2));
+    LAM_TRY(append(r, LAM_RECORD_METRICS, line, used + 2));
 
     unsigned char frame[LAM_TFEVENT_MAX];
     const double wall = wall_clock();
     for (int i = 0; i < n; i++)
         if (scalars[i].tag && isfinite(scalars[i].value))
             LAM_TRY(
-                append(r, EVENTS, frame,
+                append(r, LAM_RECORD_EVENTS, frame,
                        lam_tfevent_scalar(frame, wall, step, scalars[i].tag, scalars[i].value)));
     return LAM_OK;
 }
 
 lam_status lam_runlog_sync(lam_runlog *r, lam_log_marks *marks)
 {
-    int64_t *const at[FILES] = {&marks->metrics, &marks->log, &marks->events};
-    for (int i = 0; i < FILES; i++) {
+    int64_t *const at[LAM_RECORDS] = {&marks->metrics, &marks->log, &marks->events};
+    for (int i = 0; i < LAM_RECORDS; i++) {
         if (fsync(r->fd[i]) != 0 && errno != EINVAL)
             return failed(r, i, "sync");
         *at[i] = lseek(r->fd[i], 0, SEEK_END);

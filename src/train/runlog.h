@@ -17,10 +17,23 @@ typedef struct lam_log_marks {
 
 typedef struct lam_runlog lam_runlog;
 
+/* What the first line of a train.log begins with, by which one of ours is known. */
+#define LAM_RUNLOG_FIRST "model: memory "
+
+/* Could a run have written this name into its checkpoint? */
+int lam_runlog_events_name(const char *name);
+
+/* Are the files that are there ours?  A record that is not, or a link, is LAM_ERR_IO and named; *begun: there are
+ * records.  Changes nothing. */
+lam_status lam_runlog_look(int *begun, const char *dir);
+/* The same of the event files, of which a new run leaves none. */
+lam_status lam_runlog_look_at_events(const char *dir);
+
 /* Takes the run in folder `dir` for this process, and changes nothing yet: train.log is opened and locked, a
  * second process is refused. */
 lam_status lam_runlog_open(lam_runlog **out, const char *dir);
-/* Cuts the files at `marks`, or, where that is NULL, begins new ones.  Only then can anything be written. */
+/* Cuts the files at `marks`, or, where that is NULL, begins new ones.  Only then can anything be written.  Both refuse
+ * files that are not ours. */
 lam_status lam_runlog_begin(lam_runlog *r, const lam_log_marks *marks);
 void lam_runlog_close(lam_runlog *r); /* NULL is fine */
 

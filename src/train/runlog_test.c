@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void be_quiet(void)
 {
@@ -54,9 +56,9 @@ START_TEST(an_event_is_a_protocol_buffer_in_a_frame)
     unsigned char out[LAM_TFEVENT_MAX];
     size_t size;
     const unsigned char *p = open_frame(out, lam_tfevent_version(out, 1.5), &size);
-    static const unsigned char version[] = {0x09, 0,    0,   0,   0,   0,   0,   0xf8,
-                                            0x3f, 0x1a, 13,  'b', 'r', 'a', 'i', 'n',
-                                            '.',  'E',  'v', 'e', 'n', 't', ':', '2'};
+    static const unsigned char version[] = {
+        0x09, 0,   0,   0,   0,   0,   0,   0xf8, 0x3f, 0x1a, 13, 'b', 'r', 'a', 'i', 'n', '.',
+        'E',  'v', 'e', 'n', 't', ':', '2', 0x52, 8,    0x0a, 6,  'l', 'a', 'm', 'e', 'm', 'o'};
     ck_assert_uint_eq(size, sizeof version);
     ck_assert_int_eq(memcmp(p, version, size), 0);
 
@@ -71,8 +73,8 @@ END_TEST
 
 static lam_status record(lam_runlog *r, int64_t step, double loss)
 {
-    const lam_scalar row[] = {{"loss", loss, "train/loss"}, {"epoch", 1, NULL}};
-    LAM_TRY(lam_runlog_line(r, "step %lld", (long long)step));
+    const lam_scalar row[] = {{"epoch", 1, NULL}, {"loss", loss, "train/loss"}};
+    LAM_TRY(lam_runlog_line(r, "step %7lld  epoch", (long long)step));
     return lam_runlog_record(r, step, row, 2);
 }
 
@@ -174,6 +176,135 @@ START_TEST(two_processes_do_not_train_in_one_folder)
 }
 END_TEST
 
+/* ---- whose files they are ---- */
+
+static const char *in(const char *dir, const char *name)
+{
+    static char path[4096];
+    must(lam_path_join(path, sizeof path, dir, name));
+    return path;
+}
+
+static const char *fresh(const char *name)
+{
+    const char *const dir = test_temp_path(name);
+    must(lam_dir_remove(dir));
+    must(lam_dir_make(dir));
+    return dir;
+}
+
+static lam_status look(const char *dir, int *begun)
+{
+    LAM_TRY(lam_runlog_look(begun, dir));
+    return lam_runlog_look_at_events(dir);
+}
+
+static lam_status begin(const char *dir, const lam_log_marks *marks)
+{
+    lam_runlog *r;
+    LAM_TRY(lam_runlog_open(&r, dir));
+    const lam_status status = lam_runlog_begin(r, marks);
+    lam_runlog_close(r);
+    return status;
+}
+
+static const struct foreign {
+    const char *name, *text;
+} foreign[] = {
+    {"train.log", "step 1: train loss 3.2\n"},
+    {"train.log", "Epoch 1\n"},
+    {"metrics.jsonl", "{\"step\": 1, \"loss\": 3.2}\n"},
+    {"metrics.jsonl", "{\"step\":1,\"loss\":3.2}\n"},
+    {"metrics.jsonl", "a table"},
+    {"events.out.tfevents.1700000000.host.123.0", "photographs"},
+    {"events.out.tfevents.mine", "photographs"},
+};
+
+START_TEST(files_of_others_are_named_and_kept)
+{
+    const struct foreign *const f = &foreign[_i];
+    const char *const dir = fresh("foreign");
+    int begun;
+    must(lam_file_save(in(dir, f->name), f->text, strlen(f->text)));
+    ck_assert_int_eq(look(dir, &begun), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), f->name));
+    ck_assert_ptr_nonnull(strstr(lam_error(), "lamemo did not write this file"));
+    ck_assert_int_eq(begin(dir, NULL), LAM_ERR_IO);
+    const lam_log_marks marks = {0};
+    ck_assert_int_eq(begin(dir, &marks), strncmp(f->name, "events", 6) ? LAM_ERR_IO : LAM_OK);
+    char *text;
+    size_t size;
+    must(lam_file_load(&text, &size, in(dir, f->name), 1000));
+    ck_assert_str_eq(text, f->text);
+    free(text);
+}
+END_TEST
+
+START_TEST(links_and_pipes_are_not_followed)
+{
+    static const char *const names[] = {"train.log", "metrics.jsonl", "events.out.tfevents.1.x"};
+    const char *const dir = fresh("links"), *const aim = test_temp_path("aim");
+    lam_log_marks marks = {.events_name = "events.out.tfevents.1.x"};
+    int begun;
+    must(lam_file_save(aim, "", 0));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(symlink(aim, in(dir, names[i])), 0);
+        ck_assert_int_eq(look(dir, &begun), LAM_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(lam_error(), "a link, which is not followed"));
+        ck_assert_int_eq(begin(dir, &marks), LAM_ERR_IO);
+        ck_assert_int_eq(unlink(in(dir, names[i])), 0);
+        ck_assert_int_eq(mkfifo(in(dir, names[i]), 0600), 0);
+        ck_assert_int_eq(look(dir, &begun), LAM_ERR_IO);
+        ck_assert_ptr_nonnull(strstr(lam_error(), "not a regular file"));
+        ck_assert_int_eq(begin(dir, &marks), LAM_ERR_IO);
+        ck_assert_int_eq(unlink(in(dir, names[i])), 0);
+    }
+    struct stat info;
+    ck_assert(stat(aim, &info) == 0 && info.st_size == 0);
+    strcpy(marks.events_name, "../aim"); /* no name of ours: a new one takes its place */
+    must(begin(dir, &marks));
+    ck_assert(stat(aim, &info) == 0 && info.st_size == 0);
+}
+END_TEST
+
+START_TEST(a_name_in_a_checkpoint_is_one_we_give)
+{
+    static const char *const good[] = {"events.out.tfevents.1.x",
+                                       "events.out.tfevents.1700000000.host.example.org"};
+    static const char *const bad[] = {"",
+                                      "events.out.tfevents.",
+                                      "events.out.tfevents.1",
+                                      "events.out.tfevents.x.1",
+                                      "../a/b.c",
+                                      "metrics.jsonl",
+                                      "events.out.tfevents.1.x/../y"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        ck_assert_msg(lam_runlog_events_name(good[i]), "%s", good[i]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!lam_runlog_events_name(bad[i]), "%s", bad[i]);
+}
+END_TEST
+
+/* Event files of older versions, and of other programs, begin alike. */
+START_TEST(an_event_file_is_ours_by_its_writer_or_a_tag_of_ours)
+{
+    unsigned char file[3 * LAM_TFEVENT_MAX];
+    size_t size = lam_tfevent_version(file, 1.5);
+    ck_assert(lam_tfevent_ours(file, size));
+    ck_assert(!lam_tfevent_ours(file, 20) && !lam_tfevent_begins(file, 20));
+    size += lam_tfevent_scalar(file + size, 1.5, 1, "a", 1.0);
+    ck_assert(lam_tfevent_ours(file, size));
+    /* as an older version wrote it: no writer; its frame is 10 bytes shorter */
+    const size_t plain = 40;
+    file[0] -= 10;
+    ck_assert(lam_tfevent_begins(file, plain) && lam_tfevent_ours(file, plain));
+    size = plain + lam_tfevent_scalar(file + plain, 1.5, 1, "train/loss", 1.0);
+    ck_assert(lam_tfevent_begins(file, size) && !lam_tfevent_ours(file, size));
+    size += lam_tfevent_scalar(file + size, 1.5, 1, "speed/gflops", 1.0);
+    ck_assert(lam_tfevent_ours(file, size));
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -183,5 +314,10 @@ int main(void)
     tcase_add_test(tests, an_event_is_a_protocol_buffer_in_a_frame);
     tcase_add_test(tests, a_resumed_log_goes_on_where_the_checkpoint_was);
     tcase_add_test(tests, two_processes_do_not_train_in_one_folder);
+    tcase_add_loop_test(tests, files_of_others_are_named_and_kept, 0,
+                        sizeof foreign / sizeof *foreign);
+    tcase_add_test(tests, links_and_pipes_are_not_followed);
+    tcase_add_test(tests, a_name_in_a_checkpoint_is_one_we_give);
+    tcase_add_test(tests, an_event_file_is_ours_by_its_writer_or_a_tag_of_ours);
     return test_run("train/runlog", tests);
 }

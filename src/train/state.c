@@ -189,6 +189,9 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
     s->corpus.tokens = corpus;
     s->corpus.crc = (uint32_t)crc;
     LAM_TRY(check_fields(s, path));
+    if (*name && !lam_runlog_events_name(name))
+        return lam_fail(LAM_ERR_FORMAT, "%s: files.events_name '%s' is no event file's", path,
+                        name);
     LAM_TRY(copy_text(s->device, sizeof s->device, device, path));
     LAM_TRY(copy_text(s->marks.events_name, sizeof s->marks.events_name, name, path));
     return copy_text(s->corpus.path, sizeof s->corpus.path, data, path);

@@ -1,6 +1,7 @@
 /* tfevents.c -- see tfevents.h.
  *
- *   Event   { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5; }
+ *   Event   { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5;
+ *             SourceMetadata source_metadata = 10; }      SourceMetadata { string writer = 1; }
  *   Summary { repeated Value value = 1; }      Value { string tag = 1; float simple_value = 2; }
  * A field is its number and wire type in one byte (0: varint, 1: 8 bytes, 2: length and bytes,
  * 5: 4 bytes), then its content. */
@@ -10,6 +11,8 @@
 #include <string.h>
 
 enum { HEAD = 12, TAIL = 4 }; /* bytes of a frame around its data */
+
+static const char VERSION[] = "brain.Event:2", WRITER[] = "lamemo";
 
 uint32_t lam_crc32c(const void *data, size_t size)
 {
@@ -72,9 +75,35 @@ static size_t frame(unsigned char *out, const unsigned char *end)
 
 size_t lam_tfevent_version(unsigned char out[LAM_TFEVENT_MAX], double wall)
 {
-    static const char version[] = "brain.Event:2";
-    unsigned char *at = put_wall(out + HEAD, wall);
-    return frame(out, put_bytes(at, 3, version, strlen(version)));
+    unsigned char source[32], *at = put_wall(out + HEAD, wall);
+    const unsigned char *const end = put_bytes(source, 1, WRITER, strlen(WRITER));
+    at = put_bytes(at, 3, VERSION, strlen(VERSION));
+    return frame(out, put_bytes(at, 10, source, (size_t)(end - source)));
+}
+
+enum { WALL = 9, FIELD = 2 }; /* bytes of the time, and before a text */
+
+int lam_tfevent_begins(const void *data, size_t size)
+{
+    const char *const version = (const char *)data + HEAD + WALL + FIELD;
+    return size >= HEAD + WALL + FIELD + sizeof VERSION - 1 &&
+           memcmp(version, VERSION, sizeof VERSION - 1) == 0;
+}
+
+int lam_tfevent_ours(const void *data, size_t size)
+{
+    static const char *const tags[] = {"speed/gflops", "valid/bpc", "valid/ppl"};
+    const size_t plain = HEAD + WALL + FIELD + sizeof VERSION - 1 + TAIL; /* without a writer */
+    if (!lam_tfevent_begins(data, size))
+        return 0;
+    const unsigned char *const first = data; /* a frame begins with its length, ours is short */
+    if (size <= plain || (size >= (size_t)HEAD + first[0] &&
+                          memmem(first + HEAD, first[0], WRITER, sizeof WRITER - 1)))
+        return 1; /* nothing is lost with an empty one */
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (memmem(data, size, tags[i], strlen(tags[i])))
+            return 1;
+    return 0;
 }
 
 size_t lam_tfevent_scalar(unsigned char out[LAM_TFEVENT_MAX], double wall, int64_t step,

@@ -172,7 +172,7 @@ run 2 train --data "$work/corpus"
 says "$err" "--out is missing"
 ln -s loop "$work/loop" # a folder that nobody may enter, not even root
 run 1 train --out "$work/loop" --resume
-says "$err" "loop/last: cannot open: Too many levels of symbolic links"
+says "$err" "loop: cannot open: Too many levels of symbolic links"
 run 1 train --data "$work/text" --out "$work/new"
 says "$err" "text: a file, not a corpus folder (lamemo prepare makes one)"
 run 1 train --data "$work/no-such-folder" --out "$work/new"
