@@ -5,6 +5,7 @@
 #include "cli/shape_options.h"
 #include "cli/term.h"
 #include "report/bench.h"
+#include "train/optimizer.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -19,16 +20,14 @@ typedef struct bench_options {
     bool json;
 } bench_options;
 
-static const char *const optims[] = {"adam", "muon", NULL};
-
 static const lam_option options[] = {
     LAM_PRESET_OPTION("small"),
     LAM_MEMORY_OPTION(0),
     LAM_N_TOKEN_OPTION,
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(bench_options, batch), "0", .max = 1 << 20,
      .aliases = "batch", .shown = "8; 1 for generate", .help = "Streams side by side."},
-    {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(bench_options, optim), "adam", .choices = optims,
-     .help = "Optimiser of train."},
+    {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(bench_options, optim), "adam",
+     .choices = lam_optim_names, .help = "Optimiser of train."},
     {"seconds", 's', "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
      .help = "Time to measure, after warming up."},
     LAM_STORAGE_OPTIONS(bench_options, storage, "float32"),
@@ -97,7 +96,7 @@ static lam_status run(const lam_args *args)
 {
     const bench_options *o = args->options;
     lam_bench_options b = {
-        .seconds = o->seconds, .muon = o->optim, .storage = lam_storage_of(&o->storage)};
+        .seconds = o->seconds, .optim = o->optim, .storage = lam_storage_of(&o->storage)};
     lam_bench_result result;
     lam_config cfg;
     lam_dev *dev = NULL;

@@ -32,24 +32,14 @@ const lam_option lam_train_table[] = {
 #include "cli/shape_rows.inc"
 
     {.type = LAM_OPT_GROUP, .help = "Seed, machine and output"},
-    {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.seed), "1111",
-     .help = "Seed of weights, dropout and batches."},
+#define SEED(field, kind, use, text, low, high, ...) {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.field), text,
+    LAM_SEED_SETTING(SEED) .help = "Seed of weights, dropout and batches."},
+#undef SEED
     LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),
     {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
     {0},
 };
 /* clang-format on */
-
-static lam_status apply_settings(lam_settings *s, const lam_args *args, lam_which w)
-{
-    const lam_train_options *o = args->options;
-    lam_options_copy(s, args, OPT(settings), sizeof *s, w);
-    s->roll |= o->roll;
-    s->varlen |= o->varlen;
-    s->clip_together |= o->clip_together;
-    s->half_loss |= o->half_loss;
-    return lam_settings_check(s);
-}
 
 /* A new run whose schedule follows the clock takes as many steps as there is time for, unless their number is written. */
 static lam_status new_settings(lam_config *cfg, lam_settings *s, const lam_args *args,
@@ -60,9 +50,9 @@ static lam_status new_settings(lam_config *cfg, lam_settings *s, const lam_args 
     lam_settings_preset(s, preset);
     if (o->settings.scheduler_time > 0.0)
         s->max_step = (int64_t)LAM_MANY;
-    LAM_TRY(apply_settings(s, args, LAM_WRITTEN_OR_DEFAULT));
+    lam_options_copy(s, args, OPT(settings), sizeof *s, LAM_WRITTEN_OR_DEFAULT);
     lam_recipe_fit(cfg, s, args, tokens);
-    return LAM_OK;
+    return lam_settings_check(s); /* now that all are known */
 }
 
 /* The options with what the recipe adds to them. */
@@ -140,7 +130,8 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
         wanted.dropout = cfg->dropout; /* a recipe may have fitted it */
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the run was begun with"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the run to resume"));
-    return apply_settings(s, args, LAM_WRITTEN);
+    lam_options_copy(s, args, OPT(settings), sizeof *s, LAM_WRITTEN);
+    return lam_settings_check(s);
 }
 
 void lam_train_warn(const lam_args *args, const lam_settings *s)

@@ -14,7 +14,6 @@ typedef struct lam_train_options {
     lam_shape_options shape; /* first */
     const char *data, *out, *init_from;
     bool resume, overwrite, no_test, json;
-    bool half_loss, roll, varlen, clip_together;
     lam_device_options device;
     lam_settings settings; /* only the fields that are options */
 } lam_train_options;

@@ -102,6 +102,42 @@ START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
 }
 END_TEST
 
+START_TEST(settings_are_checked_with_what_the_recipe_fits)
+{
+    lam_config cfg;
+    lam_settings s;
+    fresh("--preset tiny --recipe fast --eta_min 0.0005", &cfg, &s); /* above the paper's rate */
+    ck_assert(s.eta_min == 0.0005 && s.lr > 0.0005);
+}
+END_TEST
+
+/* training_state.json and the command line call a setting the same, and both have the same default. */
+START_TEST(every_setting_is_an_option_of_its_name)
+{
+    lam_settings plain, s;
+    lam_config cfg;
+    const char *key;
+    json_t *value;
+    fresh("", &cfg, &s);
+    lam_settings_defaults(&plain);
+    lam_settings_preset(&plain, "tiny");
+    json_t *then = lam_settings_print(&plain), *now = lam_settings_print(&s);
+    json_object_foreach(then, key, value) {
+        char name[64];
+        snprintf(name, sizeof name, "%s", key);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        const lam_option *row = lam_train_table;
+        while (row->help && (!row->name || strcmp(row->name, name) != 0))
+            row++;
+        ck_assert_msg(row->help != NULL, "there is no option --%s", name);
+        ck_assert_msg(json_equal(value, json_object_get(now, key)), "the defaults of %s", key);
+    }
+    json_decref(then);
+    json_decref(now);
+}
+END_TEST
+
 static void on_text(const char *line, int64_t tokens, lam_config *cfg)
 {
     static parsed p;
@@ -342,6 +378,8 @@ int main(void)
     tcase_add_test(tests, defaults_of_the_table_are_the_librarys);
     tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
     tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
+    tcase_add_test(tests, settings_are_checked_with_what_the_recipe_fits);
+    tcase_add_test(tests, every_setting_is_an_option_of_its_name);
     tcase_add_test(tests, the_fast_recipe_fits_the_model);
     tcase_add_test(tests, a_text_read_many_times_gets_dropout_from_the_fast_recipe);
     tcase_add_test(tests, attn_type_and_memory_settle_each_other);

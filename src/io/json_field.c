@@ -1,6 +1,7 @@
 /* json_field.c -- see json_field.h. */
 #include "io/json_field.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,6 +23,9 @@ int lam_json_put(json_t *object, const lam_json_field *f, const void *from)
         break;
     case LAM_JSON_BOOL:
         value = json_boolean(*(const int *)at);
+        break;
+    case LAM_JSON_FLAG:
+        value = json_boolean(*(const bool *)at);
         break;
     case LAM_JSON_WORD:
         value = json_string(f->words[*(const int *)at]);
@@ -79,9 +83,13 @@ lam_status lam_json_take(void *to, const lam_json_field *f, const json_t *object
         *(double *)at = json_number_value(value);
         break;
     case LAM_JSON_BOOL:
+    case LAM_JSON_FLAG:
         if (!json_is_boolean(value))
             return refuse(f, label, "true or false");
-        *(int *)at = json_is_true(value);
+        if (f->kind == LAM_JSON_FLAG)
+            *(bool *)at = json_is_true(value);
+        else
+            *(int *)at = json_is_true(value);
         break;
     case LAM_JSON_WORD:
         return take_word(at, f, value, label);

@@ -12,6 +12,7 @@ typedef enum lam_json_kind {
     LAM_JSON_LONG, /* int64_t */
     LAM_JSON_REAL, /* double */
     LAM_JSON_BOOL, /* int: true or false */
+    LAM_JSON_FLAG, /* bool */
     LAM_JSON_WORD  /* int or an enum: one of `words` */
 } lam_json_kind;
 

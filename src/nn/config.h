@@ -140,6 +140,15 @@ lam_status lam_config_finish(lam_config *cfg);
 /* The presets, for help and messages. */
 #define LAM_PRESET_LIST "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive"
 const char *lam_preset_name(int i); /* NULL after the last */
+
+/* A preset: the sizes of a model, and the batch and the steps it is trained with unless asked otherwise. */
+typedef struct lam_preset {
+    const char *name;
+    int n_layer, d_model, n_head, d_head, d_inner, len, n_token; /* len: tgt_len and mem_len */
+    int batch_size, max_step;
+    int n_cutoffs, cutoffs[3];
+} lam_preset;
+const lam_preset *lam_preset_find(const char *name); /* NULL: there is none */
 /* LAM_ERR_ARG lists the presets if there is no such name.  memory is set to `memory`. */
 lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *memory);
 

@@ -66,7 +66,7 @@ static lam_status build(bench *b)
     }
     if (o->kind == LAM_BENCH_TRAIN) {
         lam_optimizer_options rule = lam_optimizer_defaults();
-        rule.muon = o->muon;
+        rule.rule = lam_rules[o->optim];
         LAM_TRY(lam_optimizer_create(&b->optimizer, b->model, &rule));
     }
     b->tokens = malloc(n * sizeof *b->tokens);

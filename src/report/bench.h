@@ -14,7 +14,7 @@ typedef struct lam_bench_options {
     lam_bench_kind kind;
     int batch;
     double seconds;      /* of measuring, after warming up */
-    int muon;            /* training: by Muon instead of Adam */
+    int optim;           /* training: lam_optim */
     lam_storage storage; /* not of training; auto is float32 */
 } lam_bench_options;
 

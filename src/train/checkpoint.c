@@ -36,7 +36,7 @@ static vectors vectors_of(const lam_checkpoint *c)
     if (c->optimizer->m)
         v.list[v.n++] = (lam_flat){"m.", c->optimizer->m, 0};
     if (c->optimizer->v)
-        v.list[v.n++] = (lam_flat){"v.", c->optimizer->v, c->optimizer->muon != NULL};
+        v.list[v.n++] = (lam_flat){"v.", c->optimizer->v, c->optimizer->opt.rule->takes != NULL};
     if (p->dev->wide == LAM_F64)
         v.list[v.n++] = (lam_flat){"weight.", p->master, 0};
     return v;

@@ -45,7 +45,7 @@ static kind kind_of(int i)
     k.settings.roll = variant == 1;
     k.settings.varlen = variant == 2;
     k.settings.half_loss = variant == 2;
-    static const int rules[] = {LAM_ADAM,       LAM_ADAM,       LAM_SGD,       LAM_ADAGRAD,
+    static const int rules[] = {LAM_OPTIM_ADAM, LAM_OPTIM_ADAM, LAM_OPTIM_SGD, LAM_OPTIM_ADAGRAD,
                                 LAM_OPTIM_MUON, LAM_OPTIM_MUON, LAM_OPTIM_MUON};
     k.settings.optim = rules[variant];
     k.settings.mom = 0.5;
@@ -67,7 +67,7 @@ static toyrun open_kind(const kind *k)
 {
     lam_config cfg = toyrun_config(k->memory);
     const int rows_alone = strcmp(cfg.memory, "none") == 0 || strcmp(cfg.memory, "xl") == 0;
-    cfg.ext_len = rows_alone && k->settings.optim == LAM_ADAGRAD ? 3 : 0;
+    cfg.ext_len = rows_alone && k->settings.optim == LAM_OPTIM_ADAGRAD ? 3 : 0;
     cfg.dropatt = k->settings.recipe ? 0.1 : 0.0;
     return toyrun_open(k->device, &cfg, &k->settings);
 }
@@ -299,7 +299,7 @@ START_TEST(another_run_is_refused_by_name)
     toyrun_close(&b);
 
     other = k;
-    other.settings.optim = LAM_SGD;
+    other.settings.optim = LAM_OPTIM_SGD;
     b = open_kind(&other);
     ck_assert_int_eq(lam_trainer_resume(b.trainer, dir), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "optim sgd: the run was begun with adam");

@@ -1,11 +1,24 @@
-/* muon.c -- see muon.h.
+/* muon.c -- Muon: hidden matrices step along the orthogonal factor of their momentum.
+ *
+ * For a linear map W with Nesterov momentum u = Q S R^T (singular values S) the step is Q R^T: every
+ * direction moves equally far.  Five Newton-Schulz rounds bring the singular values to about 1
+ * (between 0.7 and 1.2), which serves as well.  The step is scaled by 0.2 sqrt(the longer side), the
+ * size of Adam's usual steps, so that Adam's learning rate and weight decay carry over (Moonlight).
+ * q, k and v are matrices of their own although they are stored as one.
+ *
+ * Orthogonal columns say nothing of the rows: those of a map with more outputs than inputs may have any length,
+ * and a few outputs then learn at the cost of others.  And where a gradient has few large singular values the
+ * rounds leave the others small: the step is shorter than its rate says.  With even rows each row is brought to
+ * the length that it has on average in a step that is orthogonal, whatever the gradient.
+ *
+ * Everything else (embeddings, output, gains, biases, u, v, convolutions) is left to Adam.
  *
  * Maps of one shape are orthogonalised together, as batches of matrix products: a GPU would be idle
  * on one of them.  X is never transposed: with A = X X^T for a wide map, or X^T X for a tall one,
  *   X <- (a I + b A + c A A) X,   or   X <- X (a I + b A + c A A),
  * the smaller of the two squares.  The last round writes its result over the gradients, from where the
  * update takes it as plain SGD would. */
-#include "train/muon.h"
+#include "train/optimizer.h"
 
 #include "core/arena.h"
 
@@ -29,7 +42,7 @@ typedef struct map {
     size_t offset;
 } map;
 
-struct lam_muon {
+typedef struct lam_muon {
     lam_model *model;
     map *maps; /* [n]: by shape, then by place */
     int n;
@@ -38,7 +51,7 @@ struct lam_muon {
     void *block;     /* device memory of the buffers: */
     void *x[2];      /* ACT [batch][rows][cols]: before and after a round */
     void *A, *mixed; /* ACT [batch][k][k], k the shorter side: A; A A, then the polynomial */
-};
+} lam_muon;
 
 static size_t map_size(const map *a)
 {
@@ -143,7 +156,7 @@ static void free_lists(lam_muon *m)
     free(m->parts);
 }
 
-lam_status lam_muon_measure(size_t *bytes, lam_model *model)
+static lam_status measure(size_t *bytes, lam_model *model)
 {
     lam_muon m = {.model = model};
     lam_arena arena = {0};
@@ -155,9 +168,19 @@ lam_status lam_muon_measure(size_t *bytes, lam_model *model)
     return status;
 }
 
-lam_status lam_muon_create(lam_muon **out, lam_model *model)
+static void free_muon(void *own)
 {
-    *out = NULL;
+    lam_muon *m = own;
+    if (!m)
+        return;
+    m->model->dev->ops->release(m->model->dev, m->block);
+    free_lists(m);
+    free(m);
+}
+
+static lam_status create(void **own, lam_model *model)
+{
+    *own = NULL;
     lam_muon *m = calloc(1, sizeof *m);
     if (!m)
         return lam_fail(LAM_ERR_MEMORY, "muon: no memory");
@@ -169,22 +192,13 @@ lam_status lam_muon_create(lam_muon **out, lam_model *model)
         status = model->dev->ops->alloc(model->dev, &m->block, arena.used);
     }
     if (status != LAM_OK) {
-        lam_muon_free(m);
+        free_muon(m);
         return status;
     }
     arena = (lam_arena){.base = m->block, .size = arena.used};
     layout(m, &arena);
-    *out = m;
+    *own = m;
     return LAM_OK;
-}
-
-void lam_muon_free(lam_muon *m)
-{
-    if (!m)
-        return;
-    m->model->dev->ops->release(m->model->dev, m->block);
-    free_lists(m);
-    free(m);
 }
 
 /* ---- one batch ---- */
@@ -284,8 +298,9 @@ static void apply_to_gradients(const lam_muon *m, const batch *b, const void *x)
 }
 
 /* The gradients of the maps at m->offset become their orthogonal steps. */
-static void orthogonalise(const lam_muon *m, const map *shape, int count, const lam_muon_step *s)
+static void orthogonalise(const lam_optimizer *o, const map *shape, int count, const void *norm)
 {
+    const lam_muon *m = o->own;
     const size_t k = (size_t)shorter(shape);
     const batch b = {.dev = m->model->dev,
                      .rows = shape->rows,
@@ -298,11 +313,11 @@ static void orthogonalise(const lam_muon *m, const map *shape, int count, const 
     b.dev->ops->ortho_begin(b.dev, &(lam_ortho_begin){.offset = m->offset,
                                                       .count = count,
                                                       .size = b.size,
-                                                      .beta = s->momentum,
-                                                      .clip = s->clip,
-                                                      .norm = s->norm,
+                                                      .beta = o->opt.muon_mom,
+                                                      .clip = o->opt.clip,
+                                                      .norm = norm,
                                                       .grad = m->model->params.grad,
-                                                      .m = s->m,
+                                                      .m = o->m,
                                                       .x = m->x[0]});
     for (int round = 0; round < ROUNDS; round++) {
         const void *x = m->x[round % 2];
@@ -312,7 +327,7 @@ static void orthogonalise(const lam_muon *m, const map *shape, int count, const 
         else
             apply_to_gradients(m, &b, x);
     }
-    if (s->rows == LAM_MUON_ROWS_EVEN)
+    if (o->opt.muon_rows == LAM_MUON_ROWS_EVEN)
         b.dev->ops->ortho_even(b.dev, &(lam_ortho_even){.offset = m->offset,
                                                         .count = count,
                                                         .rows = b.rows,
@@ -321,9 +336,12 @@ static void orthogonalise(const lam_muon *m, const map *shape, int count, const 
                                                         .x = m->model->params.grad});
 }
 
-void lam_muon_update(lam_muon *m, const lam_muon_step *s)
+/* Steps every matrix that received a gradient, whose gradient becomes the step taken. */
+static void step(lam_optimizer *o, const lam_rule_step *s)
 {
+    lam_muon *m = o->own;
     lam_params *p = &m->model->params;
+    const double lr = s->lr * o->opt.matrix_lr;
     int n_parts = 0;
     for (int from = 0, count; from < m->n; from += count) {
         const map *shape = &m->maps[from];
@@ -337,17 +355,17 @@ void lam_muon_update(lam_muon *m, const lam_muon_step *s)
             m->parts[n_parts++] =
                 (lam_part){.offset = m->maps[i].offset,
                            .count = map_size(shape),
-                           .lr = s->lr * factor,
-                           .decay = s->decay / factor, /* times lr it is as asked */
+                           .lr = lr * factor,
+                           .decay = o->opt.weight_decay / factor, /* times lr it is as asked */
                            .fix1 = 1.0,
                            .fix2 = 1.0};
         }
         if (used > 0)
-            orthogonalise(m, shape, used, s);
+            orthogonalise(o, shape, used, s->norm);
     }
     if (n_parts == 0)
         return;
-    /* SGD without momentum: its m is its g. */
+    /* SGD without momentum, unclipped: its m is its g. */
     p->dev->ops->update(p->dev, &(lam_update){.kind = LAM_SGD,
                                               .parts = m->parts,
                                               .n_parts = n_parts,
@@ -357,3 +375,24 @@ void lam_muon_update(lam_muon *m, const lam_muon_step *s)
                                               .m = p->grad,
                                               .weight = p->weight != p->master ? p->weight : NULL});
 }
+
+static lam_status check(const lam_optimizer_options *o)
+{
+    LAM_TRY(lam_rule_below_one("muon_mom", o->muon_mom));
+    LAM_TRY(lam_rule_below_one("beta1", o->beta1)); /* Adam's, of the rest */
+    return lam_rule_below_one("beta2", o->beta2);
+}
+
+static bool takes(const lam_param *q)
+{
+    return lam_param_is_hidden(q);
+}
+
+const lam_rule lam_rule_muon = {.name = "muon",
+                                .mean = true,
+                                .check = check,
+                                .step = step,
+                                .takes = takes,
+                                .measure = measure,
+                                .create = create,
+                                .free = free_muon};

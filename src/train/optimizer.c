@@ -4,37 +4,39 @@
 #include <math.h>
 #include <stdlib.h>
 
-lam_optimizer_options lam_optimizer_defaults(void)
+#define DECLARE(NAME, name) extern const lam_rule lam_rule_##name;
+#define ADDRESS(NAME, name) &lam_rule_##name,
+#define WORD(NAME, name)    #name,
+LAM_RULES(DECLARE)
+const lam_rule *const lam_rules[] = {LAM_RULES(ADDRESS)};
+const char *const lam_optim_names[] = {LAM_RULES(WORD) NULL};
+
+/* Whose is the parameter? */
+static const lam_rule *rule_of(const lam_optimizer_options *o, const lam_param *q)
 {
-    return (lam_optimizer_options){.kind = LAM_ADAM,
-                                   .beta1 = 0.9,
-                                   .beta2 = 0.999,
-                                   .eps = 1e-8,
-                                   .clip = 0.25,
-                                   .matrix_lr = 1.0,
-                                   .table_lr = 1.0,
-                                   .vector_lr = 1.0,
-                                   .muon_momentum = 0.95};
+    return o->rule->takes && !o->rule->takes(q) ? &lam_rule_adam : o->rule;
 }
 
-/* Bytes of the moments; Muon's momentum is the mean. */
+/* Bytes of the moments.  Adam's of what a rule leaves to it: its mean lies beside the rule's, its square alone. */
 static size_t mean_bytes(const lam_model *model, const lam_optimizer_options *o)
 {
-    return o->kind != LAM_ADAGRAD ? model->params.total * lam_class_size(model->dev, LAM_WIDE) : 0;
+    return o->rule->mean ? model->params.total * lam_class_size(model->dev, LAM_WIDE) : 0;
 }
 
 static size_t square_bytes(const lam_model *model, const lam_optimizer_options *o)
 {
-    const size_t n = o->muon ? model->params.rest : model->params.total;
-    return o->kind != LAM_SGD ? n * lam_class_size(model->dev, LAM_WIDE) : 0;
+    const size_t n = o->rule->square  ? model->params.total
+                     : o->rule->takes ? model->params.rest
+                                      : 0;
+    return n * lam_class_size(model->dev, LAM_WIDE);
 }
 
 lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
                                  const lam_optimizer_options *options)
 {
     *bytes = 0;
-    if (options->muon)
-        LAM_TRY(lam_muon_measure(bytes, model));
+    if (options->rule->measure)
+        LAM_TRY(options->rule->measure(bytes, model));
     *bytes += mean_bytes(model, options) + square_bytes(model, options);
     return LAM_OK;
 }
@@ -62,8 +64,8 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
         status = dev->ops->alloc(dev, &o->m, mean);
     if (status == LAM_OK && square > 0)
         status = dev->ops->alloc(dev, &o->v, square);
-    if (status == LAM_OK && options->muon)
-        status = lam_muon_create(&o->muon, model);
+    if (status == LAM_OK && options->rule->create)
+        status = options->rule->create(&o->own, model);
     if (status != LAM_OK) {
         lam_optimizer_free(o);
         return status;
@@ -80,7 +82,8 @@ void lam_optimizer_free(lam_optimizer *o)
     dev->ops->release(dev, o->m);
     dev->ops->release(dev, o->v);
     dev->ops->release(dev, o->norm);
-    lam_muon_free(o->muon);
+    if (o->opt.rule->free)
+        o->opt.rule->free(o->own);
     free(o->parts);
     free(o->counted);
     free(o);
@@ -100,62 +103,38 @@ static int is_apart(const lam_optimizer *o, const lam_param *q)
     return q->apart && !o->opt.clip_together;
 }
 
-/* Does Muon update it? */
-static int is_muons(const lam_optimizer *o, const lam_param *q)
-{
-    return o->muon && lam_param_is_hidden(q);
-}
-
 static lam_part part_of(const lam_optimizer *o, const lam_param *q, double lr)
 {
     const double factor = q->role == LAM_ROLE_MATRIX  ? o->opt.matrix_lr
-                          : q->role == LAM_ROLE_TABLE ? o->opt.table_lr
+                          : q->role == LAM_ROLE_TABLE ? o->opt.embed_lr
                                                       : o->opt.vector_lr;
     return (lam_part){.offset = q->offset,
                       .count = q->stored,
                       .lr = lr * factor,
-                      .decay = q->role != LAM_ROLE_VECTOR ? o->opt.decay : 0.0,
+                      .decay = q->role != LAM_ROLE_VECTOR ? o->opt.weight_decay : 0.0,
                       .fix1 = 1.0 - pow(o->opt.beta1, (double)q->steps),
                       .fix2 = 1.0 - pow(o->opt.beta2, (double)q->steps)};
 }
 
-/* The parameters of a group that received a gradient, with their own step counts; Muon's stand behind
- * the others, whose number is *rest. */
+/* The parameters of a group that received a gradient, with their own step counts; those that the rule leaves to
+ * Adam stand in front, and *rest is their number. */
 static int gather_parts(lam_optimizer *o, double lr, int apart, int *rest)
 {
     lam_params *p = &o->model->params;
     int n = 0;
-    for (int muons = 0; muons < 2; muons++) {
+    for (int mine = 0; mine < 2; mine++) {
         for (int i = 0; i < p->n; i++) {
             lam_param *q = &p->list[i];
-            if (!q->used || apart != is_apart(o, q) || muons != is_muons(o, q))
+            if (!q->used || apart != is_apart(o, q) || mine != (rule_of(&o->opt, q) == o->opt.rule))
                 continue;
             q->steps++;
             o->counted[i]++;
             o->parts[n++] = part_of(o, q, lr);
         }
-        if (!muons)
+        if (!mine)
             *rest = n;
     }
     return n;
-}
-
-static void update_parts(lam_optimizer *o, int n, const void *norm)
-{
-    const lam_params *p = &o->model->params;
-    p->dev->ops->update(p->dev, &(lam_update){.kind = o->opt.kind,
-                                              .parts = o->parts,
-                                              .n_parts = n,
-                                              .beta1 = o->opt.beta1,
-                                              .beta2 = o->opt.beta2,
-                                              .eps = o->opt.eps,
-                                              .clip = o->opt.clip,
-                                              .norm = norm,
-                                              .grad = p->grad,
-                                              .master = p->master,
-                                              .m = o->m,
-                                              .v = o->v,
-                                              .weight = p->weight != p->master ? p->weight : NULL});
 }
 
 static void update_group(lam_optimizer *o, double lr, int apart)
@@ -170,15 +149,9 @@ static void update_group(lam_optimizer *o, double lr, int apart)
     }
     p->dev->ops->gnorm(p->dev, &(lam_gnorm){o->parts, n, p->grad, norm});
     if (rest > 0)
-        update_parts(o, rest, norm);
+        lam_rule_adam.step(o, &(lam_rule_step){lr, o->parts, rest, norm});
     if (n > rest)
-        lam_muon_update(o->muon, &(lam_muon_step){.lr = lr * o->opt.matrix_lr,
-                                                  .decay = o->opt.decay,
-                                                  .momentum = o->opt.muon_momentum,
-                                                  .rows = o->opt.muon_rows,
-                                                  .clip = o->opt.clip,
-                                                  .norm = norm,
-                                                  .m = o->m});
+        o->opt.rule->step(o, &(lam_rule_step){lr, o->parts + rest, n - rest, norm});
 }
 
 void lam_optimizer_step(lam_optimizer *o, double lr)
@@ -220,4 +193,24 @@ lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm)
     lam_convert(norms, LAM_F64, raw, dev->wide, 2);
     *norm = isfinite(norms[1]) ? norms[0] : norms[1];
     return status;
+}
+
+lam_status lam_rule_below_one(const char *name, double x)
+{
+    return x < 1.0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %g, must be below 1", name, x);
+}
+
+void lam_rule_update(const lam_optimizer *o, const lam_rule_step *s, lam_update u)
+{
+    const lam_params *p = &o->model->params;
+    u.parts = s->parts;
+    u.n_parts = s->n_parts;
+    u.clip = o->opt.clip;
+    u.norm = s->norm;
+    u.grad = p->grad;
+    u.master = p->master;
+    u.m = o->m;
+    u.v = o->v;
+    u.weight = p->weight != p->master ? p->weight : NULL;
+    p->dev->ops->update(p->dev, &u);
 }

@@ -1,44 +1,93 @@
-/* optimizer.h -- one update of all parameters: global-norm clip, then Adam, SGD, Adagrad or Muon.
+/* optimizer.h -- one update of all parameters: clip by the global norm, then a rule (Adam, SGD, Adagrad, Muon).
+ *
+ * The rules are siblings: each is one file (adam.c, sgd.c, adagrad.c, muon.c) that defines a lam_rule, and one line
+ * of LAM_RULES.  This file knows none of them: it lists the parameters that received a gradient, computes the norm
+ * and hands both to the rule.  Rules for some parameters only (Muon's hidden matrices) leave the others to Adam.
  *
  * Parameters that learn from a loss of their own (a memory's compression) are clipped by a norm of their own:
  * that loss shall not shrink the language model's steps.  Each norm guards its own parameters against
  * numbers that are not finite.
  *
- * Muon (train/muon.h) takes the hidden matrices; `kind`, which is then Adam, the rest.
- *
  * Nothing is read back from the device: norm and clip factor stay there; lam_optimizer_norm waits. */
 #ifndef LAM_TRAIN_OPTIMIZER_H
 #define LAM_TRAIN_OPTIMIZER_H
 
-#include "train/muon.h"
+#include "model/model.h"
 
+#include <stdbool.h>
+
+/* The rules, in the order in which options list them. */
+#define LAM_RULES(X)                                                                               \
+    X(ADAM, adam)                                                                                  \
+    X(SGD, sgd)                                                                                    \
+    X(ADAGRAD, adagrad)                                                                            \
+    X(MUON, muon)
+
+#define LAM_OPTIM_NUMBER(NAME, name) LAM_OPTIM_##NAME,
+typedef enum lam_optim { LAM_RULES(LAM_OPTIM_NUMBER) LAM_OPTIMS } lam_optim;
+#undef LAM_OPTIM_NUMBER
+
+typedef enum lam_muon_rows {
+    LAM_MUON_ROWS_FREE, /* as orthogonalisation leaves them */
+    LAM_MUON_ROWS_EVEN  /* all of one length */
+} lam_muon_rows;
+
+typedef struct lam_rule lam_rule;
+typedef struct lam_optimizer lam_optimizer;
+
+/* What is set, under the names of lam_settings; each rule reads its own. */
 typedef struct lam_optimizer_options {
-    lam_update_kind kind;
-    double beta1, beta2, eps; /* SGD: beta1 is the momentum */
-    double clip;              /* 0: none */
-    double decay;             /* decoupled weight decay of matrices and tables, 0: none */
-    double matrix_lr, table_lr, vector_lr; /* factors of the learning rate, by lam_role */
-    int muon;                              /* hidden matrices are Muon's */
-    double muon_momentum;
+    const lam_rule *rule;
+    double mom;
+    double beta1, beta2, adam_eps;
+    double muon_mom;
     lam_muon_rows muon_rows;
-    int clip_together; /* one norm for all, also for parameters that are set apart */
+    double matrix_lr, embed_lr, vector_lr; /* factors of the learning rate, by lam_role */
+    double clip;                           /* 0: none */
+    bool clip_together;  /* one norm for all, also for parameters that are set apart */
+    double weight_decay; /* decoupled, of matrices and tables; 0: none */
 } lam_optimizer_options;
 
-/* Adam 0.9/0.999, eps 1e-8, clip 0.25, no decay, one rate for all: the paper's. */
+/* Those of the default settings (settings.c). */
 lam_optimizer_options lam_optimizer_defaults(void);
 
-typedef struct lam_optimizer {
+/* One step of the parameters that are a rule's. */
+typedef struct lam_rule_step {
+    double lr;             /* before the factors of the options; each part has its own with them */
+    const lam_part *parts; /* [n_parts] */
+    int n_parts;
+    const void *norm; /* WIDE [1], from gnorm */
+} lam_rule_step;
+
+struct lam_rule {
+    const char *name;
+    bool mean, square; /* the moments it keeps: lam_optimizer.m, .v */
+    lam_status (*check)(const lam_optimizer_options *o);
+    void (*step)(lam_optimizer *o, const lam_rule_step *s);
+
+    /* Of a rule for some parameters only; the others are Adam's.  NULL: it takes all. */
+    bool (*takes)(const lam_param *q);
+    /* Buffers besides the moments, lam_optimizer.own; NULL: it has none. */
+    lam_status (*measure)(size_t *bytes, lam_model *model);
+    lam_status (*create)(void **own, lam_model *model);
+    void (*free)(void *own); /* NULL is fine */
+};
+
+extern const lam_rule *const lam_rules[LAM_OPTIMS]; /* by lam_optim */
+extern const char *const lam_optim_names[];         /* by lam_optim; ends with NULL */
+
+struct lam_optimizer {
     lam_optimizer_options opt;
     lam_model *model; /* kept */
-    /* WIDE moments, flat like the parameters; NULL where the rule has none.  With Muon v ends before the
-     * hidden matrices, which have none. */
+    /* WIDE moments, flat like the parameters; NULL where the rule has none.  With a rule for some parameters
+     * only, v ends before the hidden matrices, which have none. */
     void *m, *v;
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
     lam_part *parts; /* [n params] */
     long *counted;   /* [n params]: steps that were counted since lam_optimizer_settle */
-    lam_muon *muon;  /* NULL without */
-} lam_optimizer;
+    void *own;       /* of the rule */
+};
 
 /* Bytes of device memory it takes besides the gradients. */
 lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
@@ -60,5 +109,10 @@ void lam_optimizer_settle(lam_optimizer *o, const int64_t skipped[2]);
 /* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
  * Waits. */
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);
+
+/* For rules.  A moment that never fades is refused: LAM_ERR_ARG. */
+lam_status lam_rule_below_one(const char *name, double x);
+/* A step by the device's own arithmetic: `u` says which, and its numbers; the rest is filled in here. */
+void lam_rule_update(const lam_optimizer *o, const lam_rule_step *s, lam_update u);
 
 #endif

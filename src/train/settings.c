@@ -1,11 +1,13 @@
-/* settings.c -- see settings.h: one table of fields drives reading, writing (io/json_field.h), checking and
- * comparing. */
+/* settings.c -- see settings.h: the table of settings.def drives defaults, reading, writing (io/json_field.h),
+ * checking and comparing. */
 #include "train/settings.h"
 
 #include "io/json_field.h"
+#include "nn/config.h"
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum setting_use { USE_FREE, USE_FIXED } setting_use; /* may it change on resuming? */
@@ -13,123 +15,80 @@ typedef enum setting_use { USE_FREE, USE_FIXED } setting_use; /* may it change o
 typedef struct setting {
     lam_json_field field;
     setting_use use;
-    double min, max; /* of all but words */
+    const char *text; /* the default; NULL: none */
+    double min, max;  /* of all but words */
 } setting;
 
-const char *const lam_optim_names[] = {"adam", "sgd", "adagrad", "muon", NULL};
 const char *const lam_muon_row_names[] = {"free", "even", NULL};
 const char *const lam_recipe_names[] = {"paper", "fast", NULL};
 
-/* clang-format off */
-#define SET(name, kind, use, min, max) {{#name, LAM_JSON_##kind, offsetof(lam_settings, name), NULL}, USE_##use, min, max}
-#define WORD(name, use, words) {{#name, LAM_JSON_WORD, offsetof(lam_settings, name), words}, USE_##use, 0, 0}
-/* clang-format on */
-static const setting table[] = {
-    SET(batch_size, INT, FIXED, 1, 1 << 20),
-    SET(batch_chunk, INT, FIXED, 1, 1 << 20),
-    SET(roll, BOOL, FIXED, 0, 1),
-    SET(varlen, BOOL, FIXED, 0, 1),
-    SET(seed, LONG, FIXED, (double)INT64_MIN, (double)INT64_MAX),
-    WORD(recipe, FIXED, lam_recipe_names),
-    WORD(optim, FIXED, lam_optim_names),
-    SET(lr, REAL, FREE, 0, 1e6),
-    SET(mom, REAL, FREE, 0, 1),
-    SET(beta1, REAL, FREE, 0, 1),
-    SET(beta2, REAL, FREE, 0, 1),
-    SET(adam_eps, REAL, FREE, 0, 1),
-    SET(muon_mom, REAL, FREE, 0, 1),
-    WORD(muon_rows, FREE, lam_muon_row_names),
-    SET(matrix_lr, REAL, FREE, 0, 1e6),
-    SET(embed_lr, REAL, FREE, 0, 1e6),
-    SET(vector_lr, REAL, FREE, 0, 1e6),
-    SET(clip, REAL, FREE, 0, 1e30),
-    SET(clip_together, BOOL, FREE, 0, 1),
-    SET(weight_decay, REAL, FREE, 0, 1e6),
-    SET(half_loss, BOOL, FREE, 0, 1),
-    SET(loss_scale, REAL, FREE, 1e-6, 1e6),
-    WORD(scheduler, FREE, lam_schedule_names),
-    SET(warmup_step, LONG, FREE, 0, LAM_MANY),
-    SET(max_step_scheduler, LONG, FREE, 0, LAM_MANY),
-    SET(cooldown, REAL, FREE, 0, 1),
-    SET(scheduler_time, REAL, FREE, 0, LAM_MANY),
-    SET(eta_min, REAL, FREE, 0, 1e6),
-    SET(decay_rate, REAL, FREE, 0, 1),
-    SET(patience, INT, FREE, 0, 1 << 30),
-    SET(short_mem, INT, FIXED, 0, LAM_MAX_LEN),
-    SET(short_mem_part, REAL, FREE, 0, 1),
-    SET(mem_reset, LONG, FREE, 0, LAM_MANY),
-    SET(max_step, LONG, FREE, 1, LAM_MANY),
-    SET(max_time, REAL, FREE, 0, LAM_MANY),
-    SET(log_interval, LONG, FREE, 1, LAM_MANY),
-    SET(eval_interval, LONG, FREE, 0, LAM_MANY),
-    SET(save_interval, LONG, FREE, 0, LAM_MANY),
-    SET(max_eval_steps, LONG, FREE, 0, LAM_MANY),
-    SET(eval_batch_size, INT, FREE, 1, 1 << 20),
-    SET(eval_tgt_len, INT, FREE, 0, LAM_MAX_LEN),
+#define LAM_SETTING(name, kind, use, text, min, max, ...)                                          \
+    {{#name, LAM_JSON_##kind, offsetof(lam_settings, name), NULL}, USE_##use, text, min, max},
+#define SETTING LAM_SETTING
+#define WORD(name, use, text, words, ...)                                                          \
+    {{#name, LAM_JSON_WORD, offsetof(lam_settings, name), words}, USE_##use, text, 0, 0},
+#define FLAG(name, use, ...)                                                                       \
+    {{#name, LAM_JSON_FLAG, offsetof(lam_settings, name), NULL}, USE_##use, NULL, 0, 1},
+#define GROUP(heading)
+static const setting table[] = {LAM_SEED_SETTING(LAM_SETTING)
+#include "train/settings.def"
 };
 enum { SETTINGS = sizeof table / sizeof *table };
 
+/* The default of a setting; one that has none stays 0. */
+static void set_default(lam_settings *s, const setting *t)
+{
+    void *at = (char *)s + t->field.offset;
+    if (!t->text)
+        return;
+    switch (t->field.kind) {
+    case LAM_JSON_INT:
+        *(int *)at = (int)strtol(t->text, NULL, 10);
+        break;
+    case LAM_JSON_LONG:
+        *(int64_t *)at = strtoll(t->text, NULL, 10);
+        break;
+    case LAM_JSON_REAL:
+        *(double *)at = strtod(t->text, NULL);
+        break;
+    case LAM_JSON_WORD:
+        while (strcmp(t->field.words[*(int *)at], t->text) != 0)
+            ++*(int *)at;
+        break;
+    default:
+        break;
+    }
+}
+
 void lam_settings_defaults(lam_settings *s)
 {
-    const lam_optimizer_options o = lam_optimizer_defaults();
-    *s = (lam_settings){
-        .batch_chunk = 1,
-        .seed = 1111,
-        .optim = (int)o.kind,
-        .lr = 2.5e-4,
-        .clip = o.clip,
-        .beta1 = o.beta1,
-        .beta2 = o.beta2,
-        .adam_eps = o.eps,
-        .muon_mom = o.muon_momentum,
-        .matrix_lr = o.matrix_lr,
-        .embed_lr = o.table_lr,
-        .vector_lr = o.vector_lr,
-        .cooldown = 0.3,
-        .short_mem_part = 0.5,
-        .loss_scale = 1.0,
-        .scheduler = LAM_SCHEDULE_COSINE,
-        .decay_rate = 0.5,
-        .log_interval = 100,
-        .eval_interval = 1000,
-        .eval_batch_size = 16,
-    };
+    *s = (lam_settings){0};
+    for (const setting *t = table; t < table + SETTINGS; t++)
+        set_default(s, t);
 }
 
 void lam_settings_preset(lam_settings *s, const char *preset)
 {
-    /* The published batches and lengths; the two small ones fit a laptop. */
-    static const struct {
-        const char *name;
-        int batch_size;
-        int64_t max_step;
-    } presets[] = {
-        {"tiny", 16, 4000},         {"small", 8, 20000},        {"enwik8-base", 40, 100000},
-        {"text8-base", 40, 100000}, {"wt103-base", 64, 250000}, {"wt103-adaptive", 64, 250000},
-    };
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (strcmp(preset, presets[i].name) == 0) {
-            s->batch_size = presets[i].batch_size;
-            s->max_step = presets[i].max_step;
-        }
+    const lam_preset *p = lam_preset_find(preset);
+    if (p) {
+        s->batch_size = p->batch_size;
+        s->max_step = p->max_step;
+    }
 }
 
 /* Of all but reals. */
 static int64_t whole_of(const lam_settings *s, const lam_json_field *f)
 {
     const void *at = (const char *)s + f->offset;
-    return f->kind == LAM_JSON_LONG ? *(const int64_t *)at : *(const int *)at;
+    return f->kind == LAM_JSON_LONG   ? *(const int64_t *)at
+           : f->kind == LAM_JSON_FLAG ? *(const bool *)at
+                                      : *(const int *)at;
 }
 
 static double value_of(const lam_settings *s, const lam_json_field *f)
 {
     const void *at = (const char *)s + f->offset;
     return f->kind == LAM_JSON_REAL ? *(const double *)at : (double)whole_of(s, f);
-}
-
-static lam_status below_one(const char *name, double x)
-{
-    return x < 1.0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %g, must be below 1", name, x);
 }
 
 lam_status lam_settings_check(const lam_settings *s)
@@ -146,35 +105,32 @@ lam_status lam_settings_check(const lam_settings *s)
                         s->batch_size, s->batch_chunk);
     if (s->eta_min > s->lr)
         return lam_fail(LAM_ERR_ARG, "eta_min %g is above lr %g", s->eta_min, s->lr);
-    if (s->optim == LAM_SGD)
-        return below_one("mom", s->mom);
-    if (s->optim == LAM_OPTIM_MUON)
-        LAM_TRY(below_one("muon_mom", s->muon_mom));
-    LAM_TRY(below_one("beta1", s->beta1));
-    return below_one("beta2", s->beta2);
+    const lam_optimizer_options o = lam_settings_optimizer(s);
+    return o.rule->check(&o);
 }
 
 lam_optimizer_options lam_settings_optimizer(const lam_settings *s)
 {
-    lam_optimizer_options o = lam_optimizer_defaults();
-    o.muon = s->optim == LAM_OPTIM_MUON;
-    o.kind = o.muon ? LAM_ADAM : (lam_update_kind)s->optim;
-    o.beta1 = s->beta1;
-    o.beta2 = s->beta2;
-    o.eps = s->adam_eps;
-    o.muon_momentum = s->muon_mom;
-    o.muon_rows = (lam_muon_rows)s->muon_rows;
-    o.matrix_lr = s->matrix_lr;
-    o.table_lr = s->embed_lr;
-    o.vector_lr = s->vector_lr;
-    o.clip = s->clip;
-    o.clip_together = s->clip_together;
-    o.decay = s->weight_decay;
-    if (o.kind == LAM_SGD)
-        o.beta1 = s->mom;
-    if (o.kind == LAM_ADAGRAD)
-        o.eps = 1e-10; /* torch.optim.Adagrad's */
-    return o;
+    return (lam_optimizer_options){.rule = lam_rules[s->optim],
+                                   .mom = s->mom,
+                                   .beta1 = s->beta1,
+                                   .beta2 = s->beta2,
+                                   .adam_eps = s->adam_eps,
+                                   .muon_mom = s->muon_mom,
+                                   .muon_rows = (lam_muon_rows)s->muon_rows,
+                                   .matrix_lr = s->matrix_lr,
+                                   .embed_lr = s->embed_lr,
+                                   .vector_lr = s->vector_lr,
+                                   .clip = s->clip,
+                                   .clip_together = s->clip_together,
+                                   .weight_decay = s->weight_decay};
+}
+
+lam_optimizer_options lam_optimizer_defaults(void)
+{
+    lam_settings s;
+    lam_settings_defaults(&s);
+    return lam_settings_optimizer(&s);
 }
 
 int lam_settings_timed(const lam_settings *s)
@@ -231,7 +187,7 @@ lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *
         const int64_t a = whole_of(now, f), b = whole_of(then, f);
         if (a == b)
             continue;
-        if (f->kind == LAM_JSON_BOOL)
+        if (f->kind == LAM_JSON_FLAG)
             return lam_fail(LAM_ERR_ARG, "%s is %s: the run was begun %s it", f->name,
                             a ? "on" : "off", b ? "with" : "without");
         if (f->kind == LAM_JSON_WORD)

@@ -1,7 +1,8 @@
 /* settings.h -- how a run goes: batches, optimiser, schedule, how often it reports.
  *
+ * Defaults, ranges, options and help of every setting: settings.def; a new setting is a field here and a row there.
  * What the model is stands in nn/config.h.  Names are those of the Transformer-XL and LaMemo scripts
- * where they have them; a checkpoint keeps them under the same names, so that a run can go on with
+ * where they have them; a checkpoint keeps them under the same names, so that a run can be resumed with
  * nothing but its folder. */
 #ifndef LAM_TRAIN_SETTINGS_H
 #define LAM_TRAIN_SETTINGS_H
@@ -11,23 +12,24 @@
 #include "train/schedule.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct lam_settings {
     int batch_size;  /* columns */
     int batch_chunk; /* groups they are computed in, each with its own memory */
-    int roll, varlen;
+    bool roll, varlen;
     int64_t seed;
 
     int recipe; /* lam_recipe_names: where the values came from; has no effect of its own */
-    int optim;  /* lam_optim_kind */
+    int optim;  /* lam_optim */
     double lr, mom, clip, weight_decay;
     double beta1, beta2, adam_eps;         /* of Adam */
     double muon_mom;                       /* momentum of Muon */
     int muon_rows;                         /* lam_muon_rows */
     double matrix_lr, embed_lr, vector_lr; /* factors of lr, by lam_role */
-    int clip_together;                     /* also what learns from a memory's own loss alone */
-    int half_loss;     /* the second half of every segment counts twice, the first not at all */
+    bool clip_together;                    /* also what learns from a memory's own loss alone */
+    bool half_loss;    /* the second half of every segment counts twice, the first not at all */
     double loss_scale; /* 0.5 mimics the published halving of the loss before clipping */
 
     int scheduler;                           /* lam_schedule_kind */
@@ -51,12 +53,10 @@ typedef struct lam_settings {
 
 #define LAM_MANY 1e15 /* steps, seconds: a limit that nobody meets */
 
-/* The rules a user can choose: lam_update_kind, and what is made of several. */
-typedef enum lam_optim_kind {
-    LAM_OPTIM_MUON = LAM_ADAGRAD + 1 /* hidden matrices by Muon, the rest by Adam */
-} lam_optim_kind;
+/* The one setting that compare does not share with train: it has seeds. */
+#define LAM_SEED_SETTING(SETTING)                                                                  \
+    SETTING(seed, LONG, FIXED, "1111", (double)INT64_MIN, (double)INT64_MAX, )
 
-extern const char *const lam_optim_names[];    /* by lam_optim_kind; ends with NULL */
 extern const char *const lam_muon_row_names[]; /* by lam_muon_rows; ends with NULL */
 extern const char *const lam_recipe_names[];   /* "paper", "fast"; ends with NULL */
 

@@ -103,7 +103,7 @@ int toyrun_equal(const toyrun *a, const toyrun *b)
             return 0;
     return same_flat(a, b, p->master, q->master, p->total) &&
            same_flat(a, b, x->m, y->m, p->total) &&
-           same_flat(a, b, x->v, y->v, x->muon ? p->rest : p->total);
+           same_flat(a, b, x->v, y->v, x->opt.rule->takes ? p->rest : p->total);
 }
 
 double *toyrun_params(const toyrun *r, size_t *n)
