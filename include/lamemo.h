@@ -62,7 +62,7 @@ typedef enum lamemo_status {
     LAMEMO_ERR_ARG,     /* an option or argument is wrong */
     LAMEMO_ERR_IO,      /* the operating system refused: open, read, write, no space */
     LAMEMO_ERR_FORMAT,  /* a file does not hold what it should, or a text what the vocabulary has */
-    LAMEMO_ERR_MEMORY,  /* no memory */
+    LAMEMO_ERR_MEMORY,  /* no memory, or more than max_memory allows */
     LAMEMO_ERR_NUMERIC, /* a number is not finite */
     LAMEMO_ERR_UNSUPPORTED, /* valid, but not in this build or not for this model */
     LAMEMO_ERR_INTERRUPTED, /* not used by this interface */
@@ -115,6 +115,10 @@ typedef struct lamemo_engine_options {
     /* Cached keys and values on cpu: "auto" (default: bf16 where weights are bf16 or int8), "float32",
      * "bf16". */
     const char *cache;
+    /* Bytes: what would take the process above (on cuda: the memory taken of the card since the engine, or the
+     * session, was opened) is refused with LAMEMO_ERR_MEMORY before it is allocated.  0: what the machine has free;
+     * on cuda, the card. */
+    size_t max_memory;
 } lamemo_engine_options;
 
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights

@@ -4,6 +4,7 @@
 #include "cli/print_json.h"
 #include "cli/shape_options.h"
 #include "cli/term.h"
+#include "core/budget.h"
 #include "report/bench.h"
 #include "train/optimizer.h"
 

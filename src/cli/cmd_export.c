@@ -5,6 +5,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/export.h"
+#include "core/budget.h"
 #include "data/json_name.h"
 
 #include <jansson.h>

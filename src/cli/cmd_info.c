@@ -6,6 +6,7 @@
 #include "cli/print_json.h"
 #include "cli/shape_options.h"
 #include "cli/term.h"
+#include "core/budget.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "data/corpus.h"

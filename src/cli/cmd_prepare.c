@@ -3,6 +3,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/vocabulary.h"
+#include "core/budget.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "data/prepare.h"

@@ -5,6 +5,7 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "cli/train_session.h"
+#include "core/budget.h"
 #include "core/log.h"
 #include "data/json_name.h"
 #include "io/json.h"

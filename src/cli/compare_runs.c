@@ -69,6 +69,9 @@ static lam_status command_line(lam_words *w, const pool *p, int model, int seed,
     LAM_TRY(lam_words_add(w, "--resume"));
     if (p->args->quiet || p->jobs > 1) /* lines of several would mix */
         LAM_TRY(lam_words_add(w, "--quiet"));
+    if (p->args->max_memory > 0) /* they share it */
+        LAM_TRY(
+            lam_words_add(w, "--max-memory=%lld", (long long)(p->args->max_memory / p->jobs + 1)));
     return add_threads(w, p);
 }
 

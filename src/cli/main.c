@@ -5,6 +5,7 @@
 #include "cli/help.h"
 #include "cli/spell.h"
 #include "cli/stop.h"
+#include "core/budget.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -37,7 +38,10 @@ static int exit_code(const lam_command *command, lam_status status)
     if (status == LAM_ERR_ARG)
         lam_usage_error(command, "%s",
                         lam_spell_options(text, sizeof text, lam_error(), command->options));
-    fprintf(stderr, "lamemo %s: %s\n", command->name, lam_error());
+    fprintf(stderr, "lamemo %s: %s\n", command->name,
+            status == LAM_ERR_MEMORY
+                ? lam_spell_options(text, sizeof text, lam_error(), command->options)
+                : lam_error());
     return 1;
 }
 
@@ -52,6 +56,7 @@ static int run_command(const lam_command *command, int argc, char **argv)
     lam_args_parse(&args, options, command, argc, argv);
     if (args.quiet || args.verbose)
         lam_log_set_level(args.quiet ? LAM_LOG_WARN : LAM_LOG_DEBUG);
+    lam_budget_set((size_t)args.max_memory);
     if (!command->killable)
         lam_stop_install();
     lam_status status = command->run(&args);

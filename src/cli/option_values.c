@@ -39,6 +39,25 @@ static lam_status set_double(const lam_option *o, const char *text, double *out)
                     o->min, o->max);
 }
 
+/* Powers of 1000, as sizes are printed; with an i, of 1024. */
+static lam_status set_size(const lam_option *o, const char *text, int64_t *out)
+{
+    static const char letters[] = "kMGT";
+    char *end;
+    double bytes = strtod(text, &end);
+    const char *const letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
+    const double unit = letter && end[1] == 'i' ? 1024.0 : 1000.0;
+    for (const char *p = letters; letter && p <= letter; p++)
+        bytes *= unit;
+    end += letter ? 1 + (end[1] == 'i') : 0;
+    end += *end == 'B';
+    if (end == text || *text == ' ' || *end != '\0' || !(bytes >= 1.0 && bytes < 9e18))
+        return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not a size such as 500M, 2G or 1.5GiB", o->name,
+                        text);
+    *out = (int64_t)bytes;
+    return LAM_OK;
+}
+
 static lam_status set_choice(const lam_option *o, const char *text, int *out)
 {
     char list[512] = "";
@@ -103,6 +122,8 @@ lam_status lam_option_set(const lam_option *o, void *options, const char *text)
         return set_int(o, text, strlen(text), limit, field);
     case LAM_OPT_DOUBLE:
         return set_double(o, text, field);
+    case LAM_OPT_SIZE:
+        return set_size(o, text, field);
     case LAM_OPT_CHOICE:
         return set_choice(o, text, field);
     case LAM_OPT_INTS:
@@ -129,5 +150,6 @@ size_t lam_option_size(const lam_option *option)
 {
     return option->type == LAM_OPT_DOUBLE  ? sizeof(double)
            : option->type == LAM_OPT_INT64 ? sizeof(int64_t)
+           : option->type == LAM_OPT_SIZE  ? sizeof(int64_t)
                                            : sizeof(int);
 }

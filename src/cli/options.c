@@ -14,13 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_TABLE = 256, KEY_HELP = 1024, ARGP_MAX = 2 * LAM_OPTIONS_MAX };
+enum { KEY_TABLE = 256, KEY_HELP = 1024, KEY_COMMON = 2048, ARGP_MAX = 2 * LAM_OPTIONS_MAX };
 
 const lam_option lam_common_options[] = {
     {"quiet", 'q', NULL, LAM_OPT_FLAG,
      .help = "Say only what went wrong. Answers and --json are still printed, summaries of what "
              "was written are not."},
     {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Say more."},
+    {"max-memory", 0, "SIZE", LAM_OPT_SIZE, offsetof(lam_args, max_memory),
+     .shown = "what the machine has free",
+     .help = "Refuse what needs more memory than SIZE (500M, 2G, 1.5GiB); on cuda, of the card."},
     {"help", 'h', NULL, LAM_OPT_FLAG, .help = "Print this help and leave."},
     {0},
 };
@@ -118,7 +121,8 @@ static void build(parse *p, const lam_command *command)
             assert(0 && "the default is not a legal value");
     }
     for (int i = 0; lam_common_options[i].name != NULL; i++)
-        add_option(p, &lam_common_options[i], lam_common_options[i].key);
+        add_option(p, &lam_common_options[i],
+                   lam_common_options[i].key != 0 ? lam_common_options[i].key : KEY_COMMON + i);
     add_name(p, "usage", KEY_HELP, NULL, OPTION_HIDDEN); /* argp's own messages point to it */
 }
 
@@ -148,6 +152,11 @@ static error_t on_key(int key, char *text, struct argp_state *state)
         args->given[i] = true;
         args->text[i] = text;
         if (lam_option_set(&command->options[i], p->options, text) != LAM_OK)
+            lam_usage_error(command, "%s", lam_error());
+        return 0;
+    }
+    if (key >= KEY_COMMON && key < KEY_COMMON + LAM_OPTIONS_MAX) {
+        if (lam_option_set(&lam_common_options[key - KEY_COMMON], args, text) != LAM_OK)
             lam_usage_error(command, "%s", lam_error());
         return 0;
     }

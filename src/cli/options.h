@@ -21,6 +21,7 @@ typedef enum lam_option_type {
     LAM_OPT_INT,    /* int */
     LAM_OPT_INT64,  /* int64_t */
     LAM_OPT_DOUBLE, /* double */
+    LAM_OPT_SIZE,   /* int64_t: bytes, above 0; 500M is 500 million, 2GiB is 2 << 30 */
     LAM_OPT_STRING, /* const char *, borrowed from argv */
     LAM_OPT_PATH,   /* const char *; refuses "" */
     LAM_OPT_CHOICE, /* int: index into `choices` */
@@ -81,6 +82,7 @@ struct lam_args {
     int n_operands;
     char *const *operands;
     bool quiet, verbose;               /* every command has -q and -v */
+    int64_t max_memory;                /* and --max-memory; 0: not given */
     bool given[LAM_OPTIONS_MAX];       /* the user wrote table entry i */
     const char *text[LAM_OPTIONS_MAX]; /* as what; NULL for flags */
 };

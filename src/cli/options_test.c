@@ -137,11 +137,15 @@ START_TEST(common_options_work_everywhere)
 {
     parse_line("-q -v");
     ck_assert(args.quiet && args.verbose);
+    ck_assert_int_eq(args.max_memory, 0);
+    parse_line("--max_memory 2k");
+    ck_assert_int_eq(args.max_memory, 2000);
 }
 END_TEST
 
 /* Each of these is wrong usage: exit 2. */
 static const char *const wrong[] = {"--n-layer abc",
+                                    "--max-memory 2X",
                                     "--n-layer 0",
                                     "--n-layer 257",
                                     "--n-layer 4x",
@@ -234,16 +238,45 @@ START_TEST(a_slip_finds_its_word_and_nonsense_does_not)
 }
 END_TEST
 
+START_TEST(sizes_are_bytes_with_or_without_a_unit)
+{
+    static const struct {
+        const char *text;
+        int64_t bytes; /* 0: refused */
+    } rows[] = {{"1", 1},
+                {"65536", 65536},
+                {"500M", 500000000},
+                {"500MB", 500000000},
+                {"1.5GiB", 3 << 29},
+                {"2k", 2000},
+                {"2KiB", 2048},
+                {"1T", 1000000000000},
+                {"0", 0},
+                {"-1G", 0},
+                {"", 0},
+                {"G", 0},
+                {"1 G", 0},
+                {"1GG", 0},
+                {"1x", 0},
+                {"1e30", 0},
+                {"nan", 0},
+                {"1Bi", 0}};
+    const lam_option size = {"size", 0, "SIZE", LAM_OPT_SIZE, 0, .help = "s"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t got = 0;
+        const lam_status status = lam_option_set(&size, &got, rows[i].text);
+        ck_assert_msg(status == (rows[i].bytes > 0 ? LAM_OK : LAM_ERR_ARG), "%s", rows[i].text);
+        ck_assert_int_eq(got, rows[i].bytes);
+    }
+}
+END_TEST
+
 START_TEST(quantities_read_well)
 {
     char t[32];
     ck_assert_str_eq(lam_format_time(t, sizeof t, 5025), "1:23:45");
     ck_assert_str_eq(lam_format_time(t, sizeof t, 7.4), "0:07");
     ck_assert_str_eq(lam_format_time(t, sizeof t, -1), "-:--");
-    ck_assert_str_eq(lam_format_size(t, sizeof t, 512), "512 B");
-    ck_assert_str_eq(lam_format_size(t, sizeof t, 1500), "1.5 kB");
-    ck_assert_str_eq(lam_format_size(t, sizeof t, 1e8), "100 MB");
-    ck_assert_str_eq(lam_format_size(t, sizeof t, 999.9), "1.0 kB");
     ck_assert_str_eq(lam_format_count(t, sizeof t, 88982818), "88,982,818");
     ck_assert_str_eq(lam_format_count(t, sizeof t, 999), "999");
     ck_assert_str_eq(lam_format_count(t, sizeof t, -1000), "-1,000");
@@ -265,6 +298,7 @@ int main(void)
     tcase_add_test(tests, integers_are_read_whole_up_to_their_limits);
     tcase_add_test(tests, lists_have_a_maximum);
     tcase_add_test(tests, a_slip_finds_its_word_and_nonsense_does_not);
+    tcase_add_test(tests, sizes_are_bytes_with_or_without_a_unit);
     tcase_add_test(tests, quantities_read_well);
     return test_run("cli/options", tests);
 }

@@ -17,9 +17,11 @@ static bool is_field(const char *word, size_t n, const char *name)
 
 static const char *option_of(const char *word, size_t n, const lam_option *table)
 {
-    for (; table->help; table++)
-        if (table->name && is_field(word, n, table->name))
-            return table->name;
+    const lam_option *const tables[] = {table, lam_common_options};
+    for (int i = 0; i < 2; i++)
+        for (const lam_option *o = tables[i]; o->help; o++)
+            if (o->name && is_field(word, n, o->name))
+                return o->name;
     return NULL;
 }
 

@@ -16,6 +16,7 @@ static const struct {
     {"eval_tgt_len 17 is above tgt_len + mem_len = 16",
      "--eval-tgt-len 17 is above --tgt-len + --mem-len = 16"},
     {"config: d_model is 15, must be even", "config: --d-model is 15, must be even"},
+    {"weights: set max_memory to allow it", "weights: set --max-memory to allow it"},
     /* no names, or none that are sure to be */
     {"the memory is of no use: clip it, or roll the data",
      "the memory is of no use: clip it, or roll the data"},

@@ -52,18 +52,6 @@ char *lam_format_time(char *text, size_t size, double seconds)
     return text;
 }
 
-char *lam_format_size(char *text, size_t size, double bytes)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    int unit = 0;
-    while (bytes >= 999.5 && unit < 4) {
-        bytes /= 1000;
-        unit++;
-    }
-    snprintf(text, size, unit > 0 && bytes < 9.95 ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return text;
-}
-
 char *lam_format_count(char *text, size_t size, int64_t n)
 {
     char digits[24];

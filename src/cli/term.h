@@ -25,7 +25,6 @@ const char *lam_term_style(FILE *stream, lam_style style);
 
 /* All write into text (size bytes) and return it. */
 char *lam_format_time(char *text, size_t size, double seconds); /* 0:07, 1:23, 1:23:45 */
-char *lam_format_size(char *text, size_t size, double bytes);   /* 512 B, 1.5 kB, 100 MB */
 char *lam_format_count(char *text, size_t size, int64_t n);     /* 88,982,818 */
 
 /* A live line on stderr.  One at a time: while it is open, log lines are kept apart from it. */

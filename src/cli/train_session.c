@@ -162,6 +162,10 @@ lam_run_options lam_train_run_options(const lam_train_session *s)
 static lam_status open_run(lam_train_session *s)
 {
     LAM_TRY(lam_device_open(&s->dev, &s->o->device));
+    if (s->resumed)
+        LAM_TRY(cannot_go_on(s, lam_folder_check(s->last, &s->cfg, s->dev)));
+    else if (*s->from)
+        LAM_TRY(lam_folder_check(s->from, &s->cfg, s->dev));
     LAM_TRY(lam_model_create(&s->model, &s->cfg, s->dev));
     LAM_TRY(lam_trainer_create(&s->trainer, s->model, &s->corpus->split[LAM_TRAIN], &s->settings));
     LAM_TRY(note_corpus(s));

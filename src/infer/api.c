@@ -115,7 +115,8 @@ lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *
     lamemo_engine *e = calloc(1, sizeof *e);
     if (!e)
         return lam_api_status(lam_fail(LAM_ERR_MEMORY, "%s: no memory", path));
-    e->dev_options = (lam_dev_options){.threads = o.threads, .full_prec = o.full_precision != 0};
+    e->dev_options = (lam_dev_options){
+        .threads = o.threads, .full_prec = o.full_precision != 0, .max_memory = o.max_memory};
     const lam_status status = open_engine(e, path, &o);
     if (status == LAM_OK)
         *engine = e;

@@ -321,6 +321,26 @@ START_TEST(a_failed_load_leaves_the_session_as_it_was)
 }
 END_TEST
 
+START_TEST(an_engine_has_a_limit_on_memory_for_its_sessions)
+{
+    const lamemo_engine_options limited = {
+        .device = "cpu", .threads = 1, .max_memory = (size_t)1 << 30};
+    lamemo_engine *small;
+    lamemo_session *s;
+    succeed(lamemo_engine_open(test_temp_path("model"), &limited, &small));
+    ck_assert_int_eq(lamemo_session_create(small, &(lamemo_session_options){.memory = 1 << 20}, &s),
+                     LAMEMO_ERR_MEMORY);
+    ck_assert_ptr_null(s);
+    ck_assert_msg(strstr(lamemo_error(), "memory of 1048576: device cpu: needs ") &&
+                      strstr(lamemo_error(), " available; ") &&
+                      strstr(lamemo_error(), "max_memory"),
+                  "%s", lamemo_error());
+    succeed(lamemo_session_create(small, NULL, &s));
+    lamemo_session_free(s);
+    lamemo_engine_close(small);
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_refused_by_name)
 {
     const int32_t bad[2] = {1, V};
@@ -478,6 +498,7 @@ int main(void)
     tcase_add_test(tests, generating_equals_feeding_and_drawing);
     tcase_add_test(tests, a_snapshot_and_a_saved_session_bring_the_moment_back);
     tcase_add_loop_test(tests, a_failed_load_leaves_the_session_as_it_was, 0, 4);
+    tcase_add_test(tests, an_engine_has_a_limit_on_memory_for_its_sessions);
     tcase_add_test(tests, what_is_wrong_is_refused_by_name);
     tcase_add_test(tests, numbers_that_are_not_finite_are_errors_and_name_the_model);
     tcase_add_test(tests, no_failing_allocation_goes_unnoticed);

@@ -96,8 +96,18 @@ static lam_status check_tensors(const lam_safetensors *st, const lam_params *par
 
 static lam_status read_weights(lam_model *model, const lam_safetensors *st)
 {
-    LAM_TRY(check_tensors(st, &model->params));
     return lam_params_read(st, &model->params, &(lam_flat){"", model->params.master, 0});
+}
+
+/* Before anything is allocated: a configuration cannot claim more than the file holds. */
+static lam_status check_claim(const lam_config *cfg, const lam_safetensors *st, lam_dev *dev)
+{
+    lam_model model;
+    lam_status status = lam_model_declare(&model, cfg, dev);
+    if (status == LAM_OK)
+        status = check_tensors(st, &model.params);
+    lam_model_undeclare(&model);
+    return status;
 }
 
 /* The type in which a file keeps its matrices, where the device has it: int8 if any is, bf16 if all are. */
@@ -121,6 +131,7 @@ static lam_status load(lam_model **out, const lam_config *cfg, const lam_safeten
     const lam_class weights = lam_store_class(storage.weights, kept_as(st, dev));
     const lam_class cache = lam_store_class(storage.cache, weights == LAM_ACT ? LAM_ACT : LAM_HALF);
     lam_model *model;
+    LAM_TRY(check_claim(cfg, st, dev));
     LAM_TRY(lam_model_create_as(&model, cfg, dev, weights, cache));
     const lam_status status = read_weights(model, st);
     if (status == LAM_OK)
@@ -145,11 +156,22 @@ lam_status lam_folder_load(lam_model **out, const char *dir, lam_dev *dev,
     return status;
 }
 
+lam_status lam_folder_check(const char *dir, const lam_config *cfg, lam_dev *dev)
+{
+    lam_safetensors *st;
+    LAM_TRY(lam_st_open_folder(&st, dir));
+    const lam_status status = check_claim(cfg, st, dev);
+    lam_st_close(st);
+    return status;
+}
+
 lam_status lam_folder_adopt(lam_model *model, const char *dir)
 {
     lam_safetensors *st;
     LAM_TRY(lam_st_open_folder(&st, dir));
-    const lam_status status = read_weights(model, st);
+    lam_status status = check_tensors(st, &model->params);
+    if (status == LAM_OK)
+        status = read_weights(model, st);
     lam_st_close(st);
     return status;
 }

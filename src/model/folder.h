@@ -28,6 +28,9 @@ lam_status lam_folder_config(lam_config *cfg, const char *dir);
 /* The path of its vocab.json, which it may lack. */
 lam_status lam_folder_vocab(char *path, size_t size, const char *dir);
 
+/* Do the parameters in the folder (exactly this one) fit `cfg`?  To be asked before a model is created that is to
+ * read them. */
+lam_status lam_folder_check(const char *dir, const lam_config *cfg, lam_dev *dev);
 /* Reads the parameters of a folder (exactly this one) into a model of the same configuration. */
 lam_status lam_folder_restore(lam_model *model, const char *dir);
 /* Its parameters alone: names and shapes must fit; lengths and dropout, say, may be others. */

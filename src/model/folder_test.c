@@ -103,6 +103,38 @@ START_TEST(a_run_folder_stands_for_its_best_then_its_last_model)
 }
 END_TEST
 
+/* Before memory is taken for what it claims: a message of memory would say that it was asked for. */
+START_TEST(a_configuration_cannot_claim_more_than_the_file_holds)
+{
+    static const struct {
+        const char *key;
+        int value;
+        const char *tensor;
+    } claims[] = {{"n_token", 1 << 24, "word_emb.emb_layers.0.weight is [11, 16]"},
+                  {"d_inner", 1 << 16, "layers.0.pos_ff.CoreNet.0.weight is [24, 16]"},
+                  {"n_layer", 512, "layers.2.dec_attn.q_net.weight is missing"}};
+    const char *dir = test_temp_path("claim");
+    lam_model *a = make(2, "lamemo", 1), *b;
+    lam_config cfg = a->cfg;
+    must(lam_folder_save(dir, a, NULL));
+    lam_model_free(a);
+    dev->max_memory = 1;
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        lam_config more = cfg;
+        *(i == 0 ? &more.n_token : i == 1 ? &more.d_inner : &more.n_layer) = claims[i].value;
+        must(lam_folder_write_config(dir, &more));
+        ck_assert_int_eq(lam_folder_load(&b, dir, dev, NULL), LAM_ERR_FORMAT);
+        ck_assert_msg(strstr(lam_error(), claims[i].tensor), "%s", lam_error());
+        ck_assert_int_eq(lam_folder_check(dir, &more, dev), LAM_ERR_FORMAT);
+    }
+    dev->max_memory = 0;
+    must(lam_folder_write_config(dir, &cfg));
+    must(lam_folder_check(dir, &cfg, dev));
+    must(lam_folder_load(&b, dir, dev, NULL));
+    lam_model_free(b);
+}
+END_TEST
+
 /* Writes model.safetensors of `model` with a change: parameter `skip` left out, `bend` with another
  * shape, one more tensor, or of another type. */
 typedef struct change {
@@ -244,6 +276,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_checked_fixture(tests, open_device, close_device);
     tcase_add_loop_test(tests, a_saved_model_comes_back, 0, 2);
+    tcase_add_test(tests, a_configuration_cannot_claim_more_than_the_file_holds);
     tcase_add_test(tests, a_run_folder_stands_for_its_best_then_its_last_model);
     tcase_add_test(tests, a_tensor_missing_bent_or_extra_is_named);
     tcase_add_loop_test(tests, a_weight_that_is_not_finite_is_named, 0, 4);

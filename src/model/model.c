@@ -57,6 +57,9 @@ lam_status lam_model_create_as(lam_model **out, const lam_config *cfg, lam_dev *
     model->cache = cache;
     if (status == LAM_OK)
         status = lam_params_place(&model->params, dev);
+    if (status == LAM_ERR_MEMORY)
+        status =
+            lam_fail(status, "the model's %zu parameters: %s", lam_model_count(model), lam_error());
     if (status != LAM_OK) {
         lam_model_free(model);
         return status;

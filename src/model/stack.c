@@ -173,8 +173,8 @@ lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_o
     if (status == LAM_OK)
         status = place(st);
     if (status == LAM_ERR_MEMORY)
-        status = lam_fail(status, "%s: batch %d, segments of %d, memory of %d", lam_error(),
-                          options->B, options->N, options->M);
+        status = lam_fail(status, "batch %d, segments of %d, memory of %d: %s", options->B,
+                          options->N, options->M, lam_error());
     if (status != LAM_OK) {
         lam_stack_free(st);
         return status;

@@ -1,6 +1,8 @@
-/* ops.c -- finds a back-end by name, and converts host numbers to its types.  The only file that knows which
- * back-ends exist. */
+/* ops.c -- finds a back-end by name, asks for its memory, and converts host numbers to its types.  The only file
+ * that knows which back-ends exist. */
 #include "ops/ops.h"
+
+#include "core/budget.h"
 
 #include <string.h>
 
@@ -19,6 +21,16 @@ lam_status lam_ops_find(const lam_ops **out, const char *name)
     if (*out)
         return LAM_OK;
     return lam_fail(LAM_ERR_ARG, "device %s: there are auto, ref, ref16, cpu and cuda", name);
+}
+
+lam_status lam_dev_ask(lam_dev *dev, const char *what, size_t bytes)
+{
+    return lam_budget_compare(what, bytes, bytes < LAM_BUDGET_SMALL ? bytes : dev->ops->left(dev));
+}
+
+size_t lam_host_left(lam_dev *dev)
+{
+    return lam_budget_left(dev->max_memory);
 }
 
 void lam_round16(double *x, size_t n)

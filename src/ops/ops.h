@@ -41,9 +41,10 @@ typedef struct lam_work {
 } lam_work;
 
 typedef struct lam_dev_options {
-    int threads;   /* 0: as many as the process may use */
-    int full_prec; /* cuda: ACT is float instead of bf16 */
-    int pad;       /* ref: pads widths as a GPU would, to test that; 0: not at all */
+    int threads;       /* 0: as many as the process may use */
+    int full_prec;     /* cuda: ACT is float instead of bf16 */
+    int pad;           /* ref: pads widths as a GPU would, to test that; 0: not at all */
+    size_t max_memory; /* bytes, of the device's own memory or of the process; 0: what there is */
 } lam_dev_options;
 
 /* Recordings of work that repeats itself; what it is only the back-end knows. */
@@ -58,13 +59,15 @@ typedef struct lam_ops {
     lam_status (*reserve)(lam_dev *dev, const lam_work *largest);
     size_t (*reserve_bytes)(const lam_dev *dev, const lam_work *largest);
 
-    lam_status (*alloc)(lam_dev *dev, void **out, size_t bytes); /* zeroed, LAM_ALIGN-aligned */
+    /* Zeroed, LAM_ALIGN-aligned.  Refuses more than left(). */
+    lam_status (*alloc)(lam_dev *dev, void **out, size_t bytes);
     void (*release)(lam_dev *dev, void *memory);
     void (*upload)(lam_dev *dev, void *dst, const void *host, size_t bytes);
     lam_status (*download)(lam_dev *dev, void *host, const void *src, size_t bytes); /* waits */
     void (*zero)(lam_dev *dev, void *dst, size_t bytes);
     lam_status (*sync)(lam_dev *dev);
     size_t (*peak)(lam_dev *dev); /* most bytes of the device's own memory so far; 0: the host's */
+    size_t (*left)(lam_dev *dev); /* bytes that may still be allocated (core/budget.h) */
 
     /* Does work(arg).  Where starting operations takes time, work of an equal key is recorded on *tape (NULL at
      * first) and later played: the code of `work` still runs, but only its uploads are carried out by
@@ -91,11 +94,18 @@ struct lam_dev {
     size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
     size_t together;     /* elements of small matrices that keep it busy; 0: 16 million */
     int narrow;          /* 1: products, tables and attention take HALF and BYTE */
+    size_t max_memory;   /* as in lam_dev_options */
 };
 
 /* The back-end called `name` ("ref", "ref16", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).
  * LAM_ERR_UNSUPPORTED names what was not built. */
 lam_status lam_ops_find(const lam_ops **out, const char *name);
+
+/* May `bytes` be allocated on the device, all that is to come together?  Otherwise LAM_ERR_MEMORY with both
+ * numbers, after `what`. */
+lam_status lam_dev_ask(lam_dev *dev, const char *what, size_t bytes);
+/* left() of devices whose memory is the host's. */
+size_t lam_host_left(lam_dev *dev);
 
 /* Host numbers of any type as elements of a class on this device. */
 void lam_to_class(const lam_dev *dev, lam_class type, void *out, const void *in, lam_dtype in_type,

@@ -43,7 +43,8 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
                           .tolerance = 1e-4,
                           .macs_per_s = 1e11, /* two cores */
                           .pad = 1,
-                          .narrow = 1};
+                          .narrow = 1,
+                          .max_memory = options->max_memory};
     cpu->threads = options->threads > 0 ? options->threads : usable_cpus();
     cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
     *out = &cpu->base;
@@ -60,8 +61,8 @@ static void cpu_close(lam_dev *dev)
 
 static lam_status cpu_alloc(lam_dev *dev, void **out, size_t bytes)
 {
-    (void)dev;
     *out = NULL;
+    LAM_TRY(lam_dev_ask(dev, "device cpu", bytes));
     const size_t align = bytes >= huge_page ? huge_page : LAM_ALIGN;
     const size_t whole = (bytes / align + 1) * align; /* never 0 */
     if (whole >= bytes)
@@ -186,6 +187,7 @@ const lam_ops lam_ops_cpu = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .peak = cpu_peak,
+    .left = lam_host_left,
     .repeat = cpu_repeat,
     .forget = cpu_forget,
 };

@@ -1,6 +1,10 @@
 /* cuda/table.cu -- the cuda device (a stream, scratch, a sticky failure) and its table. */
 #include "ops/cuda/blas.cuh"
 
+extern "C" {
+#include "core/budget.h"
+}
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +117,7 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     dev->base.tolerance = 1e-3;
     dev->base.macs_per_s = 1e13;
     dev->base.pad = LAM_CUDA_PAD;
+    dev->base.max_memory = options->max_memory;
     dev->base.logits = (size_t)1 << 28; /* half a gigabyte of bf16: few, large products */
     const lam_status status = open_parts(dev);
     if (status != LAM_OK) {
@@ -154,10 +159,24 @@ static size_t cuda_peak(lam_dev *base)
     return dev->free_at_open - dev->least_free;
 }
 
+/* What the card has, or what max_memory leaves beside what was taken since open. */
+static size_t cuda_left(lam_dev *base)
+{
+    const lam_cuda_dev *dev = lam_cuda(base);
+    size_t now = 0, total = 0;
+    if (cudaMemGetInfo(&now, &total) != cudaSuccess)
+        return SIZE_MAX;
+    const size_t limit = lam_budget_limit(base->max_memory);
+    const size_t taken = dev->free_at_open > now ? dev->free_at_open - now : 0;
+    return limit == 0 ? now : limit > taken ? limit - taken : 0;
+}
+
 /* A failure is reported here and does not stick; one that an earlier operation left behind is called by
  * its name. */
-static lam_status take_memory(void **out, size_t bytes, const char *what)
+static lam_status take_memory(lam_cuda_dev *dev, void **out, size_t bytes, const char *what)
 {
+    *out = NULL;
+    LAM_TRY(lam_dev_ask(&dev->base, "device cuda", bytes));
     const cudaError_t error = cudaMalloc(out, bytes);
     if (error == cudaSuccess)
         return LAM_OK;
@@ -181,7 +200,7 @@ static lam_status cuda_reserve(lam_dev *base, const lam_work *largest)
     if (dev->scratch)
         cudaFree(dev->scratch); /* waits for the work that uses it */
     dev->moved++;
-    const lam_status status = take_memory(&dev->scratch, bytes, " of scratch");
+    const lam_status status = take_memory(dev, &dev->scratch, bytes, " of scratch");
     dev->scratch_bytes = status == LAM_OK ? bytes : before;
     if (status != LAM_OK && before > 0)
         lam_cuda_note_if(dev, "reserve", cudaMalloc(&dev->scratch, before));
@@ -194,7 +213,7 @@ static lam_status cuda_alloc(lam_dev *base, void **out, size_t bytes)
     lam_cuda_dev *dev = lam_cuda(base);
     *out = NULL;
     const size_t whole = bytes > 0 ? bytes : 1;
-    LAM_TRY(take_memory(out, whole, ""));
+    LAM_TRY(take_memory(dev, out, whole, ""));
     lam_cuda_note_if(dev, "alloc", cudaMemsetAsync(*out, 0, whole, dev->stream));
     (void)cuda_peak(base);
     return LAM_OK;
@@ -240,8 +259,8 @@ static void quiet_zero(lam_dev *, void *, size_t) {}
             "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(                \
                 __CUDACC_VER_MINOR__) ", cuBLASLt",                                                \
             cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
-            lam_cuda_upload, lam_cuda_download, zero, lam_cuda_sync, cuda_peak, lam_cuda_repeat,   \
-            lam_cuda_forget, LAM_OPS(ENTRY)                                                        \
+            lam_cuda_upload, lam_cuda_download, zero, lam_cuda_sync, cuda_peak, cuda_left,         \
+            lam_cuda_repeat, lam_cuda_forget, LAM_OPS(ENTRY)                                       \
     }
 #define REAL(name, argument)  lam_cuda_##name,
 #define QUIET(name, argument) quiet<argument>,

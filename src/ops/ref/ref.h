@@ -40,7 +40,8 @@ void lam_ref_forget(lam_dev *dev, lam_tape *tape);
     .close = lam_ref_close, .reserve = lam_ref_reserve, .reserve_bytes = lam_ref_reserve_bytes,    \
     .alloc = lam_ref_alloc, .release = lam_ref_release, .upload = lam_ref_upload,                  \
     .download = lam_ref_download, .zero = lam_ref_zero, .sync = lam_ref_sync,                      \
-    .peak = lam_ref_peak, .repeat = lam_ref_repeat, .forget = lam_ref_forget
+    .peak = lam_ref_peak, .left = lam_host_left, .repeat = lam_ref_repeat,                         \
+    .forget = lam_ref_forget
 
 #define LAM_REF_OP(name, argument) void lam_ref_##name(lam_dev *dev, const argument *a);
 LAM_KERNEL_OPS(LAM_REF_OP)

@@ -18,7 +18,8 @@ lam_status lam_ref_open(lam_dev **out, const lam_ops *ops, const lam_dev_options
                           .tolerance = 1e-10,
                           .macs_per_s = 1e11,
                           .pad = options->pad > 0 ? options->pad : 1,
-                          .narrow = 1};
+                          .narrow = 1,
+                          .max_memory = options->max_memory};
     *out = &ref->base;
     return LAM_OK;
 }
@@ -49,6 +50,7 @@ lam_status lam_ref_reserve(lam_dev *dev, const lam_work *largest)
     const size_t keys = (size_t)largest->keys;
     if (keys <= ref->n_scores)
         return LAM_OK;
+    LAM_TRY(lam_dev_ask(dev, "device ref", lam_ref_reserve_bytes(dev, largest)));
     double *scores = realloc(ref->scores, lam_ref_reserve_bytes(dev, largest));
     if (!scores)
         return lam_fail(LAM_ERR_MEMORY, "device ref: no memory for %zu attention scores", keys);
@@ -59,8 +61,8 @@ lam_status lam_ref_reserve(lam_dev *dev, const lam_work *largest)
 
 lam_status lam_ref_alloc(lam_dev *dev, void **out, size_t bytes)
 {
-    (void)dev;
     *out = NULL;
+    LAM_TRY(lam_dev_ask(dev, "device ref", bytes));
     const size_t whole = (bytes / LAM_ALIGN + 1) * LAM_ALIGN; /* never 0 */
     if (whole >= bytes)
         *out = aligned_alloc(LAM_ALIGN, whole);

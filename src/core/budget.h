@@ -1,0 +1,36 @@
+/* budget.h -- is there memory for it?  Asked before anything large is allocated.
+ *
+ * A number in a file, or an option, can ask for more memory than there is, and an allocation that succeeds may
+ * still end the process when it is used.  So whoever is about to allocate says how many bytes it will be, from
+ * sizes that were checked, and is refused with both numbers.  Allowed is what a limit leaves beside what this
+ * process has; without a limit, what the machine has (core/machine.h). */
+#ifndef LAM_CORE_BUDGET_H
+#define LAM_CORE_BUDGET_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+/* The limit of those who have none of their own, in bytes for the whole process; 0, as at first: what the machine
+ * has.  Call it before there are threads. */
+void lam_budget_set(size_t limit);
+
+/* The limit that holds: `limit`, or, where that is 0, that of lam_budget_set(). */
+size_t lam_budget_limit(size_t limit);
+
+/* Bytes that may still be allocated under `limit`; 0: under that of lam_budget_set(). */
+size_t lam_budget_left(size_t limit);
+
+/* Fewer bytes are not worth a look at /proc: their allocation fails, or not. */
+enum { LAM_BUDGET_SMALL = 1 << 16 };
+
+/* LAM_ERR_MEMORY "WHAT: needs 9.1 GB of memory, 3.0 GB available; ..." if `bytes` are more than `left`. */
+lam_status lam_budget_compare(const char *what, size_t bytes, size_t left);
+
+/* The two together, for what lies in the memory of the host. */
+lam_status lam_budget_ask(const char *what, size_t bytes);
+
+/* 512 B, 1.5 kB, 100 MB; returns text. */
+char *lam_format_size(char *text, size_t size, double bytes);
+
+#endif
