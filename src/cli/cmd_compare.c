@@ -260,10 +260,10 @@ const lam_command lam_command_compare = {
     .description =
         "Trains models that differ in their memory on one corpus, with the same data, seeds and "
         "steps, and prints the table of the paper: parameters, memory, external memory, "
-        "multiply-accumulates a token, speed of training, dev and test. MODEL is none, xl, "
-        "compressive, infinite, lamemo, an ablation (no-interpolation, no-look-ahead, "
+        "multiply-accumulates a token, speed of training, dev and test. MODEL is a memory "
+        "(--memory of lamemo train lists them), an ablation (no-interpolation, no-look-ahead, "
         "xl-encoding), all of these (all), or LABEL=MODEL:OPTION=VALUE:... with options of train; "
-        "without any, the five memories. Every other option of lamemo train is accepted and "
+        "without any, the memories. Every other option of lamemo train is accepted and "
         "holds for all models that can use it. Each training is a run folder of its own; the same "
         "command, or just "
         "--out, goes on with a comparison that was stopped, and further models and seeds may be "

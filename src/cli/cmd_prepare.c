@@ -197,7 +197,7 @@ static lam_status warn_if_short(const lam_corpus_info *info)
     lam_config cfg;
     lam_settings_defaults(&s);
     lam_settings_preset(&s, "tiny");
-    LAM_TRY(lam_config_preset(&cfg, "tiny", "lamemo"));
+    LAM_TRY(lam_config_preset(&cfg, "tiny", LAM_MEMORY_DEFAULT));
     const int step = s.batch_size * (cfg.tgt_len + 1); /* inputs, and a target more */
     if (info->tokens[LAM_TRAIN] < step)
         lam_log(LAM_LOG_WARN,

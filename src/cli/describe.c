@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* "NAME", then " (FIRST, SECOND)". */
 typedef struct list {
@@ -27,23 +26,16 @@ __attribute__((format(printf, 2, 3))) static void add(list *l, const char *forma
 
 static void add_details(list *l, const lam_config *cfg)
 {
-    if (strcmp(cfg->memory, "lamemo") == 0) {
-        if (cfg->attn_type != LAM_ATTN_LAMEMO)
-            add(l, "attn_type %d", cfg->attn_type);
-        if (cfg->alpha != LAM_ALPHA_LEARNED)
-            add(l, "alpha %s", lam_alpha_names[cfg->alpha]);
-        if (cfg->window != LAM_WINDOW_PREVIOUS)
-            add(l, "window %s", lam_window_names[cfg->window]);
-        return;
-    }
-    if (cfg->attn_type != LAM_ATTN_XL)
+    char details[LAM_DESCRIPTION_MAX] = "";
+    const lam_mem_ops *mem = NULL;
+    if (lam_mem_find(&mem, cfg->memory) != LAM_OK)
+        return; /* a finished configuration names one that exists */
+    if (cfg->attn_type != mem->attn_types[0])
         add(l, "attn_type %d", cfg->attn_type);
-    if (strcmp(cfg->memory, "compressive") == 0)
-        add(l, "%d rows at a rate of %d, %s", cfg->cmem_len, cfg->rate,
-            lam_pooling_names[cfg->pooling]);
-    if (strcmp(cfg->memory, "infinite") == 0)
-        add(l, "%d basis functions, blocks of %d, sticky %s", cfg->ltm_basis, cfg->ltm_block,
-            lam_sticky_names[cfg->ltm_sticky]);
+    if (mem->details)
+        mem->details(details, sizeof details, cfg);
+    if (details[0])
+        add(l, "%s", details);
     if (cfg->ext_len > 0)
         add(l, "ext_len %d", cfg->ext_len);
 }

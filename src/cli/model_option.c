@@ -16,7 +16,7 @@ lam_status lam_model_required(const char *model)
 
 lam_status lam_model_remembers(const lam_model *model, int mem_len)
 {
-    if (mem_len > 0 && model->mem->forgets)
+    if (mem_len > 0 && !lam_mem_has(model->mem, LAM_REMEMBERS))
         return lam_fail(LAM_ERR_ARG, "--mem-len %d: memory %s has none to be longer", mem_len,
                         model->cfg.memory);
     return LAM_OK;

@@ -50,7 +50,7 @@ typedef struct lam_option {
     const char *value;          /* default, parsed like the user's; NULL leaves the field zero */
     const char *help;           /* one sentence without the default */
     double min, max;            /* inclusive limits; both 0: those of the type */
-    const char *const *choices; /* for LAM_OPT_CHOICE, ends with NULL */
+    const char *const *choices; /* for LAM_OPT_CHOICE, and in help; ends with NULL */
     const char *aliases;        /* more long names, separated by spaces */
     const char *shown;          /* text for the default when `value` cannot say it */
     const char *only;           /* the memories it is of use with, separated by spaces; NULL: all */

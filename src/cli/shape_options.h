@@ -28,8 +28,8 @@ typedef struct lam_shape_options {
     }
 #define LAM_MEMORY_OPTION(short_name)                                                              \
     {                                                                                              \
-        "memory", short_name, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), "lamemo",                 \
-            .help = LAM_MEMORY_LIST "."                                                            \
+        "memory", short_name, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), LAM_MEMORY_DEFAULT,       \
+            .choices = lam_mem_names, .help = "How the model remembers earlier segments."          \
     }
 
 /* For commands without a corpus: how many types the model knows. */

@@ -8,21 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *definition;
-    int main; /* in the paper's Table 1; the others are of Table 3 */
-} named[] = {
-    {"none", "none", 1},
-    {"xl", "xl", 1},
-    {"compressive", "compressive", 1},
-    {"infinite", "infinite", 1},
-    {"lamemo", "lamemo", 1},
-    {"no-interpolation", "lamemo:alpha=zero", 0},
-    {"no-look-ahead", "lamemo:alpha=one", 0},
-    {"xl-encoding", "lamemo:attn-type=31", 0},
-};
-enum { NAMED = sizeof named / sizeof *named };
-
 lam_status lam_words_add(lam_words *w, const char *format, ...)
 {
     va_list args;
@@ -48,11 +33,39 @@ void lam_words_free(lam_words *w)
 
 /* ---- operands ---- */
 
+/* What a name stands for: a memory, or one without something, "lamemo:alpha=zero". */
+typedef struct named {
+    const char *name;
+    char definition[LAM_DEFINITION_MAX];
+} named;
+
+enum { NAMED_MAX = 32 };
+
+/* The memories, then the ablations of all of them; returns how many. */
+static int list_named(named out[NAMED_MAX], int ablations)
+{
+    int n = 0;
+    for (int i = 0; lam_mem_all[i] && n < NAMED_MAX; i++, n++) {
+        out[n].name = lam_mem_all[i]->name;
+        snprintf(out[n].definition, LAM_DEFINITION_MAX, "%s", out[n].name);
+    }
+    for (int i = 0; ablations && lam_mem_all[i]; i++) {
+        const lam_ablation *a = lam_mem_all[i]->ablations;
+        for (; a && a->name && n < NAMED_MAX; a++, n++) {
+            out[n].name = a->name;
+            snprintf(out[n].definition, LAM_DEFINITION_MAX, "%s:%s", lam_mem_all[i]->name,
+                     a->options);
+        }
+    }
+    return n;
+}
+
 static lam_status add_all(lam_comparison *c, int ablations)
 {
-    for (int i = 0; i < NAMED; i++)
-        if (named[i].main || ablations)
-            LAM_TRY(lam_comparison_add_model(c, named[i].name, named[i].definition));
+    named all[NAMED_MAX];
+    const int n = list_named(all, ablations);
+    for (int i = 0; i < n; i++)
+        LAM_TRY(lam_comparison_add_model(c, all[i].name, all[i].definition));
     return LAM_OK;
 }
 
@@ -64,20 +77,25 @@ lam_status lam_variant_add_memories(lam_comparison *c)
 /* The definition with a name in front written out. */
 static lam_status expand(char out[LAM_DEFINITION_MAX], const char *definition)
 {
+    named all[NAMED_MAX];
+    char names[512] = "";
     const size_t head = strcspn(definition, ":");
-    for (int i = 0; i < NAMED; i++)
-        if (strlen(named[i].name) == head && strncmp(named[i].name, definition, head) == 0) {
-            const int n =
-                snprintf(out, LAM_DEFINITION_MAX, "%s%s", named[i].definition, definition + head);
-            return n < LAM_DEFINITION_MAX
-                       ? LAM_OK
-                       : lam_fail(LAM_ERR_ARG, "%.40s...: more than %d characters", definition,
-                                  LAM_DEFINITION_MAX - 1);
+    const int n = list_named(all, 1);
+    size_t used = 0;
+    for (int i = 0; i < n; i++) {
+        if (strlen(all[i].name) != head || strncmp(all[i].name, definition, head) != 0) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                     used > 0 ? ", " : "", all[i].name);
+            continue;
         }
-    return lam_fail(LAM_ERR_ARG,
-                    "there is no memory '%.*s': must be no-interpolation, no-look-ahead, "
-                    "xl-encoding, " LAM_MEMORY_LIST,
-                    (int)head, definition);
+        if (snprintf(out, LAM_DEFINITION_MAX, "%s%s", all[i].definition, definition + head) <
+            LAM_DEFINITION_MAX)
+            return LAM_OK;
+        return lam_fail(LAM_ERR_ARG, "%.40s...: more than %d characters", definition,
+                        LAM_DEFINITION_MAX - 1);
+    }
+    return lam_fail(LAM_ERR_ARG, "there is no memory '%.*s': must be one of: %s", (int)head,
+                    definition, names);
 }
 
 lam_status lam_variant_add(lam_comparison *c, const char *operand)

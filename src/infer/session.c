@@ -27,9 +27,9 @@ lam_status lam_session_create(lam_session **out, lam_model *model,
     s->model = model;
     s->streams = options->streams > 0 ? options->streams : 1;
     s->longest = options->longest > 0 ? options->longest : model->cfg.tgt_len;
-    s->mem_len = model->mem->forgets    ? 0
-                 : options->mem_len > 0 ? options->mem_len
-                                        : model->cfg.mem_len;
+    s->mem_len = !lam_mem_has(model->mem, LAM_REMEMBERS) ? 0
+                 : options->mem_len > 0                  ? options->mem_len
+                                                         : model->cfg.mem_len;
     if (options->most > 0) {
         s->longest = lam_length_fit(s->longest, options->most, model->cfg.tgt_len);
         s->mem_len = lam_length_fit(s->mem_len, options->most, model->cfg.mem_len);

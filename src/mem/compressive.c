@@ -9,6 +9,7 @@
 #include "mem/compressive_int.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
@@ -79,7 +80,7 @@ static void layout(lam_segment *s, lam_arena *arena)
     const size_t groups = B * ((N + c - 1) / c), rows = groups * c;
     s->own[EVICTED] = lam_mem_take(s, arena, LAM_ACT, rows * D);
     s->own[COMPRESSED] = lam_mem_take(s, arena, LAM_ACT, groups * D);
-    if (!s->train || !reconstructs(s))
+    if (!s->train || !reconstructs(s->cfg))
         return;
     const int pre = s->cfg->pre_lnorm, fresh = s->cfg->remainder == LAM_REMAINDER_DROP;
     s->own[EVICTED_NORM] = lam_mem_take(s, arena, LAM_ACT, pre && !fresh ? rows * D : 0);
@@ -146,7 +147,7 @@ static void attend_bwd(const lam_segment *s, int layer)
 {
     const lam_eviction e = eviction_of(s, s->n);
     lam_causal_attend_bwd(s, layer);
-    if (reconstructs(s) && e.groups > 0)
+    if (reconstructs(s->cfg) && e.groups > 0)
         lam_compress_loss(s, layer, &e);
 }
 
@@ -190,17 +191,58 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
     }
 }
 
+/* Besides the newest rows: keys and values of the compressed ones, attention to them, one strided convolution per
+ * evicted row, made again by commit in training. */
+static void cost(lam_mem_cost *out, const lam_config *cfg)
+{
+    const double D = cfg->d_model, HK = lam_cost_heads(cfg), L = cfg->n_layer;
+    const int rows = cfg->cmem_len > 0 ? cfg->cmem_len : cfg->mem_len;
+    const double keys = L * 2.0 * D * HK * rows / cfg->tgt_len;
+    const double convolution = is_learned(cfg) ? L * D * D : 0.0;
+    lam_cost_keys(out, cfg);
+    out->attention = L * 3.0 * HK * rows;
+    out->external = keys + out->attention + convolution;
+    out->external_rows = rows;
+    out->forward = keys + convolution;
+    out->step = 2.0 * keys + 3.0 * convolution + lam_compress_loss_macs(cfg);
+    out->positions = rows;
+}
+
+static void details(char *text, size_t size, const lam_config *cfg)
+{
+    snprintf(text, size, "%d rows at a rate of %d, %s", cfg->cmem_len, cfg->rate,
+             lam_pooling_names[cfg->pooling]);
+}
+
+static void remark(char *text, size_t size, const lam_config *cfg)
+{
+    snprintf(
+        text, size,
+        "each of its %d compressed rows stands for %d tokens but has one position, so distances "
+        "beyond the memory are counted in rows",
+        cfg->cmem_len, cfg->rate);
+}
+
 const lam_mem_ops lam_mem_compressive = {
     .name = "compressive",
+    .title = "Compressive Transformer",
+    .paper = {.role = LAM_COMPARED,
+              .parameters = 161,
+              .macs = 169,
+              .claim = "Tables 1, 2: and than the Compressive Transformer"},
+    .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS | LAM_CLIPS_APART,
+    .attn_types = (const int[]){LAM_ATTN_XL, -1},
+    .cost = cost,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = attend_bwd,
-    .cached = 1,
-    .repeats = 1,
     .check = check,
     .beyond = beyond,
+    .beyond_name = "compressed",
     .reaches = reaches,
     .declare = declare,
     .layout = layout,
     .commit = commit,
+    .details = details,
+    .remark = remark,
 };

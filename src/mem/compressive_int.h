@@ -48,9 +48,9 @@ static inline int is_learned(const lam_config *cfg)
     return cfg->pooling == LAM_POOL_CONV;
 }
 
-static inline int reconstructs(const lam_segment *s)
+static inline int reconstructs(const lam_config *cfg)
 {
-    return is_learned(s->cfg) && s->cfg->aux_weight > 0.0;
+    return is_learned(cfg) && cfg->aux_weight > 0.0;
 }
 
 /* What a segment of `done` tokens pushes out of the memory of every layer. */
@@ -76,5 +76,7 @@ static inline lam_rows group_rows(const lam_segment *s)
 void lam_compress(const lam_segment *s, int layer, const lam_eviction *e);
 /* The auxiliary loss of one layer, forward and backward; makes E and Z too.  dqkv is free by now. */
 void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e);
+/* What that adds to a training step, per token. */
+double lam_compress_loss_macs(const lam_config *cfg);
 
 #endif

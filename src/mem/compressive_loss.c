@@ -146,3 +146,13 @@ void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e)
     keys_bwd(s, layer, s->B * e->groups);
     compress_bwd(s, layer, e);
 }
+
+/* Keys and values of the new rows and the way back; O and O' by content; the gradient of O' (scores, dP, dV, dK, dQ). */
+double lam_compress_loss_macs(const lam_config *cfg)
+{
+    const double HK = lam_cost_heads(cfg), c = cfg->rate;
+    if (!reconstructs(cfg))
+        return 0.0;
+    return cfg->n_layer *
+           (4.0 * cfg->d_model * HK / c + HK * cfg->tgt_len * (2.0 + (2.0 + 5.0) / c));
+}

@@ -17,6 +17,7 @@
 #include "mem/infinite_int.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
@@ -200,8 +201,55 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
     }
 }
 
+/* As the paper describes it: smoothing convolution, keys and values of the coefficients, their scores and context,
+ * output, mu and sigma, resampling and regression.  In truth no scores are multiplied (infinite_read.c), and samples
+ * only where they are drawn. */
+static void cost(lam_mem_cost *out, const lam_config *cfg)
+{
+    const double D = cfg->d_model, HK = lam_cost_heads(cfg), N = cfg->tgt_len, L = cfg->n_layer;
+    const int rows = cfg->ltm_basis > 0 ? cfg->ltm_basis : cfg->mem_len;
+    const double basis = rows, block = cfg->ltm_block > 0 ? cfg->ltm_block : N;
+    const double samples = cfg->ltm_samples, drawn = is_sticky(cfg) ? 2.0 * samples : basis;
+    const double keys = 2.0 * D * HK * basis / N, moments = 2.0 * cfg->n_head * basis;
+    const double resample = D * samples * basis / block;
+    const double regress = D * (samples + block) * basis / block;
+    const double read =
+        L * ((2.0 * D * HK + 2.0 * HK) * basis / N + HK * basis + HK * D + 2.0 * HK);
+    const double gate = L * 3.0 * D * D, refit = L * D * (drawn * basis / block + basis);
+    lam_cost_keys(out, cfg);
+    out->external =
+        L * (3.0 * D * D + keys + D * HK + 2.0 * HK * basis + moments + resample + regress);
+    out->external_rows = rows;
+    out->forward = read + gate + refit;
+    out->step =
+        3.0 * read + 2.0 * gate + refit + L * D * basis; /* and from coefficients to the gate */
+}
+
+static void details(char *text, size_t size, const lam_config *cfg)
+{
+    snprintf(text, size, "%d basis functions, blocks of %d, sticky %s", cfg->ltm_basis,
+             cfg->ltm_block, lam_sticky_names[cfg->ltm_sticky]);
+}
+
+static void remark(char *text, size_t size, const lam_config *cfg)
+{
+    (void)cfg;
+    snprintf(
+        text, size,
+        "its long-term memory is read by a density of its own, not by these weights; the figures "
+        "show its short-term memory");
+}
+
 const lam_mem_ops lam_mem_infinite = {
     .name = "infinite",
+    .title = "infinity-former",
+    .paper = {.role = LAM_COMPARED,
+              .parameters = 160,
+              .macs = 235,
+              .claim = "Table 1: and than the infinity-former"},
+    .traits = LAM_REMEMBERS,
+    .attn_types = (const int[]){LAM_ATTN_XL, -1},
+    .cost = cost,
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,
@@ -212,4 +260,6 @@ const lam_mem_ops lam_mem_infinite = {
     .fill = lam_ltm_fill,
     .output = output,
     .commit = commit,
+    .details = details,
+    .remark = remark,
 };

@@ -11,6 +11,8 @@
  * Ablations: alpha = 0 (no interpolation) keeps only C<-; alpha = 1 (no look-ahead) keeps only C->. */
 #include "mem/causal.h"
 
+#include <stdio.h>
+
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
     int n = 0;
@@ -148,13 +150,62 @@ static void attend_bwd(const lam_segment *s, int layer)
     lam_project_bwd(s, layer, ahead ? 0 : s->ctx);
 }
 
+/* Keys seen by a memory slot, averaged over the M slots: the newest min(N, M) keys, the newest slots fewer. */
+static double ahead_keys(double N, double M)
+{
+    const double W = N < M ? N : M;
+    return M > 0.0 ? (W * (M - W + 1.0) + W * (W - 1.0) / 2.0) / M : 0.0;
+}
+
+/* Every slot goes through the whole layer; the last one needs only keys and values of its memory rows. */
+static void cost(lam_mem_cost *out, const lam_config *cfg)
+{
+    const double D = cfg->d_model, HK = lam_cost_heads(cfg), F = cfg->d_inner, L = cfg->n_layer;
+    const double N = cfg->tgt_len, M = cfg->mem_len;
+    out->memory = (L * 4.0 * D * HK + L * 2.0 * D * F) * M / N;
+    out->unused = M / N * (2.0 * D * HK + 2.0 * D * F);
+    out->look_ahead = L * 3.0 * HK * ahead_keys(N, M) * M / N;
+    out->attention = out->look_ahead * ((L - 1.0) / L);
+    out->constant = M * 3.0 * D * HK; /* of the first layer's */
+    out->positions = M;
+}
+
+static void details(char *text, size_t size, const lam_config *cfg)
+{
+    const int alpha = cfg->alpha != LAM_ALPHA_LEARNED, window = cfg->window != LAM_WINDOW_PREVIOUS;
+    snprintf(text, size, "%s%s%s%s%s", alpha ? "alpha " : "",
+             alpha ? lam_alpha_names[cfg->alpha] : "", alpha && window ? ", " : "",
+             window ? "window " : "", window ? lam_window_names[cfg->window] : "");
+}
+
+static const char *lacks_alpha(const lam_config *cfg)
+{
+    return cfg->alpha == LAM_ALPHA_ZERO  ? "it was made with alpha = 0"
+           : cfg->alpha == LAM_ALPHA_ONE ? "it was made with alpha = 1"
+           : leads(cfg, 0)               ? NULL
+                                         : "its memory rows are not refreshed";
+}
+
+/* Table 3. */
+static const lam_ablation ablations[] = {{"no-interpolation", "alpha=zero"},
+                                         {"no-look-ahead", "alpha=one"},
+                                         {"xl-encoding", "attn-type=31"},
+                                         {0}};
+
 const lam_mem_ops lam_mem_lamemo = {
     .name = "lamemo",
+    .title = "LaMemo",
+    .paper = {.role = LAM_SUBJECT, .parameters = 151, .macs = 191},
+    .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS,
+    .attn_types = (const int[]){LAM_ATTN_LAMEMO, LAM_ATTN_LAMEMO_XL, LAM_ATTN_LAMEMO_BOTH,
+                                LAM_ATTN_LAMEMO_FULL, -1},
+    .cost = cost,
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,
-    .cached = 1,
-    .repeats = 1,
     .check = check,
     .leads = leads,
+    .details = details,
+    .ablations = ablations,
+    .lacks_alpha = lacks_alpha,
 };

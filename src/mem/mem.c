@@ -1,20 +1,56 @@
 /* mem.c -- finding a mechanism, and moving its state in and out of a segment. */
 #include "mem/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
-extern const lam_mem_ops lam_mem_none, lam_mem_xl, lam_mem_compressive, lam_mem_infinite,
-    lam_mem_lamemo;
+/* Tests build this file with a list of their own (examples/sink-memory). */
+#ifndef LAM_MEMORIES
+#define LAM_MEMORIES "mem/memories.def"
+#endif
+
+#define MEMORY(name) extern const lam_mem_ops lam_mem_##name;
+#include LAM_MEMORIES
+#undef MEMORY
+
+#define MEMORY(name) &lam_mem_##name,
+const lam_mem_ops *const lam_mem_all[] = {
+#include LAM_MEMORIES
+    NULL};
+#undef MEMORY
+
+#define MEMORY(name) #name,
+const char *const lam_mem_names[] = {
+#include LAM_MEMORIES
+    NULL};
+#undef MEMORY
 
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name)
 {
-    static const lam_mem_ops *const all[] = {&lam_mem_none, &lam_mem_xl, &lam_mem_compressive,
-                                             &lam_mem_infinite, &lam_mem_lamemo};
+    char all[LAM_MEMORY_TEXT];
     *out = NULL;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(name, all[i]->name) == 0)
-            *out = all[i];
-    return *out ? LAM_OK : lam_fail(LAM_ERR_ARG, "memory %s: must be " LAM_MEMORY_LIST, name);
+    for (int i = 0; lam_mem_all[i]; i++)
+        if (strcmp(name, lam_mem_names[i]) == 0)
+            *out = lam_mem_all[i];
+    return *out ? LAM_OK
+                : lam_fail(LAM_ERR_ARG, "memory %s: must be one of: %s", name,
+                           lam_mem_having(all, 0));
+}
+
+int lam_mem_has(const lam_mem_ops *ops, unsigned traits)
+{
+    return (ops->traits & traits) == traits;
+}
+
+const char *lam_mem_having(char text[LAM_MEMORY_TEXT], unsigned traits)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; lam_mem_all[i] && used < LAM_MEMORY_TEXT; i++)
+        if (lam_mem_has(lam_mem_all[i], traits))
+            used += (size_t)snprintf(text + used, LAM_MEMORY_TEXT - used, "%s%s",
+                                     used > 0 ? ", " : "", lam_mem_names[i]);
+    return text;
 }
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer)

@@ -5,8 +5,9 @@
  *   slots   what survives a segment: copies of the newest M rows of some buffer of the segment, or rows
  *           that the mechanism makes of those that had to go;
  *   attend  what context C each row reads: C-> (Eq. 2), C<- (Eq. 9), C<-> (Eq. 10).
- * A mechanism may have parameters, buffers and an auxiliary loss of its own; all of that is optional, and
- * nobody outside src/mem knows which one has what.  attend reads the state and never changes it;
+ * A mechanism may have parameters, buffers and an auxiliary loss of its own; all of that is optional.  It also says
+ * what it costs and how reports call it: nobody outside src/mem asks for a mechanism by its name
+ * (scripts/check-memories.sh).  attend reads the state and never changes it;
  * lam_mem_commit alone writes it, after backward, so a segment evaluated twice gives the same
  * answer twice.  Wo, residual, LayerNorm and FFN are in model/block.c.
  *
@@ -18,6 +19,7 @@
 #define LAM_MEM_MEM_H
 
 #include "core/arena.h"
+#include "mem/cost.h"
 #include "nn/config.h"
 #include "nn/dims.h"
 #include "nn/layer.h"
@@ -93,8 +95,47 @@ typedef struct lam_slot {
     int n; /* of them are valid, oldest first */
 } lam_slot;
 
+/* What a mechanism is like, as far as others must know. */
+typedef enum lam_mem_trait {
+    /* Something survives a segment: a memory length means something. */
+    LAM_REMEMBERS = 1,
+    /* It is the newest M rows and nothing else, so rows may come again with the next segment (ext_len). */
+    LAM_EXTENDS = 2,
+    /* After a segment's first call a row only attends to the rows before it: its keys can be cached. */
+    LAM_CACHED = 4,
+    /* The operations of a segment depend on its length and on how many rows are remembered alone. */
+    LAM_REPEATS = 8,
+    /* Some parameters learn from its auxiliary loss alone and are clipped apart (lam_params_set_apart). */
+    LAM_CLIPS_APART = 16
+} lam_mem_trait;
+
+/* What it is in the paper's comparisons. */
+typedef enum lam_paper_role {
+    LAM_NOT_IN_PAPER,
+    LAM_SUBJECT,  /* the paper's own */
+    LAM_BASELINE, /* what it is compared with everywhere */
+    LAM_COMPARED  /* in tables */
+} lam_paper_role;
+
+typedef struct lam_paper {
+    lam_paper_role role;
+    int parameters, macs; /* Table 1, in millions */
+    const char *claim;    /* what the tables say of the paper's own against this one */
+} lam_paper;
+
+/* A model that lacks something, under a name of its own: `options` of lamemo train, "alpha=zero". */
+typedef struct lam_ablation {
+    const char *name, *options;
+} lam_ablation;
+
 typedef struct lam_mem_ops {
-    const char *name;
+    const char *name;  /* as in config.json and on the command line */
+    const char *title; /* as in tables */
+    lam_paper paper;
+    unsigned traits;       /* of lam_mem_trait */
+    const int *attn_types; /* lam_attn_type it works with, its usual one first; ends with -1 */
+    /* Adds what it costs to zeros.  Its own lengths may be 0: not settled, as the others suggest. */
+    void (*cost)(lam_mem_cost *out, const lam_config *cfg);
     /* Fills slots (room for lam_mem_max_slots) and returns how many; `full` asks for state nobody reads too.
      * Of *mem only B, M and N are there. */
     int (*slots)(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out);
@@ -103,19 +144,13 @@ typedef struct lam_mem_ops {
 
     /* What follows may be NULL or 0. */
 
-    /* After a segment's first call a row only attends to the rows before it: its keys can be cached. */
-    int cached;
-    /* The operations of a segment depend on its length and on how many rows are remembered alone. */
-    int repeats;
-
-    /* Nothing survives a segment: a memory length means nothing. */
-    int forgets;
     /* Refuses segments of N tokens with M remembered rows. */
     lam_status (*check)(const lam_config *cfg, int N, int M);
     /* Do memory rows climb through `layer`?  Then the block computes them as well. */
     int (*leads)(const lam_config *cfg, int layer);
-    /* Remembered rows in front beyond the newest M. */
+    /* Remembered rows in front beyond the newest M, and what these rows are: "compressed". */
     int (*beyond)(const lam_config *cfg);
+    const char *beyond_name;
     /* Tokens that fill what is remembered beyond the newest M. */
     int (*reaches)(const lam_config *cfg);
     /* Declares parameters of `layer`, whose numbers go to ids (room for LAM_OWN_PARAMS). */
@@ -128,6 +163,15 @@ typedef struct lam_mem_ops {
     void (*output)(const lam_segment *s, int layer);
     /* Writes its own slots, before the newest rows of the others are copied. */
     void (*commit)(lam_mem *mem, const lam_segment *s, int done);
+
+    /* What sets this one apart from others of its name, "alpha zero, window current"; "": nothing. */
+    void (*details)(char *text, size_t size, const lam_config *cfg);
+    /* Ends with zeros. */
+    const lam_ablation *ablations;
+    /* What figures of attention do not say about it. */
+    void (*remark)(char *text, size_t size, const lam_config *cfg);
+    /* Has it Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
+    const char *(*lacks_alpha)(const lam_config *cfg);
 } lam_mem_ops;
 
 /* State of B streams. */
@@ -142,10 +186,19 @@ struct lam_mem {
     lam_slot *slots; /* [lam_mem_max_slots], owned by the caller */
 };
 
-/* The mechanisms, for help and messages. */
-#define LAM_MEMORY_LIST "none, xl, compressive, infinite or lamemo"
+/* The mechanisms (mem/memories.def) and their names; both end with NULL. */
+extern const lam_mem_ops *const lam_mem_all[];
+extern const char *const lam_mem_names[];
+/* The one that is meant where none is named. */
+#define LAM_MEMORY_DEFAULT "lamemo"
 /* The mechanism called `name`; LAM_ERR_ARG lists them. */
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name);
+
+/* Has it all of these traits? */
+int lam_mem_has(const lam_mem_ops *ops, unsigned traits);
+/* The names of those that have, separated by commas.  Returns text. */
+enum { LAM_MEMORY_TEXT = 128 };
+const char *lam_mem_having(char text[LAM_MEMORY_TEXT], unsigned traits);
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer);
 /* Tokens after which a memory with the newest M rows is as full as it gets. */

@@ -9,12 +9,22 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
     return 0;
 }
 
+static void cost(lam_mem_cost *out, const lam_config *cfg)
+{
+    (void)out, (void)cfg;
+}
+
 const lam_mem_ops lam_mem_none = {
     .name = "none",
+    .title = "Transformer+RPE",
+    .paper = {.role = LAM_COMPARED,
+              .parameters = 151,
+              .macs = 148,
+              .claim = "Tables 1, 2: and than Transformer+RPE, which has no memory"},
+    .traits = LAM_EXTENDS | LAM_CACHED | LAM_REPEATS,
+    .attn_types = (const int[]){LAM_ATTN_XL, LAM_ATTN_LEARNED, LAM_ATTN_ABSOLUTE, -1},
+    .cost = cost,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = lam_causal_attend_bwd,
-    .cached = 1,
-    .repeats = 1,
-    .forgets = 1,
 };

@@ -14,9 +14,15 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
 
 const lam_mem_ops lam_mem_xl = {
     .name = "xl",
+    .title = "Transformer-XL",
+    .paper = {.role = LAM_BASELINE,
+              .parameters = 151,
+              .macs = 157,
+              .claim = "Tables 1, 2: LaMemo predicts better than Transformer-XL"},
+    .traits = LAM_REMEMBERS | LAM_EXTENDS | LAM_CACHED | LAM_REPEATS,
+    .attn_types = (const int[]){LAM_ATTN_XL, LAM_ATTN_LEARNED, -1},
+    .cost = lam_cost_keys,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = lam_causal_attend_bwd,
-    .cached = 1,
-    .repeats = 1,
 };

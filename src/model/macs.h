@@ -20,8 +20,8 @@ typedef struct lam_macs {
     double total;
 } lam_macs;
 
-/* MACs per predicted token of a model of this shape with memory `memory`: "none", "xl", "compressive",
- * "infinite" or "lamemo", at the config's tgt_len and mem_len, whatever memory the config itself has. */
+/* MACs per predicted token of a model of this shape with the memory called `memory`, at the config's tgt_len and
+ * mem_len, whatever memory the config itself has. */
 lam_macs lam_macs_token(const lam_config *cfg, const char *memory);
 
 /* Rows of external memory as Table 1 counts them: compressed rows, or basis functions; 0: the memory has none. */

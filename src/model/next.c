@@ -13,7 +13,7 @@ int lam_stack_can_next(const lam_stack *st, int n)
 {
     const lam_segment *s = &st->seg;
     return n == 1 && s->first + s->n > 0 && !st->opt.train && !s->noisy && s->cache == LAM_ACT &&
-           st->model->mem->cached && !lam_pos_is_absolute(&st->pos) &&
+           lam_mem_has(st->model->mem, LAM_CACHED) && !lam_pos_is_absolute(&st->pos) &&
            st->model->dims.K <= LAM_NEXT_WIDTH;
 }
 

@@ -37,7 +37,7 @@ static uint64_t stir(uint64_t hash, const void *data, size_t n)
 static uint64_t key_of(const lam_stack *st, const lam_pass *p)
 {
     const lam_mem *mem = &st->mem;
-    if (st->model->cfg.n_cutoffs > 0 || !st->model->mem->repeats)
+    if (st->model->cfg.n_cutoffs > 0 || !lam_mem_has(st->model->mem, LAM_REPEATS))
         return 0;
     const int numbers[] = {p->n,      p->scored,          p->open, p->noise.on, mem->m,
                            mem->prev, st->positions_ready};

@@ -174,6 +174,7 @@ lam_status lam_analysis_add(lam_analysis *a, lam_engine *engine, const char *nam
     lam_analysed *m = &a->models[a->n++]; /* counted at once: free() then knows it */
     snprintf(m->name, sizeof m->name, "%s", name);
     m->cfg = engine->model->cfg;
+    m->mem = engine->model->mem;
     m->parameters = lam_model_count(engine->model);
     settle(a);
     const lam_probe_options probe = probe_of(a, &m->cfg);

@@ -40,6 +40,7 @@ typedef struct lam_story {
 typedef struct lam_analysed {
     char name[64];
     lam_config cfg;
+    const lam_mem_ops *mem; /* its memory */
     size_t parameters;
     lam_probe probe;
     int n_points;

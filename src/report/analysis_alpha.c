@@ -120,10 +120,9 @@ static lam_status figures(const lam_analysis *a, lam_page *page, const lam_analy
 static void explain(lam_page *page, const lam_analysed *m)
 {
     char text[256];
-    const char *why = m->probe.M == 0                  ? "it has no memory"
-                      : m->cfg.alpha == LAM_ALPHA_ZERO ? "it was made with alpha = 0"
-                      : m->cfg.alpha == LAM_ALPHA_ONE  ? "it was made with alpha = 1"
-                                                       : "its memory rows are not refreshed";
+    const char *why = m->probe.M == 0       ? "it has no memory"
+                      : m->mem->lacks_alpha ? m->mem->lacks_alpha(&m->cfg)
+                                            : "its memory rows are not refreshed";
     snprintf(text, sizeof text, "%s has no memorizing coefficient: %s.", m->name, why);
     lam_page_text(page, text);
 }

@@ -204,10 +204,10 @@ static lam_status add_even(lam_curves *curves, const lam_analysed *m)
     return LAM_OK;
 }
 
-static lam_status add_compressed(lam_curves *curves, const lam_analysed *m, int model, char *name,
-                                 size_t size)
+static lam_status add_beyond(lam_curves *curves, const lam_analysed *m, int model, char *name,
+                             size_t size)
 {
-    snprintf(name, size, "%.40s, compressed rows", m->name);
+    snprintf(name, size, "%.40s, %s rows", m->name, m->mem->beyond_name);
     LAM_TRY(over_layers(curves, m, m->probe.share[0], model));
     curves->list[curves->n - 1].name = name;
     curves->list[curves->n - 1].dashed = true;
@@ -229,7 +229,7 @@ static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *
             continue;
         LAM_TRY(over_layers(curves, m, m->probe.share[1], i));
         if (m->probe.front > 0)
-            LAM_TRY(add_compressed(curves, m, i, names[i], sizeof names[i]));
+            LAM_TRY(add_beyond(curves, m, i, names[i], sizeof names[i]));
         even = even ? even : m;
     }
     if (!even) {
@@ -254,25 +254,14 @@ static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *
 /* What the numbers do not cover, mechanism by mechanism. */
 static void remarks(const lam_analysis *a, lam_page *page)
 {
-    char text[400];
+    char remark[300], text[400];
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
-        if (m->probe.front > 0) {
-            snprintf(text, sizeof text,
-                     "%s: each of its %d compressed rows stands for %d tokens but has one "
-                     "position, so distances "
-                     "beyond the memory are counted in rows.",
-                     m->name, m->probe.front, m->cfg.rate);
-            lam_page_text(page, text);
-        }
-        if (strcmp(m->cfg.memory, "infinite") == 0) {
-            snprintf(text, sizeof text,
-                     "%s: its long-term memory is read by a density of its own, not by these "
-                     "weights; the figures "
-                     "show its short-term memory.",
-                     m->name);
-            lam_page_text(page, text);
-        }
+        if (!m->mem->remark)
+            continue;
+        m->mem->remark(remark, sizeof remark, &m->cfg);
+        snprintf(text, sizeof text, "%s: %s.", m->name, remark);
+        lam_page_text(page, text);
     }
 }
 

@@ -10,12 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 
-static const lam_analysed *first_of(const lam_analysis *a, const char *memory)
+static const lam_analysed *first_of(const lam_analysis *a, const lam_mem_ops *mem)
 {
     for (int i = 0; i < a->n; i++)
-        if (strcmp(a->models[i].cfg.memory, memory) == 0)
+        if (a->models[i].mem == mem)
             return &a->models[i];
     return NULL;
+}
+
+/* The paper has one of each of these roles. */
+static const lam_mem_ops *papers(lam_paper_role role)
+{
+    int i = 0;
+    while (lam_mem_all[i]->paper.role != role)
+        i++;
+    return lam_mem_all[i];
 }
 
 /* A row that was begun but not judged is left out. */
@@ -74,15 +83,12 @@ static void better(lam_claims *c, const char *text, const lam_analysed *worse,
 
 static void tables(lam_claims *c)
 {
-    const lam_analysed *none = first_of(c->a, "none"), *coarse = first_of(c->a, "compressive");
-    const lam_analysed *infinite = first_of(c->a, "infinite");
-    better(c, "Tables 1, 2: LaMemo predicts better than Transformer-XL", c->xl, c->lamemo);
-    if (none)
-        better(c, "Tables 1, 2: and than Transformer+RPE, which has no memory", none, c->lamemo);
-    if (coarse)
-        better(c, "Tables 1, 2: and than the Compressive Transformer", coarse, c->lamemo);
-    if (infinite)
-        better(c, "Table 1: and than the infinity-former", infinite, c->lamemo);
+    better(c, papers(LAM_BASELINE)->paper.claim, c->xl, c->lamemo);
+    for (int i = 0; lam_mem_all[i]; i++) {
+        const lam_analysed *other = first_of(c->a, lam_mem_all[i]);
+        if (other && lam_mem_all[i]->paper.role == LAM_COMPARED)
+            better(c, lam_mem_all[i]->paper.claim, other, c->lamemo);
+    }
 }
 
 /* ---- Figure 1 ---- */
@@ -235,7 +241,7 @@ static void appendix_b(lam_claims *c)
 /* All of them, for one LaMemo. */
 static void judge_all(lam_claims *c, const lam_analysis *a, const lam_analysed *lamemo)
 {
-    *c = (lam_claims){.a = a, .lamemo = lamemo, .xl = first_of(a, "xl")};
+    *c = (lam_claims){.a = a, .lamemo = lamemo, .xl = first_of(a, papers(LAM_BASELINE))};
     tables(c);
     figure_1(c);
     figure_6(c);
@@ -248,7 +254,7 @@ lam_finding lam_analysis_finding(const lam_analysis *a, const lam_analysed *lame
 {
     lam_finding out = {""};
     lam_claims c;
-    judge_all(&c, a, lamemo ? lamemo : first_of(a, "lamemo"));
+    judge_all(&c, a, lamemo ? lamemo : first_of(a, papers(LAM_SUBJECT)));
     for (int i = 0; i < c.n; i++)
         if (c.kinds[i] == kind && !out.text[0])
             snprintf(out.text, sizeof out.text, "%s", c.measured[i]);
@@ -273,9 +279,10 @@ lam_status lam_analysis_claims(const lam_analysis *a, lam_page *page)
         {.name = "the paper's observation"}, {.name = "measured here"}, {.name = "seen?"}};
     lam_claims c;
     char finding[120], caption[640], missing[120] = "";
-    if (!first_of(a, "lamemo"))
+    const lam_analysed *lamemo = first_of(a, papers(LAM_SUBJECT));
+    if (!lamemo)
         return LAM_OK;
-    judge_all(&c, a, first_of(a, "lamemo"));
+    judge_all(&c, a, lamemo);
     count(finding, sizeof finding, &c);
     if (c.left_out > 0)
         snprintf(missing, sizeof missing,

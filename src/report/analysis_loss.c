@@ -10,7 +10,9 @@ enum { MOST_POINTS = 16 }; /* of a curve over positions: neighbours are averaged
 lam_status lam_analysis_results(const lam_analysis *a, lam_page *page)
 {
     enum { COLS = 11 };
-    bool compressed = false;
+    const char *beyond = NULL; /* what some models' memories have in front of the newest rows */
+    for (int i = 0; i < a->n; i++)
+        beyond = a->models[i].probe.front > 0 ? a->models[i].mem->beyond_name : beyond;
     const lam_column columns[COLS] = {
         {.name = "model"},
         {.name = "memory"},
@@ -22,11 +24,9 @@ lam_status lam_analysis_results(const lam_analysis *a, lam_page *page)
         {.name = "width"},
         {.name = "segment", .note = "tokens"},
         {.name = "memory length", .note = "rows"},
-        {.name = "compressed", .note = "rows"}};
+        {.name = beyond, .note = "rows"}};
     lam_cell cells[LAM_ANALYSED * COLS];
-    for (int i = 0; i < a->n; i++)
-        compressed |= a->models[i].probe.front > 0;
-    const int cols = compressed ? COLS : COLS - 1;
+    const int cols = beyond ? COLS : COLS - 1;
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];
         const lam_estimate loss = lam_analysis_value(a, &m->probe.nll);

@@ -175,7 +175,7 @@ static lam_status gemm_rate(bench *b, const product *p, double *best)
 static lam_status best_gemm(bench *b, double *best)
 {
     const lam_dims d = b->model->dims;
-    const int leads = strcmp(b->cfg.memory, "lamemo") == 0;
+    const int leads = b->model->mem->leads != NULL;
     const int rows = b->opt->kind == LAM_BENCH_GENERATE
                          ? b->opt->batch
                          : b->opt->batch * (b->cfg.tgt_len + (leads ? b->cfg.mem_len : 0));

@@ -205,8 +205,7 @@ static lam_status allocate(prober *x, const lam_model *model)
     p->bins = p->bins > 0 ? p->bins : 1;
     const size_t LH = (size_t)p->L * (size_t)p->H, bins = (size_t)p->bins, N = (size_t)p->N;
     const size_t rows = (size_t)o->batch * N * (size_t)p->H, M = (size_t)p->M;
-    const int learned = lam_mem_leads(model->mem, &model->cfg, 0) &&
-                        model->cfg.alpha == LAM_ALPHA_LEARNED && model->cfg.n_layer > 0;
+    const int learned = model->mem->lacks_alpha && !model->mem->lacks_alpha(&model->cfg);
     const size_t most = rows * (bins > LAM_PROFILE_STATS ? bins : LAM_PROFILE_STATS) +
                         (size_t)o->batch * M * (size_t)p->H;
     int ok = (p->peak = calloc(LH * bins, sizeof(double))) != NULL &&

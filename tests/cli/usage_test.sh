@@ -53,7 +53,7 @@ says "$err" "what is 'b' for?"
 for option in preset memory; do
     run 2 info --$option magic
     says "$err" "--$option magic: must be "
-    sed -n 's/.* must be //p' "$err" > "$work/list"
+    sed -En 's/.* must be (one of: )?//p' "$err" > "$work/list"
     run 0 info --help
     tr -s ' \n' ' ' < "$out" | grep -qF "$(cat "$work/list")." || fail "--$option: help and message differ"
     [ "$(sed 's/,\? or / /; s/, / /g' "$work/list" | tee "$work/names" | wc -w)" -gt 4 ] || fail "--$option: few names"
