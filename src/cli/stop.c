@@ -5,6 +5,8 @@
  * below them, and one Ctrl-C in a few hundred ended in "free(): invalid size" instead of a checkpoint. */
 #include "cli/stop.h"
 
+#include "core/file.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -30,6 +32,7 @@ static void on_signal(int signal_number)
 
 void lam_stop_install(void)
 {
+    lam_read_stop = lam_stop_signal;
     /* RESETHAND: the next signal finds the default action and ends the process.  No RESTART: a
      * read that waits for input must return. */
     struct sigaction action = {.sa_handler = on_signal,

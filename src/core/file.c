@@ -171,8 +171,17 @@ lam_status lam_file_save(const char *path, const void *data, size_t size)
     return status;
 }
 
-/* Reads up to `limit` + 1 bytes: one more than allowed shows that there is more.  The buffer grows
- * by doubling, since a pipe does not tell its size. */
+int (*lam_read_stop)(void);
+
+lam_status lam_read_check(const char *path)
+{
+    return lam_read_stop && lam_read_stop()
+               ? lam_fail(LAM_ERR_INTERRUPTED, "%s: stopped while it was read", path)
+               : LAM_OK;
+}
+
+/* Reads up to `limit` + 1 bytes: one more than allowed shows that there is more.  The buffer grows by doubling: the
+ * size that a file has when it is opened is only a hint. */
 static lam_status read_all(char **text, size_t *size, int fd, const char *path, size_t limit)
 {
     size_t room = 0;
@@ -187,7 +196,7 @@ static lam_status read_all(char **text, size_t *size, int fd, const char *path, 
         const ssize_t n = read(fd, *text + *size, room - *size - 1);
         if (n == 0)
             break;
-        if (n < 0) /* EINTR too: somebody wants us to stop waiting for a pipe */
+        if (n < 0)
             return lam_guard_fail(path, "read", errno);
         *size += (size_t)n;
         if (*size > limit)
@@ -197,27 +206,18 @@ static lam_status read_all(char **text, size_t *size, int fd, const char *path, 
     return LAM_OK;
 }
 
-lam_status lam_fd_load(char **out, size_t *size, int fd, const char *name, size_t limit)
+lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit)
 {
+    int fd;
     *out = NULL;
     *size = 0;
-    const lam_status status = read_all(out, size, fd, name, limit);
+    LAM_TRY(lam_file_open(&fd, path, O_RDONLY));
+    const lam_status status = read_all(out, size, fd, path, limit);
+    close(fd);
     if (status != LAM_OK) {
         free(*out);
         *out = NULL;
         *size = 0;
     }
-    return status;
-}
-
-lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit)
-{
-    *out = NULL;
-    *size = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return lam_guard_fail(path, "open", errno);
-    const lam_status status = lam_fd_load(out, size, fd, path, limit);
-    close(fd);
     return status;
 }

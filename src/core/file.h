@@ -33,10 +33,15 @@ lam_status lam_file_open(int *fd, const char *path, int flags);
 
 /* open + write + finish for small files. */
 lam_status lam_file_save(const char *path, const void *data, size_t size);
-/* The whole file, or what an open one still holds, as a NUL-terminated string, *out owned by the caller
- * (free).  Refuses more than `limit` bytes.  LAM_ERR_INTERRUPTED when a signal ends the wait for a pipe. */
+/* The whole of a regular file as a NUL-terminated string, *out owned by the caller (free).  Refuses more than `limit`
+ * bytes. */
 lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit);
-lam_status lam_fd_load(char **out, size_t *size, int fd, const char *name, size_t limit);
+
+/* Asked by whatever reads for long, or waits for a pipe: is the program to end?  NULL: never.  Set once, before
+ * anything is read. */
+extern int (*lam_read_stop)(void);
+/* LAM_ERR_INTERRUPTED if so. */
+lam_status lam_read_check(const char *path);
 
 /* Makes a folder and its parents; an existing folder is fine. */
 lam_status lam_dir_make(const char *path);

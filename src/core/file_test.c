@@ -6,6 +6,7 @@
 #include "support/suite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,6 +227,29 @@ START_TEST(loading_ends_with_nul_and_obeys_the_limit)
 }
 END_TEST
 
+START_TEST(what_is_not_a_regular_file_is_refused_and_not_waited_for)
+{
+    const char *const pipe = test_temp_path("pipe");
+    char *text;
+    size_t size;
+    int fd;
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0);
+    const char *const others[] = {pipe, "/dev/zero", test_temp_path("")};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(lam_file_load(&text, &size, others[i], 1000), LAM_ERR_IO);
+        ck_assert_ptr_null(text);
+        ck_assert_ptr_nonnull(strstr(lam_error(), "not a regular file"));
+    }
+    ck_assert_int_eq(lam_file_save(test_temp_path("aim"), "x", 1), LAM_OK);
+    ck_assert_int_eq(symlink("aim", test_temp_path("link")), 0);
+    ck_assert_int_eq(lam_file_load(&text, &size, test_temp_path("link"), 1000), LAM_OK);
+    free(text);
+    ck_assert_int_eq(lam_file_open(&fd, test_temp_path("link"), O_RDWR | O_NOFOLLOW), LAM_ERR_IO);
+    ck_assert_int_eq(fd, -1);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "link: a link, which is not followed"));
+}
+END_TEST
+
 START_TEST(every_failing_allocation_is_a_memory_error)
 {
     const char *const path = test_temp_path("memory");
@@ -262,6 +286,7 @@ int main(void)
     tcase_add_test(tests, a_file_whose_write_failed_is_never_published);
     tcase_add_test(tests, a_place_that_does_not_exist_is_named);
     tcase_add_test(tests, loading_ends_with_nul_and_obeys_the_limit);
+    tcase_add_test(tests, what_is_not_a_regular_file_is_refused_and_not_waited_for);
     tcase_add_test(tests, every_failing_allocation_is_a_memory_error);
     return test_run("core/file", tests);
 }

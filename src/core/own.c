@@ -65,6 +65,7 @@ static int is_one_of(const char *name, const char *const *patterns, extent e)
 typedef struct contents {
     int n;                       /* names */
     char stranger[NAME_MAX + 1]; /* the first that is no part of the kind; "": none */
+    char odd[NAME_MAX + 1];      /* the first that is called so, but is no regular file; "": none */
     char first[NAME_MAX + 1];    /* the first that is not an empty file; "": none */
 } contents;
 
@@ -74,11 +75,14 @@ static void note(contents *c, int folder, const char *name, const lam_kind *kind
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
         return; /* gone by now: somebody is at work */
     const int regular = S_ISREG(info.st_mode);
+    const int known = kind && is_one_of(name, kind->names, e);
     c->n++;
     if (c->first[0] == '\0' && !(regular && info.st_size == 0))
         snprintf(c->first, sizeof c->first, "%s", name);
-    if (c->stranger[0] == '\0' && !(regular && kind && is_one_of(name, kind->names, e)))
+    if (c->stranger[0] == '\0' && !known)
         snprintf(c->stranger, sizeof c->stranger, "%s", name);
+    if (c->odd[0] == '\0' && known && !regular)
+        snprintf(c->odd, sizeof c->odd, "%s", name);
 }
 
 /* A missing folder has nothing in it. */
@@ -119,6 +123,8 @@ static lam_status own_folder(const char *path, const lam_kind *kind, extent e)
     if (c.stranger[0] != '\0')
         return lam_fail(LAM_ERR_IO, "%s: holds %s, which is no part of a %s: move it away", path,
                         c.stranger, kind->what);
+    if (c.odd[0] != '\0')
+        return lam_fail(LAM_ERR_IO, "%s/%s: not a regular file: move it away", path, c.odd);
     if (c.n > 0 && e == WHOLE && !is_marked(path, kind->marks))
         return lam_fail(LAM_ERR_IO, "%s: not a %s that lamemo wrote: move it away", path,
                         kind->what);
@@ -207,6 +213,8 @@ lam_status lam_own_target(const char *dir, const lam_kind *kind, int replace)
         return lam_fail(LAM_ERR_IO,
                         "%s: holds %s, which is no part of a %s: --replace would remove it", dir,
                         c.stranger, kind->what);
+    if (c.odd[0] != '\0')
+        return lam_fail(LAM_ERR_IO, "%s/%s: not a regular file: move it away", dir, c.odd);
     return LAM_OK;
 }
 

@@ -34,23 +34,32 @@ static sum sum_of(const void *data, size_t size)
     return (sum){(uint32_t)crc32_z(0, data, size), (long long)size};
 }
 
-static lam_status sum_file(sum *out, const char *path)
+/* A record that is written must be finished, whoever wants to end the program. */
+typedef enum purpose { TO_WRITE, TO_CHECK } purpose;
+
+static lam_status sum_all(sum *out, int fd, const char *path, purpose why)
 {
     unsigned char chunk[CHUNK];
-    *out = sum_of("", 0);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return lam_guard_fail(path, "open", errno);
-    ssize_t n;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)) {
+    for (ssize_t n = 1; n > 0;) {
+        if (why == TO_CHECK)
+            LAM_TRY(lam_read_check(path));
+        n = read(fd, chunk, sizeof chunk);
         if (n < 0)
-            continue;
+            return lam_guard_fail(path, "read", errno);
         out->crc = (uint32_t)crc32_z(out->crc, chunk, (size_t)n);
         out->bytes += n;
     }
-    const int error = n < 0 ? errno : 0;
+    return LAM_OK;
+}
+
+static lam_status sum_file(sum *out, const char *path)
+{
+    int fd;
+    *out = sum_of("", 0);
+    LAM_TRY(lam_file_open(&fd, path, O_RDONLY));
+    const lam_status status = sum_all(out, fd, path, TO_WRITE);
     close(fd);
-    return error ? lam_guard_fail(path, "read", error) : LAM_OK;
+    return status;
 }
 
 static int print_line(char line[MAX_LINE], sum s, const char *name)
@@ -125,14 +134,23 @@ static int unseal(char *text, size_t size)
 static lam_status check_line(const char *dir, const char *name, sum then)
 {
     char path[PATH_MAX];
-    sum now;
+    sum now = sum_of("", 0);
+    int fd;
     LAM_TRY(lam_path_join(path, sizeof path, dir, name));
-    LAM_TRY(sum_file(&now, path));
-    if (now.crc == then.crc && now.bytes == then.bytes)
+    LAM_TRY(lam_file_open(&fd, path, O_RDONLY));
+    const long long bytes = (long long)lseek(fd, 0, SEEK_END);
+    lam_status status = LAM_OK;
+    if (bytes != then.bytes) /* however long it is, it need not be read */
+        status = lam_fail(LAM_ERR_FORMAT, "%s: damaged: %lld bytes, written were %lld", path, bytes,
+                          then.bytes);
+    else if (lseek(fd, 0, SEEK_SET) == 0)
+        status = sum_all(&now, fd, path, TO_CHECK);
+    close(fd);
+    LAM_TRY(status);
+    if (now.crc == then.crc)
         return LAM_OK;
-    return lam_fail(LAM_ERR_FORMAT,
-                    "%s: damaged: %lld bytes with the CRC-32 %08x, written were %lld with %08x",
-                    path, now.bytes, (unsigned)now.crc, then.bytes, (unsigned)then.crc);
+    return lam_fail(LAM_ERR_FORMAT, "%s: damaged: its CRC-32 is %08x, written was %08x", path,
+                    (unsigned)now.crc, (unsigned)then.crc);
 }
 
 static lam_status check_lines(char *text, const char *dir, const char *path, const char *only)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const names[] = {"a", "b.json", "empty"};
 static const char *const texts[] = {"some bytes\0 and more\n", "{\"key\": 1}", ""};
@@ -81,7 +82,7 @@ START_TEST(one_file_can_be_asked_about)
     const char *const dir = make_sealed("one");
     must(lam_file_save(path_in(dir, "a"), "other", 5));
     must(lam_seal_check(dir, "b.json"));
-    check_says(dir, "a", "one/a: damaged: 5 bytes with the CRC-32 ");
+    check_says(dir, "a", "one/a: damaged: 5 bytes, written were 20");
     ck_assert_int_eq(remove(path_in(dir, "b.json")), 0);
     ck_assert_int_eq(lam_seal_check(dir, "b.json"), LAM_ERR_IO);
     ck_assert_ptr_nonnull(strstr(lam_error(), "one/b.json: cannot open: "));
@@ -110,6 +111,36 @@ START_TEST(a_made_up_record_reads_nothing_outside)
 }
 END_TEST
 
+START_TEST(what_never_ends_is_not_read)
+{
+    const char *const dir = make_sealed("endless");
+    ck_assert_int_eq(remove(path_in(dir, "a")), 0);
+    ck_assert_int_eq(symlink("/dev/zero", path_in(dir, "a")), 0);
+    ck_assert_int_eq(lam_seal_check(dir, NULL), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "endless/a: not a regular file"));
+    ck_assert_int_eq(remove(path_in(dir, "a")), 0);
+    must(lam_file_save(path_in(dir, "a"), "", 0));
+    ck_assert_int_eq(truncate(path_in(dir, "a"), (off_t)1 << 40), 0); /* a hole: hours of zeros */
+    check_says(dir, NULL, "endless/a: damaged: 1099511627776 bytes, written were 20");
+}
+END_TEST
+
+static int yes(void)
+{
+    return 1;
+}
+
+START_TEST(checking_can_be_stopped_and_writing_not)
+{
+    const char *const dir = make_sealed("stopped");
+    lam_read_stop = yes;
+    ck_assert_int_eq(lam_seal_check(dir, NULL), LAM_ERR_INTERRUPTED);
+    must(lam_seal_write(dir));
+    lam_read_stop = NULL;
+    must(lam_seal_check(dir, NULL));
+}
+END_TEST
+
 int main(void)
 {
     test_temp_in_memory();
@@ -120,5 +151,7 @@ int main(void)
     tcase_add_test(tests, one_file_can_be_asked_about);
     tcase_add_test(tests, a_folder_without_a_record_is_taken_as_it_is);
     tcase_add_loop_test(tests, a_made_up_record_reads_nothing_outside, 0, 2);
+    tcase_add_test(tests, what_never_ends_is_not_read);
+    tcase_add_test(tests, checking_can_be_stopped_and_writing_not);
     return test_run("core/seal", tests);
 }

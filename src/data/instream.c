@@ -1,14 +1,19 @@
 /* instream.c -- the window on the packed bytes, recognising the packing, and plain files. */
 #include "data/instream.h"
 
+#include "core/file.h"
 #include "data/instream_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+enum { WAIT_MS = 500 }; /* between two questions whether to go on waiting */
 
 static lam_status plain_open(lam_instream *in, const char *entry)
 {
@@ -32,20 +37,36 @@ static void plain_close(lam_instream *in)
 
 static const lam_unpacker unpack_plain = {"plain", "", 0, plain_open, plain_read, plain_close};
 
+/* The next bytes, at most `size`; none at the end.  Waiting for them is given up when the program is to end: asked
+ * before each wait, and now and then during one, since a signal may come just before it begins. */
+static lam_status read_some(lam_instream *in, void *out, size_t size, size_t *got)
+{
+    for (;;) {
+        struct pollfd source = {.fd = in->fd, .events = POLLIN};
+        if (in->waits)
+            LAM_TRY(lam_read_check(in->path));
+        const int ready = in->waits ? poll(&source, 1, WAIT_MS) : 1;
+        const ssize_t n = ready > 0 ? read(in->fd, out, size) : -1;
+        if (n >= 0) {
+            *got = (size_t)n;
+            return LAM_OK;
+        }
+        if (ready == 0 || errno == EAGAIN || (errno == EINTR && lam_read_stop))
+            continue;
+        return lam_fail(errno == EINTR ? LAM_ERR_INTERRUPTED : LAM_ERR_IO,
+                        "%s: cannot read at byte %llu: %s", in->path,
+                        (unsigned long long)(in->window_from + in->end), strerror(errno));
+    }
+}
+
 lam_status lam_instream_fill(lam_instream *in)
 {
     if (in->at < in->end || in->at_eof)
         return LAM_OK;
     in->window_from += in->end;
     in->at = in->end = 0;
-    const ssize_t n = read(in->fd, in->window, sizeof in->window);
-    if (n < 0 && errno == EINTR) /* a handler ran: somebody wants us to stop waiting */
-        return lam_fail(LAM_ERR_INTERRUPTED, "%s: interrupted while reading", in->path);
-    if (n < 0)
-        return lam_fail(LAM_ERR_IO, "%s: cannot read at byte %llu: %s", in->path,
-                        (unsigned long long)in->window_from, strerror(errno));
-    in->end = (size_t)n;
-    in->at_eof = n == 0;
+    LAM_TRY(read_some(in, in->window, sizeof in->window, &in->end));
+    in->at_eof = in->end == 0;
     return LAM_OK;
 }
 
@@ -82,13 +103,11 @@ static lam_status fill_at_least(lam_instream *in, size_t want)
 {
     LAM_TRY(lam_instream_fill(in));
     while (in->end < want && !in->at_eof) {
-        const ssize_t n = read(in->fd, in->window + in->end, sizeof in->window - in->end);
-        if (n < 0)
-            return lam_fail(errno == EINTR ? LAM_ERR_INTERRUPTED : LAM_ERR_IO,
-                            "%s: cannot read at byte %zu: %s", in->path, in->end, strerror(errno));
+        size_t n;
+        LAM_TRY(read_some(in, in->window + in->end, sizeof in->window - in->end, &n));
         if (n == 0)
             break;
-        in->end += (size_t)n;
+        in->end += n;
     }
     return LAM_OK;
 }
@@ -108,15 +127,17 @@ static lam_status open_file(lam_instream *in, const char *path)
 {
     struct stat info;
     const int is_stdin = strcmp(path, "-") == 0;
-    in->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (in->fd < 0)
-        return lam_fail(errno == EINTR ? LAM_ERR_INTERRUPTED : LAM_ERR_IO, "%s: cannot open: %s",
-                        path, strerror(errno));
-    if (fstat(in->fd, &info) == 0 && S_ISDIR(info.st_mode))
-        return lam_fail(LAM_ERR_IO, "%s: is a folder, not a text", path);
-    if (fstat(in->fd, &info) == 0 && S_ISREG(info.st_mode))
-        in->size = (uint64_t)info.st_size;
-    return LAM_OK;
+    /* NONBLOCK: a named pipe is waited for by read_some(), which can be stopped. */
+    in->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (in->fd < 0 || fstat(in->fd, &info) != 0)
+        return lam_fail(LAM_ERR_IO, "%s: cannot open: %s", in->path, strerror(errno));
+    if (S_ISDIR(info.st_mode))
+        return lam_fail(LAM_ERR_IO, "%s: is a folder, not a text", in->path);
+    in->waits = S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) || isatty(in->fd);
+    in->size = S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
+    if (in->waits || S_ISREG(info.st_mode) || info.st_rdev == makedev(1, 3)) /* /dev/null */
+        return LAM_OK;
+    return lam_fail(LAM_ERR_IO, "%s: is a device, not a text", in->path);
 }
 
 lam_status lam_instream_open(lam_instream **out, const char *path, const char *entry)

@@ -22,6 +22,7 @@ extern const lam_unpacker lam_unpack_gzip, lam_unpack_zip, lam_unpack_xz, lam_un
 struct lam_instream {
     const char *path;
     int fd;
+    int waits;            /* a pipe or a terminal: more may come, at any time */
     uint64_t size;        /* of the packed file; 0: unknown */
     uint64_t window_from; /* offset in the file of window[0] */
     size_t at, end;       /* unread bytes: window[at, end) */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -389,6 +390,50 @@ START_TEST(a_whole_text_loads_up_to_its_limit)
 }
 END_TEST
 
+/* The first `asked` questions are answered with no. */
+static int asked;
+static int stop_later(void)
+{
+    return asked-- <= 0;
+}
+
+START_TEST(a_named_pipe_is_waited_for_until_somebody_asks_to_stop)
+{
+    const char *const path = test_temp_path("pipe");
+    char *whole;
+    size_t size;
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    lam_read_stop = stop_later;
+    asked = 1; /* nobody writes */
+    ck_assert_int_eq(lam_instream_load(&whole, &size, path, 100), LAM_ERR_INTERRUPTED);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "pipe: stopped while it was read"));
+    if (fork() == 0) { /* somebody writes, later */
+        usleep(100000);
+        FILE *const f = fopen(path, "w");
+        fputs("a text", f);
+        fclose(f);
+        _exit(0);
+    }
+    asked = 1000;
+    must(lam_instream_load(&whole, &size, path, 100));
+    ck_assert_str_eq(whole, "a text");
+    free(whole);
+    lam_read_stop = NULL;
+}
+END_TEST
+
+START_TEST(devices_are_no_texts)
+{
+    char *whole;
+    size_t size;
+    ck_assert_int_eq(lam_instream_load(&whole, &size, "/dev/zero", 100), LAM_ERR_IO);
+    ck_assert_str_eq(lam_error(), "/dev/zero: is a device, not a text");
+    must(lam_instream_load(&whole, &size, "/dev/null", 100));
+    ck_assert_uint_eq(size, 0);
+    free(whole);
+}
+END_TEST
+
 START_TEST(without_memory_it_fails_cleanly)
 {
     make_text();
@@ -415,6 +460,8 @@ int main(void)
     tcase_add_test(tests, archives_are_searched_by_name);
     tcase_add_test(tests, what_cannot_be_read_is_named);
     tcase_add_loop_test(tests, a_whole_text_loads_up_to_its_limit, 0, PACKINGS);
+    tcase_add_test(tests, a_named_pipe_is_waited_for_until_somebody_asks_to_stop);
+    tcase_add_test(tests, devices_are_no_texts);
     tcase_add_loop_test(tests, without_memory_it_fails_cleanly, 0, PACKINGS);
     return test_run("data/instream", tests);
 }

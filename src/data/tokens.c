@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { VERSION = 1, SPLIT_SIZE = 16, CHUNK = 1 << 16 };
+enum { VERSION = 1, SPLIT_SIZE = 16, CHUNK = 1 << 16, VERIFIED = 1 << 24 };
 static const char magic[8] = {'L', 'A', 'M', 'E', 'M', 'O', 'T', 'K'};
 
 /* Where the fields are. */
@@ -116,10 +116,17 @@ lam_status lam_tokens_verify(const lam_tokens *t, const char *path)
 {
     int32_t ids[4096];
     const size_t size = (size_t)t->count * (size_t)t->width;
-    if ((uint32_t)crc32_z(0, t->ids, size) != t->crc)
+    uint32_t crc = 0;
+    for (size_t at = 0, n; at < size; at += n) {
+        LAM_TRY(lam_read_check(path));
+        n = size - at < VERIFIED ? size - at : VERIFIED;
+        crc = (uint32_t)crc32_z(crc, t->ids + at, n);
+    }
+    if (crc != t->crc)
         return lam_fail(LAM_ERR_FORMAT, "%s: the checksum of the tokens is wrong", path);
     for (int64_t at = 0; at < t->count; at += 4096) {
         const size_t n = t->count - at < 4096 ? (size_t)(t->count - at) : 4096;
+        LAM_TRY(lam_read_check(path));
         lam_tokens_copy(t, ids, at, n);
         for (size_t i = 0; i < n; i++)
             if (ids[i] < 0 || ids[i] >= t->vocab_size)

@@ -28,8 +28,10 @@ typedef struct lam_history {
 
 /* Adds the lines of a text; `label` names it in messages. */
 lam_status lam_history_parse(lam_history *h, const char *label, const char *text, size_t size);
-/* Reads a whole file, which `path` names itself. */
+/* Reads a whole file, which `path` names itself; it may be packed, or a pipe. */
 lam_status lam_history_read(lam_history *out, const char *path);
+/* Reads the metrics.jsonl of a run folder, a regular file. */
+lam_status lam_history_of_run(lam_history *out, const char *dir);
 void lam_history_free(lam_history *h); /* and begins anew */
 
 /* The curve called `name`, or NULL. */

@@ -7,7 +7,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 static const char records[] = "{\"step\":10,\"loss\":2.5,\"elapsed\":1}\n"
@@ -117,6 +119,30 @@ START_TEST(without_memory_nothing_breaks)
 }
 END_TEST
 
+START_TEST(a_file_of_something_else_is_given_up)
+{
+    static const size_t size = 1 << 18;
+    char *const text = malloc(size);
+    for (size_t i = 0; i < size; i++)
+        text[i] = i % 2 ? '\n' : 'y';
+    lam_history h = {0};
+    ck_assert_int_eq(lam_history_parse(&h, "yes", text, size), LAM_ERR_FORMAT);
+    ck_assert_str_eq(lam_error(), "yes: more than 100000 lines are no records");
+    lam_history_free(&h);
+    free(text);
+}
+END_TEST
+
+START_TEST(a_pipe_in_a_run_folder_is_not_waited_for)
+{
+    lam_history h;
+    must(lam_dir_make(test_temp_path("run")));
+    ck_assert_int_eq(mkfifo(test_temp_path("run/metrics.jsonl"), 0600), 0);
+    ck_assert_int_eq(lam_history_of_run(&h, test_temp_path("run")), LAM_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "run/metrics.jsonl: not a regular file"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -126,6 +152,8 @@ int main(void)
     tcase_add_test(tests, a_step_that_comes_again_replaces_what_followed);
     tcase_add_test(tests, more_names_than_fit_are_no_overflow);
     tcase_add_test(tests, packed_files_are_read_and_missing_ones_named);
+    tcase_add_test(tests, a_file_of_something_else_is_given_up);
+    tcase_add_test(tests, a_pipe_in_a_run_folder_is_not_waited_for);
     tcase_add_test(tests, without_memory_nothing_breaks);
     return test_run("report/history", tests);
 }

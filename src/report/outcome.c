@@ -35,7 +35,7 @@ lam_status lam_outcome_read(lam_outcome *out, const char *dir)
     LAM_TRY(lam_path_join(path, sizeof path, dir, "metrics.jsonl"));
     if (!lam_path_exists(path))
         return LAM_OK;
-    LAM_TRY(lam_history_read(&h, path));
+    LAM_TRY(lam_history_of_run(&h, dir));
     const lam_status status = h.bad > 0 ? lam_fail(LAM_ERR_FORMAT, "%s", h.why) : LAM_OK;
     if (status == LAM_OK)
         judge(out, &h);

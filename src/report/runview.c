@@ -93,7 +93,7 @@ static lam_status open_run(lam_runview *run, const char *path)
     LAM_TRY(lam_path_look(&there, metrics));
     if (!there)
         return lam_fail(LAM_ERR_IO, "%s: no run folder: metrics.jsonl is missing", path);
-    LAM_TRY(lam_history_read(&run->history, metrics));
+    LAM_TRY(lam_history_of_run(&run->history, path));
     return read_config(run);
 }
 
@@ -159,7 +159,7 @@ static lam_status open_all(lam_runs *out, int n, char *const *paths)
             continue;
         }
         close_run(run);
-        if (status == LAM_ERR_MEMORY || n == 1)
+        if (status == LAM_ERR_MEMORY || status == LAM_ERR_INTERRUPTED || n == 1)
             return status;
         lam_log(LAM_LOG_WARN, "%s", lam_error());
     }

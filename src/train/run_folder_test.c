@@ -83,7 +83,7 @@ static const struct foreign {
     {"last", "notes.txt", "x", "last: holds notes.txt, which is no part of a checkpoint"},
     {"last.new", "photo.jpg", "x", "last.new: holds photo.jpg"},
     {"best.old", "photo.jpg", "x", "best.old: holds photo.jpg"},
-    {"best/model.safetensors.index.json", "photo.jpg", "x", "holds model.safetensors.index.json"},
+    {"best/model.safetensors.index.json", "photo.jpg", "x", "index.json: not a regular file"},
     {"best", "config.json", "{\"model_type\": \"gpt2\"}", "best: not a model that lamemo wrote"},
     {"", "train.log", "Dear diary,", "train.log: lamemo did not write this file"},
     {"", "metrics.jsonl", "Dear diary,", "metrics.jsonl: lamemo did not write this file"},
