@@ -280,7 +280,10 @@ static lam_status work(job *j)
 {
     static const char *const names[] = {"corpus.json", "vocab.json", "train.bin",
                                         "valid.bin",   "test.bin",   NULL};
-    static const lam_mark marks[] = {{"corpus.json", "\"lamemo-corpus\""}, {0}};
+    static const lam_mark marks[] = {{"corpus.json", "\"lamemo-corpus\""},
+                                     {"vocab.json", "\"lamemo-vocab\""},
+                                     {"train.bin", "LAMEMOTK"},
+                                     {0}};
     static const lam_kind corpus = {"corpus", names, marks};
     LAM_TRY(lam_inputs_find(&j->inputs, j->o));
     LAM_TRY(lam_own_target(j->o->out, &corpus, j->o->replace));

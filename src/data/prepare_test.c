@@ -364,8 +364,11 @@ START_TEST(other_peoples_folders_are_not_touched)
     ck_assert_int_eq(prepare_only(&o), LAM_ERR_IO);
     ck_assert_ptr_nonnull(strstr(lam_error(), "there is a corpus already"));
 
-    ck_assert_int_eq(lam_path_join(path, sizeof path, dir, "corpus.json"), LAM_OK);
-    ck_assert_int_eq(remove(path), 0);
+    static const char *const marked[] = {"corpus.json", "vocab.json", "train.bin"};
+    for (int i = 0; i < 3; i++) {
+        must(lam_path_join(path, sizeof path, dir, marked[i]));
+        must(lam_file_save(path, "mine", 4));
+    }
     o.replace = true;
     ck_assert_int_eq(prepare_only(&o), LAM_ERR_IO);
     ck_assert_ptr_nonnull(strstr(lam_error(), "exists and is not a corpus folder"));
