@@ -56,6 +56,8 @@ typedef struct session {
     lam_comparison *c;
     lam_corpus *corpus;
     int resumed;
+    char file[PATH_MAX];   /* compare.json */
+    int n_kept;            /* models that come from it */
     lam_settings settings; /* of the last model: their length holds for all */
     int lock;              /* file descriptor of the folder; -1: not yet */
 } session;
@@ -95,6 +97,33 @@ static lam_status keep_options(session *s)
     return LAM_OK;
 }
 
+/* Adds to what is wrong with words where they stand; NULL: on the command line. */
+static lam_status blame(lam_status status, const char *file)
+{
+    return status == LAM_ERR_ARG && file ? lam_fail(LAM_ERR_FORMAT, "%s: %s", file, lam_error())
+                                         : status;
+}
+
+/* Options that no command line of ours could have left there. */
+static lam_status check_kept_options(const session *s)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(s->c->options, name, value) {
+        int i = 0;
+        while (options[i].help && !(options[i].name && strcmp(options[i].name, name) == 0 &&
+                                    options[i].offset < sizeof(lam_train_options)))
+            i++;
+        if (!options[i].help)
+            return lam_fail(LAM_ERR_FORMAT, "%s: options: '%s' is no option of a training", s->file,
+                            name);
+        if ((options[i].type == LAM_OPT_FLAG) != json_is_true(value))
+            return lam_fail(LAM_ERR_FORMAT, "%s: options: %s must be %s", s->file, name,
+                            options[i].type == LAM_OPT_FLAG ? "true" : "a text");
+    }
+    return LAM_OK;
+}
+
 static lam_status keep_models(session *s)
 {
     const compare_options *o = s->o;
@@ -106,9 +135,13 @@ static lam_status keep_models(session *s)
         LAM_TRY(lam_comparison_add_seed(s->c, o->seeds.v[i]));
     if (s->c->n_seeds == 0)
         LAM_TRY(lam_comparison_add_seed(s->c, 1111));
-    LAM_TRY(lam_variants_use(s->c));
-    for (int m = 0; m < s->c->n_models; m++)
-        LAM_TRY(lam_variant_settle(&s->c->models[m], &s->settings, s->c, &s->corpus->info));
+    LAM_TRY(blame(lam_variants_use(s->c), s->resumed ? s->file : NULL));
+    for (int m = 0; m < s->c->n_models; m++) {
+        const char *const file = m < s->n_kept ? s->file : NULL;
+        LAM_TRY(
+            blame(lam_variant_settle(&s->c->models[m], &s->settings, s->c, &s->corpus->info, file),
+                  file));
+    }
     return LAM_OK;
 }
 
@@ -170,10 +203,13 @@ static lam_status open_comparison(session *s)
         return lam_fail(LAM_ERR_ARG, "--out is missing: where is the comparison to be kept?");
     LAM_TRY(lam_dir_may_make(s->o->out));
     LAM_TRY(lam_comparison_create(&s->c));
-    LAM_TRY(lam_dir_look(&s->resumed, s->o->out, "compare.json"));
+    LAM_TRY(lam_path_join(s->file, sizeof s->file, s->o->out, "compare.json"));
+    LAM_TRY(lam_path_look(&s->resumed, s->file));
     if (s->resumed) {
         LAM_TRY(lock_folder(s));
         LAM_TRY(lam_comparison_load(s->c, s->o->out));
+        LAM_TRY(check_kept_options(s));
+        s->n_kept = s->c->n_models;
     }
     LAM_TRY(keep_options(s));
     LAM_TRY(open_corpus(s));

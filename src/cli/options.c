@@ -9,6 +9,7 @@
 
 #include <argp.h>
 #include <assert.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,15 @@ const lam_option lam_common_options[] = {
 void lam_usage_error(const lam_command *command, const char *format, ...)
 {
     va_list ap;
-    fprintf(stderr, "lamemo %s: ", command->name);
+    fprintf(stderr, "lamemo %s: %s%s", command->name, command->source ? command->source : "",
+            command->source ? ": " : "");
     va_start(ap, format);
     vfprintf(stderr, format, ap);
     va_end(ap);
+    if (command->source) {
+        fputc('\n', stderr);
+        exit(1);
+    }
     fprintf(stderr, "\nTry 'lamemo %s --help'.\n", command->name);
     exit(2);
 }
@@ -220,15 +226,17 @@ void lam_args_parse(lam_args *args, void *options, const lam_command *command, i
                     char **argv)
 {
     parse p = {.args = args, .options = options};
-    char name[64];
+    char name[PATH_MAX];
 
     *args = (lam_args){.command = command, .options = options};
     build(&p, command);
     normalise_all(&p, argc, argv);
 
-    snprintf(name, sizeof name, "lamemo %s", command->name);
+    const char *const source = command->source;
+    snprintf(name, sizeof name, "lamemo %s%s%s", command->name, source ? ": " : "",
+             source ? source : "");
     argv[0] = name; /* argp's messages begin with it */
-    argp_err_exit_status = 2;
+    argp_err_exit_status = source ? 1 : 2;
     const struct argp argp = {.options = p.argp, .parser = on_key};
     if (argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &p) != 0)
         lam_usage_error(command, "the command line cannot be read");

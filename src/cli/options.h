@@ -71,6 +71,8 @@ typedef struct lam_command {
     size_t options_size;            /* sizeof the struct the table points into */
     const char *examples; /* lines, each a command with an optional "# comment" line above */
     lam_status (*run)(const lam_args *args);
+    const char
+        *source; /* the file that the words come from, for messages; NULL: the command line */
     bool hidden;
     bool killable; /* makes no files and never asks about signals: they may end it at once */
 } lam_command;
@@ -118,7 +120,7 @@ extern const lam_option lam_common_options[];
  * NULL. */
 const char *lam_closest(const char *word, const char *const *names);
 
-/* "lamemo train: MESSAGE", where to find help, exit 2. */
+/* "lamemo train: MESSAGE", where to find help, exit 2; of words from a file its name instead of the help, exit 1. */
 _Noreturn void lam_usage_error(const lam_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -158,11 +158,12 @@ lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_co
 }
 
 /* Parses words[1..] as train's; what is wrong is said in compare's name.  argv is reordered, so w is used up. */
-static void parse(lam_args *args, lam_train_options *o, lam_words *w)
+static void parse(lam_args *args, lam_train_options *o, lam_words *w, const char *source)
 {
     static lam_command as_compare; /* args keeps it */
     as_compare = lam_command_train;
     as_compare.name = "compare";
+    as_compare.source = source;
     *o = (lam_train_options){0};
     char *argv[LAM_WORDS_MAX + 1];
     memcpy(argv, w->v, sizeof argv);
@@ -188,7 +189,7 @@ static lam_status check_words(const lam_compared_model *m)
 }
 
 /* Data, seeds, length and the beginning are equal for all. */
-static lam_status check_definition(const lam_compared_model *m)
+static lam_status check_definition(const lam_compared_model *m, const char *source)
 {
     static const char *const shared[] = {
         "data",   "out",       "preset",  "seed",    "max-step",   "max-time", "scheduler-time",
@@ -203,7 +204,7 @@ static lam_status check_definition(const lam_compared_model *m)
     if (status == LAM_OK)
         status = add_definition(&w, m->definition);
     if (status == LAM_OK)
-        parse(&args, &o, &w);
+        parse(&args, &o, &w, source);
     for (size_t i = 0; i < sizeof shared / sizeof *shared && status == LAM_OK; i++)
         if (lam_option_given(&args, shared[i]))
             status = lam_fail(LAM_ERR_ARG, "%s=%s: --%s is the same for all models", m->label,
@@ -243,15 +244,16 @@ static lam_status count_parameters(lam_compared_model *m)
 }
 
 lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
-                              const lam_comparison *c, const lam_corpus_info *corpus)
+                              const lam_comparison *c, const lam_corpus_info *corpus,
+                              const char *source)
 {
     static lam_train_options o;
     lam_args args;
     lam_words w = {0};
-    LAM_TRY(check_definition(m));
+    LAM_TRY(check_definition(m, source));
     lam_status status = lam_variant_words(&w, c, m);
     if (status == LAM_OK) {
-        parse(&args, &o, &w);
+        parse(&args, &o, &w, source);
         status = lam_train_fresh(&m->cfg, settings, &args, corpus->vocab_size,
                                  corpus->tokens[LAM_TRAIN]);
     }

@@ -32,8 +32,9 @@ lam_status lam_variants_use(const lam_comparison *c);
 lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_compared_model *m);
 
 /* The configuration and the settings that these words lead to on a corpus.  Wrong words end the program, as on a
- * command line. */
+ * command line; `source` is the file they come from, or NULL. */
 lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
-                              const lam_comparison *c, const lam_corpus_info *corpus);
+                              const lam_comparison *c, const lam_corpus_info *corpus,
+                              const char *source);
 
 #endif

@@ -133,6 +133,22 @@ head -c 300 "$work/whole/compare.json" > "$work/broken/compare.json"
 run 1 compare --out "$work/broken"
 says "$err" "compare.json: not JSON"
 
+# A wrong word in compare.json is blamed on it, and so is one that would do something else.
+wrong_word() { # wrong_word EDIT MESSAGE
+    sed "$1" "$work/whole/compare.json" > "$work/broken/compare.json"
+    ! cmp -s "$work/whole/compare.json" "$work/broken/compare.json" || fail "nothing changed: $1"
+    run 1 compare --out "$work/broken"
+    says "$err" "broken/compare.json: $2"
+}
+wrong_word 's/"lr": "[^"]*"/"lr": "fast"/' "--lr: 'fast' is not a number"
+wrong_word 's/"lr": "[^"]*"/"rl": "0.1"/' "options: 'rl' is no option of a training"
+wrong_word 's/"lr": "[^"]*"/"help": true/' "options: 'help' is no option of a training"
+wrong_word 's/"lr": "[^"]*"/"overwrite": true/' "options: 'overwrite' is no option of a training"
+wrong_word 's/"lr": "[^"]*"/"lr": true/' "options: lr must be a text"
+wrong_word 's/"definition": "xl"/"definition": "xl:heads=5"/' "unknown option '--heads'"
+wrong_word 's/"definition": "xl"/"definition": "xl:alpha=zero"/' "--alpha is of no use with memory xl"
+wrong_word 's/"definition": "xl"/"definition": "xl:max-step=5"/' "xl=xl:max-step=5: --max-step is the same for all"
+
 # An option of one memory is for the models that have it; one for none of them is a mistake.
 # shellcheck disable=SC2086
 run 0 compare --data "$work/corpus" $small --out "$work/parts" --rate 2 --max_step 1 none compressive lamemo
