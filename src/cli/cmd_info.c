@@ -10,6 +10,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "data/corpus.h"
+#include "io/json.h"
 #include "model/boxed.h"
 #include "model/folder.h"
 #include "model/macs.h"
@@ -265,8 +266,12 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
     const lam_model *model = &s->model;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
     amount macs[MACS], sizes[BYTES];
-    char *config = NULL;
-    LAM_TRY(lam_config_print(&config, &model->cfg));
+    char *text = NULL;
+    json_t *config = NULL;
+    LAM_TRY(lam_config_print(&text, &model->cfg));
+    const lam_status status = lam_json_parse(&config, "config", text, strlen(text));
+    free(text);
+    LAM_TRY(status);
     json_t *params = json_object(), *per_token = json_object(), *by_use = json_object();
     for (int g = 0; g < GROUPS; g++)
         json_object_set_new(params, groups[g].name, json_integer((json_int_t)groups[g].count));
@@ -278,14 +283,12 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
     for (int i = 0; i < BYTES; i++)
         json_object_set_new(by_use, sizes[i].key, json_integer((json_int_t)sizes[i].n));
 
-    json_t *root =
-        json_pack("{s:o, s:I, s:o, s:o, s:f, s:o, s:s, s:i, s:s}", "config",
-                  json_loads(config, 0, NULL), "parameters", (json_int_t)lam_model_count(model),
-                  "parameters_by_group", params, "macs_per_token", per_token, "macs_per_step",
-                  lam_macs_step(&model->cfg, s->trained.batch_size), "bytes", by_use, "device",
-                  s->o->device.device, "batch_size", s->trained.batch_size, "optim",
-                  lam_optim_names[s->trained.optim]);
-    free(config);
+    json_t *root = json_pack("{s:o, s:I, s:o, s:o, s:f, s:o, s:s, s:i, s:s}", "config", config,
+                             "parameters", (json_int_t)lam_model_count(model),
+                             "parameters_by_group", params, "macs_per_token", per_token,
+                             "macs_per_step", lam_macs_step(&model->cfg, s->trained.batch_size),
+                             "bytes", by_use, "device", s->o->device.device, "batch_size",
+                             s->trained.batch_size, "optim", lam_optim_names[s->trained.optim]);
     if (s->step >= 0) {
         json_object_set_new(root, "step", json_integer(s->step));
         json_object_set_new(root, "settings", lam_settings_print(&s->trained));

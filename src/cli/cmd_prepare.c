@@ -83,7 +83,10 @@ static lam_status find_vocab(lam_vocab **out, const char *from)
     if (status == LAM_ERR_FORMAT)
         return lam_fail(status, "%s; nor a corpus folder: it has no corpus.json", lam_error());
     LAM_TRY(status);
-    return lam_vocab_load(out, path);
+    lam_config cfg;
+    LAM_TRY(lam_folder_config(&cfg, from));
+    LAM_TRY(lam_vocab_load(out, path));
+    return lam_vocab_fits(*out, path, cfg.n_token);
 }
 
 /* What a given vocabulary leaves to be asked for. */
@@ -246,9 +249,11 @@ static lam_status run(const lam_args *args)
 {
     const opts *o = args->options;
     lam_vocab *vocab = NULL;
+    lam_status status = LAM_OK;
     if (o->vocab_from != NULL)
-        LAM_TRY(find_vocab(&vocab, o->vocab_from));
-    const lam_status status = prepare(args, vocab);
+        status = find_vocab(&vocab, o->vocab_from);
+    if (status == LAM_OK)
+        status = prepare(args, vocab);
     lam_vocab_free(vocab);
     return status;
 }

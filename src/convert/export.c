@@ -31,7 +31,10 @@ static lam_status open_folder(job *j)
     j->model.dev = j->model.params.dev = NULL; /* it was only asked for shapes */
     LAM_TRY(lam_foreign_check(&j->tensors, &j->model.params, &j->cfg));
     LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
-    return lam_path_exists(path) ? lam_vocab_load(&j->vocab, path) : LAM_OK;
+    if (!lam_path_exists(path))
+        return LAM_OK;
+    LAM_TRY(lam_vocab_load(&j->vocab, path));
+    return lam_vocab_fits(j->vocab, path, j->cfg.n_token);
 }
 
 static lam_status run(job *j, lam_export_result *result)

@@ -157,11 +157,9 @@ static lam_status settle(job *j)
     LAM_TRY(lam_model_declare(&j->model, &j->cfg, &plain));
     j->model.dev = j->model.params.dev = NULL; /* it was only asked for shapes */
     LAM_TRY(lam_foreign_check(&j->tensors, &j->model.params, &j->cfg));
-    if (j->vocab && lam_vocab_size(j->vocab) != j->cfg.n_token)
-        return lam_fail(LAM_ERR_FORMAT, "%s: the vocabulary has %d symbols, the model %d",
-                        j->o->vocab ? j->o->vocab : j->o->source, lam_vocab_size(j->vocab),
-                        j->cfg.n_token);
-    return LAM_OK;
+    return j->vocab
+               ? lam_vocab_fits(j->vocab, j->o->vocab ? j->o->vocab : j->o->source, j->cfg.n_token)
+               : LAM_OK;
 }
 
 static void report(const job *j, lam_import_result *r)

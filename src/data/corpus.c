@@ -48,6 +48,10 @@ static lam_status open_parts(lam_corpus *c, const char *dir, lam_corpus_check ch
     if (lam_vocab_size(c->vocab) != c->info.vocab_size)
         return lam_fail(LAM_ERR_FORMAT, "%s: %d symbols, but corpus.json says %d", path,
                         lam_vocab_size(c->vocab), c->info.vocab_size);
+    if (lam_vocab_kind(c->vocab) != c->info.kind)
+        return lam_fail(LAM_ERR_FORMAT, "%s: a vocabulary of %s, but corpus.json says %s", path,
+                        lam_text_kind_name(lam_vocab_kind(c->vocab)),
+                        lam_text_kind_name(c->info.kind));
     for (int s = 0; s < LAM_SPLITS; s++)
         LAM_TRY(open_split(c, (lam_split)s, dir, check));
     return LAM_OK;

@@ -337,6 +337,14 @@ lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const c
                     label, b, a, differ);
 }
 
+lam_status lam_vocab_fits(const lam_vocab *v, const char *path, int n_token)
+{
+    if (lam_vocab_size(v) == n_token)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT, "%s: the vocabulary has %d symbols, the model %d", path,
+                    lam_vocab_size(v), n_token);
+}
+
 bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b)
 {
     return a->kind == b->kind && a->lower == b->lower && a->drop_newlines == b->drop_newlines &&

@@ -78,6 +78,8 @@ const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t
 /* The same symbols under the same numbers?  Otherwise a model's loss on a text means nothing: LAM_ERR_FORMAT, and
  * the message calls the text `label`. */
 lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label);
+/* Has it as many symbols as the model it belongs to?  Otherwise LAM_ERR_FORMAT names `path`, where it came from. */
+lam_status lam_vocab_fits(const lam_vocab *vocab, const char *path, int n_token);
 /* Is a text read alike for both: the same kind of symbols, lower case, newlines; pattern and merges? */
 bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b);
 

@@ -95,6 +95,15 @@ static lam_status fill(lam_vocab *v, const json_t *symbols, const json_t *counts
     return LAM_OK;
 }
 
+/* "size" repeats what the list says; a program that reads only this number must not be misled. */
+static lam_status check_size(const json_t *size, size_t symbols, const char *path)
+{
+    if (size && (!json_is_integer(size) || json_integer_value(size) != (json_int_t)symbols))
+        return lam_fail(LAM_ERR_FORMAT, "%s: \"size\" is not the number of its symbols, %zu", path,
+                        symbols);
+    return LAM_OK;
+}
+
 static lam_status from_json(lam_vocab **out, json_t *root, const char *path)
 {
     const char *format = NULL, *kind = NULL;
@@ -114,6 +123,7 @@ static lam_status from_json(lam_vocab **out, json_t *root, const char *path)
     if (!json_is_array(symbols) || !json_is_array(counts) || json_array_size(symbols) == 0 ||
         json_array_size(symbols) != json_array_size(counts))
         return lam_fail(LAM_ERR_FORMAT, "%s: needs one count for each of its symbols", path);
+    LAM_TRY(check_size(json_object_get(root, "size"), json_array_size(symbols), path));
     if (k == LAM_BPE)
         return lam_vocab_json_bpe(out, root, path);
 

@@ -245,6 +245,10 @@ static const char *const damaged[] = {
     "\"drop_newlines\":false,\"symbols\":[\"a\"],\"counts\":[1]}",
     "{\"format\":\"lamemo-vocab\",\"version\":1,\"kind\":\"chars\",\"lower\":false,"
     "\"drop_newlines\":false,\"symbols\":[],\"counts\":[]}",
+    "{\"format\":\"lamemo-vocab\",\"version\":1,\"kind\":\"chars\",\"lower\":false,\"size\":2,"
+    "\"drop_newlines\":false,\"symbols\":[\"a\"],\"counts\":[1]}",
+    "{\"format\":\"lamemo-vocab\",\"version\":1,\"kind\":\"chars\",\"lower\":false,\"size\":\"1\","
+    "\"drop_newlines\":false,\"symbols\":[\"a\"],\"counts\":[1]}",
 };
 
 START_TEST(damaged_files_are_refused_by_name)

@@ -14,10 +14,7 @@ static lam_status load(lam_engine *e, const char *dir, const lam_storage *storag
     LAM_TRY(lam_folder_load(&e->model, folder, e->dev, storage));
     LAM_TRY(lam_path_join(path, sizeof path, folder, "vocab.json"));
     LAM_TRY(lam_vocab_load(&e->vocab, path));
-    if (lam_vocab_size(e->vocab) != e->model->cfg.n_token)
-        return lam_fail(LAM_ERR_FORMAT, "%s: has %d symbols, the model has %d", path,
-                        lam_vocab_size(e->vocab), e->model->cfg.n_token);
-    return LAM_OK;
+    return lam_vocab_fits(e->vocab, path, e->model->cfg.n_token);
 }
 
 lam_status lam_engine_open(lam_engine **out, const char *dir, lam_dev *dev,

@@ -1,6 +1,7 @@
 /* json_test.c -- JSON comes back as it went, and a lack of memory never passes for success. */
 #include "io/json.h"
 
+#include "core/file.h"
 #include "support/alloc.h"
 #include "support/suite.h"
 
@@ -70,6 +71,29 @@ START_TEST(what_is_not_strict_json_is_refused)
 }
 END_TEST
 
+/* In a file a zero byte ends nothing. */
+START_TEST(what_follows_the_value_is_refused_in_text_and_files)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+    } wrong[] = {{"{}\0", 3}, {"{}\0{}", 5}, {"{}\n\0\0", 5}, {"{}x", 3},
+                 {"{}}", 3},  {"1 2", 3},    {"\0{}", 3},     {"{}\xef\xbb\xbf", 5}};
+    const char *path = test_temp_path("more.json");
+    json_t *json;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_msg(lam_json_parse(&json, "x", wrong[i].text, wrong[i].size) == LAM_ERR_FORMAT,
+                      "accepted: %s", wrong[i].text);
+        must(lam_file_save(path, wrong[i].text, wrong[i].size));
+        ck_assert_int_eq(lam_json_load(&json, path, 100), LAM_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(lam_error(), path));
+    }
+    must(lam_file_save(path, " {} \r\n\t\n", 8));
+    must(lam_json_load(&json, path, 100));
+    json_decref(json);
+}
+END_TEST
+
 START_TEST(text_is_whole_or_a_memory_error)
 {
     json_t *json;
@@ -114,10 +138,12 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
+    tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, text_comes_back_byte_for_byte);
     tcase_add_test(tests, numbers_are_short_where_nothing_is_lost);
     tcase_add_test(tests, a_mistake_is_located);
     tcase_add_test(tests, what_is_not_strict_json_is_refused);
+    tcase_add_test(tests, what_follows_the_value_is_refused_in_text_and_files);
     tcase_add_test(tests, text_is_whole_or_a_memory_error);
     tcase_add_test(tests, parsing_without_memory_fails);
     return test_run("io/json", tests);

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CONFIG = 1 << 20 };
-
 static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOCAB[] = "vocab.json";
 
 static const char *const names[] = {"config.json",
@@ -58,13 +56,9 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
 
 static lam_status read_config(lam_config *cfg, const char *dir)
 {
-    char path[PATH_MAX], *text = NULL;
-    size_t size = 0;
+    char path[PATH_MAX];
     LAM_TRY(lam_path_join(path, sizeof path, dir, CONFIG));
-    LAM_TRY(lam_file_load(&text, &size, path, MAX_CONFIG));
-    const lam_status status = lam_config_parse(cfg, text, path);
-    free(text);
-    return status;
+    return lam_config_load(cfg, path);
 }
 
 lam_status lam_folder_config(lam_config *cfg, const char *dir)

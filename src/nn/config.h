@@ -160,6 +160,7 @@ int lam_length_fit(int length, int64_t most, int own);
  * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is
  * LAM_ERR_FORMAT.  The text is owned by the caller (free). */
 lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label);
+lam_status lam_config_load(lam_config *cfg, const char *path); /* a file; LAM_ERR_IO too */
 lam_status lam_config_print(char **json, const lam_config *cfg);
 
 /* LAM_ERR_FORMAT "LABEL: another configuration: it has \"n_layer\": 2, not \"n_layer\": 4" with the first

@@ -16,6 +16,8 @@ const char *const lam_remainder_names[] = {"drop", "pad", "carry", NULL};
 const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
 const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
 
+enum { MAX_FILE = 1 << 20 };
+
 typedef struct key {
     lam_json_field field;
     const char *memory; /* written for this mechanism alone; NULL: for all */
@@ -139,10 +141,9 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
     return read_lists(cfg, root, label);
 }
 
-lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label)
+/* Releases `root`. */
+static lam_status from_json(lam_config *cfg, json_t *root, const char *label)
 {
-    json_t *root = NULL;
-    LAM_TRY(lam_json_parse(&root, label, json, strlen(json)));
     const lam_status status = read_object(cfg, root, label);
     json_decref(root);
     LAM_TRY(status);
@@ -150,6 +151,20 @@ lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label
         return LAM_OK;
     /* A file that says what cannot be built is a bad file, not a bad option. */
     return lam_fail(LAM_ERR_FORMAT, "%s: %s", label, lam_error());
+}
+
+lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label)
+{
+    json_t *root = NULL;
+    LAM_TRY(lam_json_parse(&root, label, json, strlen(json)));
+    return from_json(cfg, root, label);
+}
+
+lam_status lam_config_load(lam_config *cfg, const char *path)
+{
+    json_t *root = NULL;
+    LAM_TRY(lam_json_load(&root, path, MAX_FILE));
+    return from_json(cfg, root, path);
 }
 
 lam_status lam_config_print(char **json, const lam_config *cfg)

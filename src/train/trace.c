@@ -1,7 +1,8 @@
 /* trace.c -- see trace.h. */
 #include "train/trace.h"
 
-#include <jansson.h>
+#include "io/json.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +28,8 @@ static lam_status read_header(lam_trace *t)
         return lam_fail(LAM_ERR_FORMAT, "%s: not a trace: metadata config is missing", t->path);
     LAM_TRY(lam_config_parse(&t->cfg, config, t->path));
     t->cfg.dropout = t->cfg.dropatt = 0.0;
-    json_t *root = json_loads(config, 0, NULL); /* again: a configuration has no learning rate */
-    if (!root)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for metadata config", t->path);
+    json_t *root; /* again: a configuration has no learning rate */
+    LAM_TRY(lam_json_parse(&root, t->path, config, strlen(config)));
     t->lr = json_number_value(json_object_get(root, "lr"));
     json_decref(root);
     LAM_TRY(meta_int(t, "B", -1, &t->B));

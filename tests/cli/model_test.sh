@@ -291,3 +291,52 @@ for more in "" --json --tokens; do
     says "$err" "model $work/sure: the perplexity, exp(3e+38), is not finite"
     [ ! -s "$out" ] || fail "score prints a result"
 done
+
+# Files that contradict each other, or say more than they should, are refused by name.
+broken() {
+    rm -rf "$work/broken"
+    cp -r "$1" "$work/broken"
+}
+broken "$work/lamemo/best"
+printf '\000{}' >> "$work/broken/config.json"
+for command in "score abc" "eval --data $work/corpus" "info"; do
+    # shellcheck disable=SC2086
+    run 1 $command --model "$work/broken"
+    says "$err" "$work/broken/config.json: not JSON: "
+done
+for more in '}' ' null' '\000'; do
+    for file in config.json vocab.json; do
+        broken "$work/lamemo/best"
+        # shellcheck disable=SC2059
+        printf "$more" >> "$work/broken/$file"
+        run 1 generate --model "$work/broken" abc
+        says "$err" "$work/broken/$file: not JSON: "
+    done
+    for file in corpus.json vocab.json; do
+        broken "$work/corpus"
+        # shellcheck disable=SC2059
+        printf "$more" >> "$work/broken/$file"
+        run 1 eval --model "$work/lamemo" --data "$work/broken"
+        says "$err" "$work/broken/$file: not JSON: "
+    done
+done
+broken "$work/corpus"
+sed -i 's/"kind": "[a-z]*"/"kind": "words"/' "$work/broken/corpus.json"
+run 1 eval --model "$work/lamemo" --data "$work/broken"
+says "$err" "$work/broken/vocab.json: a vocabulary of bytes, but corpus.json says words"
+run 1 train --data "$work/broken" --out "$work/never" --preset tiny
+says "$err" "$work/broken/vocab.json: a vocabulary of bytes, but corpus.json says words"
+broken "$work/lamemo/best"
+sed -i "s/\"size\": $vocabulary/\"size\": 3/" "$work/broken/vocab.json"
+run 1 score --model "$work/broken" abc
+says "$err" "$work/broken/vocab.json: \"size\" is not the number of its symbols, $vocabulary"
+broken "$work/lamemo/best"
+cp "$work/words/vocab.json" "$work/broken/vocab.json"
+for command in "score --model $work/broken abc" "export --model $work/broken --out $work/never" \
+    "prepare --vocab-from $work/broken --out $work/never $work/text"; do
+    # shellcheck disable=SC2086
+    run 1 $command
+    says "$err" "$work/broken/vocab.json: the vocabulary has "
+    says "$err" " symbols, the model $vocabulary"
+    [ ! -e "$work/never" ] || fail "$command: writes something"
+done
