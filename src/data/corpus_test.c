@@ -22,6 +22,7 @@ static const char *make_corpus(void)
     lam_corpus_info info;
     must(lam_file_save(text, "abcdefghijklmnopqrst", 20));
     must(lam_division_parse(&o.division, "80/10/10"));
+    must(lam_dir_remove(o.out)); /* a test may have left one that is no corpus any more */
     must(lam_prepare(&info, &o));
     lam_corpus_info_free(&info);
     return o.out;
