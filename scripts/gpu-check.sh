@@ -77,11 +77,11 @@ if wants train; then
         sed -n 's/.*"step": *\([0-9]*\),.*"loss": *\([0-9.]*\),.*"grad_norm": *\([0-9.]*\).*/\1 \2 \3/p' \
             "$dir/$name/metrics.jsonl" > "$dir/$name.losses"
     }
-    train cpu --device cpu &
-    train float32 --device cuda --precision float32
-    train one --device cuda --precision bf16
-    train two --device cuda --precision bf16
-    LAMEMO_GRAPHS=0 train three --device cuda --precision bf16
+    train cpu --recipe paper --device cpu &
+    train float32 --recipe paper --device cuda --precision float32
+    train one --recipe paper --device cuda --precision bf16
+    train two --recipe paper --device cuda --precision bf16
+    LAMEMO_GRAPHS=0 train three --recipe paper --device cuda --precision bf16
     wait
     paste -d ' ' "$dir/cpu.losses" "$dir/float32.losses" > "$dir/both"
     run "train float32 = cpu" awk '{ one += $2; two += $5; steps += $1 == $4 }

@@ -89,12 +89,23 @@ static lam_status keep_option(session *s, const lam_option *option, const char *
                     was ? was : "");
 }
 
+/* A comparison names its recipe, so that it stays the same when the default does not.  One that does not was begun when
+ * the default was the paper's. */
+static lam_status keep_recipe(session *s)
+{
+    const lam_recipe recipe = s->resumed ? LAM_RECIPE_PAPER : lam_recipe_chosen(s->args);
+    if (json_object_get(s->c->options, "recipe") ||
+        json_object_set_new(s->c->options, "recipe", json_string(lam_recipe_names[recipe])) == 0)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_MEMORY, "compare: no memory");
+}
+
 static lam_status keep_options(session *s)
 {
     for (int i = 0; options[i].help; i++)
         if (s->args->given[i] && options[i].offset < sizeof(lam_train_options))
             LAM_TRY(keep_option(s, &options[i], s->args->text[i]));
-    return LAM_OK;
+    return keep_recipe(s);
 }
 
 /* Adds to what is wrong with words where they stand; NULL: on the command line. */

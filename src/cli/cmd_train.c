@@ -31,6 +31,22 @@ static lam_status tell_softmax(const lam_train_session *s)
     return *why ? lam_runlog_line(s->log, "softmax: full%s", why) : LAM_OK;
 }
 
+/* The recipe, and the way to the other one where nobody has chosen. */
+static lam_status tell_recipe(const lam_train_session *s)
+{
+    const lam_settings *t = &s->settings;
+    const bool open = !s->resumed && !lam_option_given(s->args, "recipe");
+    const char *way = !open ? ""
+                      : t->recipe == LAM_RECIPE_FAST
+                          ? " (the default; --recipe paper: as published)"
+                          : " (chosen by --optim)";
+    return lam_runlog_line(
+        s->log, "recipe %s: %s, lr %.4g, %s, warm-up of %lld, decay %g, clip %g, dropout %g%s",
+        lam_recipe_names[t->recipe], lam_optim_names[t->optim], t->lr,
+        lam_schedule_names[t->scheduler], (long long)t->warmup_step, t->weight_decay, t->clip,
+        s->cfg.dropout, way);
+}
+
 static lam_status introduce(const lam_train_session *s)
 {
     char count[32], tokens[32], memory[LAM_DESCRIPTION_MAX], length[LAM_DESCRIPTION_MAX];
@@ -53,11 +69,7 @@ static lam_status introduce(const lam_train_session *s)
                             lam_settings_timed(&s->settings) ? " in steps" : "",
                             s->settings.batch_size, cfg->tgt_len, s->dev->ops->name,
                             s->dev->ops->summary, (long long)s->settings.seed));
-    LAM_TRY(lam_runlog_line(
-        s->log, "recipe %s: %s, lr %.4g, %s, warm-up of %lld, decay %g, clip %g, dropout %g",
-        lam_recipe_names[s->settings.recipe], lam_optim_names[s->settings.optim], s->settings.lr,
-        lam_schedule_names[s->settings.scheduler], (long long)s->settings.warmup_step,
-        s->settings.weight_decay, s->settings.clip, cfg->dropout));
+    LAM_TRY(tell_recipe(s));
     if (s->settings.warmup_step >= s->settings.max_step)
         lam_log(LAM_LOG_WARN, "a warm-up of %lld steps in a run of %s: the rate stays below %g",
                 (long long)s->settings.warmup_step, length, s->settings.lr);

@@ -10,7 +10,7 @@ typedef struct pair {
 } pair;
 
 #define PAIR(name, value) {name, value},
-static const pair paper[] = {{0}}, fast[] = {LAM_RECIPE_FAST(PAIR){0}};
+static const pair paper[] = {{0}}, fast[] = {LAM_RECIPE_FAST_SET(PAIR){0}};
 static const pair *const recipes[] = {paper, fast}; /* in the order of lam_recipe_names */
 
 static int row_of(const lam_option *table, const char *name)
@@ -22,9 +22,19 @@ static int row_of(const lam_option *table, const char *name)
     return i;
 }
 
-void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe)
+lam_recipe lam_recipe_chosen(const lam_args *args)
+{
+    const lam_train_options *o = args->options;
+    if (lam_option_given(args, "recipe"))
+        return (lam_recipe)o->settings.recipe;
+    const bool other = lam_option_given(args, "optim") && o->settings.optim != LAM_OPTIM_MUON;
+    return other ? LAM_RECIPE_PAPER : LAM_RECIPE_FAST;
+}
+
+void lam_recipe_apply(lam_args *args, lam_train_options *options, lam_recipe recipe)
 {
     const lam_option *table = args->command->options;
+    options->settings.recipe = (int)recipe;
     for (const pair *p = recipes[recipe]; p->name; p++) {
         const int i = row_of(table, p->name);
         if (args->given[i])

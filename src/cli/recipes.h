@@ -1,6 +1,6 @@
 /* recipes.h -- how to train, as named sets of option values: train --recipe NAME.
  *
- * A recipe is what the options it names take when the user did not write them.  It says nothing about
+ * A recipe is what the options it names take when the user did not set them.  It says nothing about
  * what the model is: sizes, memory and lengths are the preset's, and some values of `fast` follow from
  * them.  `paper` is empty, because the options' own defaults are the paper's.  The help text and the
  * values come from this one list; docs/recipe.md says what each value brought. */
@@ -9,7 +9,7 @@
 
 #include "cli/train_options.h"
 
-#define LAM_RECIPE_FAST(X)                                                                         \
+#define LAM_RECIPE_FAST_SET(X)                                                                     \
     X("optim", "muon")                                                                             \
     X("muon-rows", "even")                                                                         \
     X("scheduler", "linear")                                                                       \
@@ -40,9 +40,12 @@
 #define LAM_RECIPE_WORDS(name, value)                      " --" name " " value
 #define LAM_RECIPE_FITTED_WORDS(name, place, words, value) " --" name " " words
 
-/* Stores the values of recipe number `recipe` (lam_recipe_names) in *options, which args->options points
+/* The recipe of a new run: the one that was given, else fast, unless an optimiser was chosen that is not its own. */
+lam_recipe lam_recipe_chosen(const lam_args *args);
+
+/* Stores the recipe and its values in *options, which args->options points
  * to, and marks them as written; what was written already stays. */
-void lam_recipe_apply(lam_args *args, lam_train_options *options, int recipe);
+void lam_recipe_apply(lam_args *args, lam_train_options *options, lam_recipe recipe);
 
 /* Gives what the recipe fits to the model and to a text of so many tokens (0: not known), and what is not written in
  * args, its values.  After everything else about model and run is settled. */

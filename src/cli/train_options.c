@@ -61,7 +61,7 @@ typedef struct recipe_view {
     lam_args args;
 } recipe_view;
 
-static void view_recipe(recipe_view *v, const lam_args *args, int recipe)
+static void view_recipe(recipe_view *v, const lam_args *args, lam_recipe recipe)
 {
     v->args = *args;
     v->options = *(const lam_train_options *)args->options;
@@ -74,7 +74,7 @@ lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *arg
 {
     recipe_view v;
     const lam_train_options *o = args->options;
-    view_recipe(&v, args, o->settings.recipe);
+    view_recipe(&v, args, lam_recipe_chosen(args));
     LAM_TRY(lam_shape_fresh(cfg, &v.args, n_token));
     return new_settings(cfg, s, &v.args, o->shape.preset, tokens);
 }
@@ -104,7 +104,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
     if (lam_option_given(args, "memory") && strcmp(o->shape.memory, cfg->memory) != 0)
         return lam_fail(LAM_ERR_ARG, "--memory %s: the model of --init-from has %s",
                         o->shape.memory, cfg->memory);
-    view_recipe(&v, args, o->settings.recipe);
+    view_recipe(&v, args, lam_recipe_chosen(args));
     LAM_TRY(lam_shape_change(&wanted, &v.args));
     take_free_fields(cfg, &wanted);
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the model of --init-from has"));
@@ -120,7 +120,7 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
     if (lam_option_given(args, "memory") && strcmp(o->shape.memory, cfg->memory) != 0)
         return lam_fail(LAM_ERR_ARG, "--memory %s: the run was begun with %s", o->shape.memory,
                         cfg->memory);
-    view_recipe(&v, args, s->recipe); /* the run's */
+    view_recipe(&v, args, (lam_recipe)s->recipe); /* the run's */
     if (lam_option_given(args, "preset")) {
         v.options.shape.memory = cfg->memory;
         LAM_TRY(lam_shape_fresh(&wanted, &v.args, cfg->n_token));

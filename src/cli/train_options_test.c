@@ -41,7 +41,7 @@ START_TEST(defaults_of_the_table_are_the_librarys)
 {
     lam_config cfg, preset;
     lam_settings s, defaults;
-    fresh("", &cfg, &s);
+    fresh("--recipe paper", &cfg, &s);
     must(lam_config_preset(&preset, "tiny", "lamemo"));
     must(lam_config_same(&cfg, &preset, "defaults"));
     lam_settings_defaults(&defaults);
@@ -60,7 +60,8 @@ START_TEST(what_the_user_wrote_overrides_the_preset)
 {
     lam_config cfg;
     lam_settings s;
-    fresh("--preset small --n_layer 3 --d_model 64 --batch_size 5 --lr 0.5 --pre_lnorm --not_tied "
+    fresh("--recipe paper --preset small --n_layer 3 --d_model 64 --batch_size 5 --lr 0.5 "
+          "--pre_lnorm --not_tied "
           "--scheduler dev_perf --init uniform --alpha zero --mem_reset 50",
           &cfg, &s);
     ck_assert_int_eq(cfg.n_layer, 3);
@@ -83,7 +84,7 @@ START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
     static parsed p;
     lam_config cfg, before;
     lam_settings s, paper;
-    fresh("", &cfg, &paper);
+    fresh("--recipe paper", &cfg, &paper);
     fresh("--preset small --recipe fast --lr 0.5 --dropout 0.3", &cfg, &s);
     ck_assert_str_eq(lam_recipe_names[s.recipe], "fast");
     ck_assert_str_eq(lam_optim_names[s.optim], "muon");
@@ -99,6 +100,26 @@ START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
     parse(&p, "--resume --recipe fast");
     must(lam_train_resumed(&cfg, &s, &p.args));
     ck_assert(s.lr == 0.5);
+}
+END_TEST
+
+START_TEST(fast_is_the_default_unless_another_optimiser_is_chosen)
+{
+    static const struct {
+        const char *line;
+        lam_recipe recipe;
+    } rows[] = {{"", LAM_RECIPE_FAST},
+                {"--optim muon", LAM_RECIPE_FAST},
+                {"--optim adam", LAM_RECIPE_PAPER},
+                {"--optim sgd --mom 0.9", LAM_RECIPE_PAPER},
+                {"--recipe fast --optim adam", LAM_RECIPE_FAST},
+                {"--recipe paper", LAM_RECIPE_PAPER}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lam_config cfg;
+        lam_settings s;
+        fresh(rows[i].line, &cfg, &s);
+        ck_assert_msg(s.recipe == (int)rows[i].recipe, "train %s", rows[i].line);
+    }
 }
 END_TEST
 
@@ -118,7 +139,7 @@ START_TEST(every_setting_is_an_option_of_its_name)
     lam_config cfg;
     const char *key;
     json_t *value;
-    fresh("", &cfg, &s);
+    fresh("--recipe paper", &cfg, &s);
     lam_settings_defaults(&plain);
     lam_settings_preset(&plain, "tiny");
     json_t *then = lam_settings_print(&plain), *now = lam_settings_print(&s);
@@ -307,7 +328,8 @@ START_TEST(a_resumed_run_keeps_what_the_user_did_not_write)
     static parsed p;
     lam_config cfg, before;
     lam_settings s;
-    fresh("--preset small --memory xl --n_layer 3 --lr 0.5 --batch_size 5", &cfg, &s);
+    fresh("--recipe paper --preset small --memory xl --n_layer 3 --lr 0.5 --batch_size 5", &cfg,
+          &s);
     before = cfg;
     parse(&p, "--resume --max_step 77");
     must(lam_train_resumed(&cfg, &s, &p.args));
@@ -351,7 +373,7 @@ START_TEST(a_run_from_a_model_keeps_its_sizes)
     must(lam_train_from(&cfg, &s, &p.args, 0));
     ck_assert_double_eq_tol(s.lr, 0.3 / 256, 1e-9);
     cfg = model;
-    parse(&p, "--init-from x");
+    parse(&p, "--init-from x --recipe paper");
     must(lam_train_from(&cfg, &s, &p.args, 0));
     must(lam_config_same(&cfg, &model, "unchanged"));
     parse(&p, "--init-from x --d_inner 8");
@@ -378,6 +400,7 @@ int main(void)
     tcase_add_test(tests, defaults_of_the_table_are_the_librarys);
     tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
     tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
+    tcase_add_test(tests, fast_is_the_default_unless_another_optimiser_is_chosen);
     tcase_add_test(tests, settings_are_checked_with_what_the_recipe_fits);
     tcase_add_test(tests, every_setting_is_an_option_of_its_name);
     tcase_add_test(tests, the_fast_recipe_fits_the_model);

@@ -58,7 +58,8 @@ typedef struct lam_settings {
     SETTING(seed, LONG, FIXED, "1111", (double)INT64_MIN, (double)INT64_MAX, )
 
 extern const char *const lam_muon_row_names[]; /* by lam_muon_rows; ends with NULL */
-extern const char *const lam_recipe_names[];   /* "paper", "fast"; ends with NULL */
+typedef enum lam_recipe { LAM_RECIPE_PAPER, LAM_RECIPE_FAST } lam_recipe;
+extern const char *const lam_recipe_names[]; /* by lam_recipe; ends with NULL */
 
 /* The paper's: Adam 2.5e-4, cosine to 0, clip 0.25, loss scale 1.  batch_size and max_step are 0. */
 void lam_settings_defaults(lam_settings *s);

@@ -50,6 +50,15 @@ run 0 compare --out "$work/whole" --json
 says "$out" '"ext_mem_len": 12'
 grep -q "begins" "$err" && fail "a finished run was repeated"
 
+# The recipe is recorded; a comparison from before it was is gone on with as it was begun, by the paper's.
+grep -q '"recipe": "fast"' "$work/whole/compare.json" || fail "compare.json does not name the recipe"
+# shellcheck disable=SC2086
+run 0 compare --data "$work/corpus" $small --max_step 2 --recipe paper --out "$work/old" xl
+sed -i 's/, *"recipe": "paper"//; s/"recipe": "paper",//' "$work/old/compare.json"
+grep -q recipe "$work/old/compare.json" && fail "the recipe is still there"
+run 0 compare --out "$work/old" none
+grep -q '"recipe": *"paper"' "$work/old/none-s1111/last/training_state.json" || fail "an old comparison became fast"
+
 # Two at a time, the same models.
 compare 0 --out "$work/both" --jobs 2
 same "$work/both"

@@ -9,7 +9,7 @@ near() { awk "BEGIN { d = $1 - $2; if (d < 0) d = -d; exit !(d <= $3) }" || fail
 seq 1 3000 | sed 's/.*/line & of the text, and again line &/' > "$work/text"
 run 0 prepare --out "$work/corpus" "$work/text"
 for memory in lamemo xl none; do
-    run 0 train --data "$work/corpus" --memory $memory --out "$work/$memory" --n_layer 2 --n_head 2 \
+    run 0 train --recipe paper --data "$work/corpus" --memory $memory --out "$work/$memory" --n_layer 2 --n_head 2 \
         --d_model 32 --d_head 16 --d_inner 64 --tgt_len 16 --mem_len 16 --batch_size 4 \
         --max_step 60 --eval_interval 60 --max_eval_steps 5 --lr 0.01 --threads 1 --no-test
 done

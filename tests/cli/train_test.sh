@@ -7,7 +7,7 @@ export OMP_NUM_THREADS=1
 seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > "$work/text"
 run 0 prepare --out "$work/corpus" "$work/text"
 
-small="--data $work/corpus --n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8
+small="--recipe paper --data $work/corpus --n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8
     --mem_len 8 --batch_size 4 --max_step 120 --log_interval 10 --eval_interval 40
     --save_interval 15 --max_eval_steps 5 --lr 0.003 --threads 1"
 
@@ -308,6 +308,14 @@ for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha
 done
 
 # A warm-up that outlasts the run is told.
+# shellcheck disable=SC2086
+run 0 train ${small#--recipe paper} --out "$work/kinds" --overwrite --no-test --max_step 4
+says "$err" "recipe fast: muon"
+says "$err" "(the default; --recipe paper: as published)"
+# shellcheck disable=SC2086
+run 0 train ${small#--recipe paper} --out "$work/kinds" --overwrite --no-test --max_step 4 --optim adagrad
+says "$err" "recipe paper: adagrad"
+says "$err" "(chosen by --optim)"
 train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 300
 says "$err" "a warm-up of 300 steps in a run of 4 steps: the rate stays below 0.0"
 
@@ -339,7 +347,7 @@ grep -q '"loss"' "$work/clock/metrics.jsonl" || fail "the last step is not logge
 run 0 train --out "$work/clock" --resume --no_test
 says "$err" "nothing is left of 0.3 seconds"
 run 0 info --model "$work/clock"
-says "$out" "steps in 0.3 seconds: recipe paper"
+says "$out" "steps in 0.3 seconds: recipe fast"
 run 0 train --out "$work/clock" --resume --no_test --scheduler_time 1000 --max_time 0.2
 says "$err" "of a run of 1000 seconds; --resume goes on"
 
@@ -357,7 +365,7 @@ says "$err" "--ext-len 4 has no meaning for memory lamemo, only for none and xl"
 case $LAMEMO in */release/*) ;; *) exit 0 ;; esac
 run 0 info --preset small --memory lamemo --batch-size 8
 announced=$(sed -n 's/.*training, all together *\([0-9.]*\) MB/\1/p' "$out")
-run 0 train -v --data "$work/corpus" --preset small --memory lamemo --out "$work/small" --max_step 2 \
+run 0 train -v --data "$work/corpus" --preset small --memory lamemo --out "$work/small" --max_step 2 --short_mem 0 \
     --max_eval_steps 1
 used=$(sed -n 's/.*memory: \([0-9.]*\) MB at most/\1/p' "$err")
 awk "BEGIN { ratio = $used / $announced; exit !(ratio > 0.9 && ratio < 1.1) }" ||

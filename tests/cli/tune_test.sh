@@ -8,7 +8,7 @@ seq 1 1500 | sed 's/.*/another text has & lines, then &/' > "$work/other"
 run 0 prepare --out "$work/corpus" "$work/text"
 run 0 prepare --out "$work/mine" "$work/other"
 
-often="--batch_size 4 --log_interval 20 --eval_interval 0 --max_eval_steps 20 --no-test --threads 1"
+often="--recipe paper --batch_size 4 --log_interval 20 --eval_interval 0 --max_eval_steps 20 --no-test --threads 1"
 # shellcheck disable=SC2086
 run 0 train --data "$work/corpus" --n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 \
     --mem_len 8 --lr 0.01 --max_step 100 $often --out "$work/base"
