@@ -238,7 +238,7 @@ static lam_status tell(const lam_analysis *a, const lam_args *args)
     LAM_TRY(lam_path_join(path, sizeof path, o->out, "report.html"));
     if (!o->json) {
         if (!args->quiet)
-            printf("%s\n", path);
+            lam_print("%s\n", path);
         return LAM_OK;
     }
     json_t *root = lam_analysis_json(a);

@@ -3,6 +3,7 @@
 #include "cli/compare_runs.h"
 #include "cli/describe.h"
 #include "cli/recipes.h"
+#include "cli/term.h"
 #include "cli/variants.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -250,13 +251,13 @@ static lam_status print_result(const session *s)
     lam_text table = {0};
     if (s->o->json) {
         LAM_TRY(lam_comparison_json(&json, s->c));
-        puts(json);
+        lam_print("%s\n", json);
         free(json);
         return LAM_OK;
     }
     const lam_status status = lam_comparison_models(&table, s->c, lam_table_text);
     if (status == LAM_OK)
-        fputs(table.data, stdout);
+        lam_term_write(stdout, table.data, table.size);
     lam_text_free(&table);
     return status;
 }

@@ -174,9 +174,9 @@ static void print_row(const text *t, const lam_eval_options *e, const lam_eval_r
     if (isfinite(spread))
         snprintf(error, sizeof error, "%.4f", spread);
     if (first)
-        printf("%-24s %6s %7s %7s %10s %9s %14s %11s\n", "text", "batch", "tgt_len", "mem_len",
-               lam_metric_name(t->metric), "+-", "tokens", "tokens/s");
-    printf(
+        lam_print("%-24s %6s %7s %7s %10s %9s %14s %11s\n", "text", "batch", "tgt_len", "mem_len",
+                  lam_metric_name(t->metric), "+-", "tokens", "tokens/s");
+    lam_print(
         "%-24s %6d %7d %7d %10.4f %9s %14s %11s\n", t->name, e->batch, e->tgt_len, e->mem_len,
         value, error, lam_format_count(tokens, sizeof tokens, r->tokens),
         lam_format_count(rate, sizeof rate, llround((double)r->tokens / fmax(r->seconds, 1e-9))));

@@ -66,10 +66,10 @@ static lam_status parse_size(const char *text, int64_t *bytes)
 static void print_text(const export_options *o, const lam_export_result *r)
 {
     char count[32], size[32];
-    printf("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", o->out,
-           lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors,
-           lam_format_size(size, sizeof size, (double)r->bytes), dtype_names[o->dtype], r->files,
-           r->files == 1 ? "" : "s");
+    lam_print("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", o->out,
+              lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors,
+              lam_format_size(size, sizeof size, (double)r->bytes), dtype_names[o->dtype], r->files,
+              r->files == 1 ? "" : "s");
 }
 
 static lam_status print_json(const export_options *o, const lam_export_result *r)

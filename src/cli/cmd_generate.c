@@ -108,7 +108,7 @@ static int on_token(void *user, const lam_generated *g)
         }
     }
     if (stream) {
-        fwrite(g->text, 1, g->size, stdout);
+        lam_term_write(stdout, g->text, g->size);
         fflush(stdout);
     } else {
         lam_text_bytes(&s->text, g->text, g->size);
@@ -129,8 +129,8 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
     static const char *const reasons[] = {"length", "stop", "interrupted"};
     if (!o->json) {
         printf("--- sample %d of %d\n", i + 1, o->samples);
-        fwrite(prompt, 1, o->echo ? size : 0, stdout); /* bytes, with zero among them */
-        fwrite(s->text.data ? s->text.data : "", 1, s->text.size, stdout);
+        lam_term_write(stdout, prompt, o->echo ? size : 0); /* bytes, with zero among them */
+        lam_term_write(stdout, s->text.data ? s->text.data : "", s->text.size);
         putchar('\n');
         return LAM_OK;
     }
@@ -202,7 +202,7 @@ static lam_status tell(const lam_engine *engine, output *out, const char *text, 
     size_t n = 0;
     LAM_TRY(lam_vocab_encode(engine->vocab, &ids, &n, text, size));
     if (stream && o->echo)
-        fwrite(text, 1, size, stdout);
+        lam_term_write(stdout, text, size);
     const double start = lam_clock();
     lam_status status = lam_generate(engine, ids, n, &wanted);
     free(ids);
@@ -278,7 +278,9 @@ const lam_command lam_command_generate = {
         "have any length: it runs through the model in whole segments and is remembered by the "
         "model's memory; new tokens are computed one by one with cached keys and values, with the "
         "results of the segment-parallel forward. A model trained without --mem-reset has hardly "
-        "met an empty memory: it wants a prompt of a sentence or two.",
+        "met an empty memory: it wants a prompt of a sentence or two. On a terminal, control "
+        "characters other than newline and tab are written as \\x1b; pipes and files get them as "
+        "they are.",
     .options = options,
     .options_size = sizeof(generate_options),
     .examples = "lamemo generate --model wiki11m --prompt \"The history of Rome\"\n"

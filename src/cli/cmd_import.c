@@ -48,12 +48,13 @@ static lam_status print_json(const lam_import_result *r, const char *out)
 static void print_text(const lam_import_result *r, const char *out)
 {
     char count[32];
-    printf("%s: memory %s, attn_type %d, %s parameters in %d tensors", out, r->memory, r->attn_type,
-           lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors);
+    lam_print("%s: memory %s, attn_type %d, %s parameters in %d tensors", out, r->memory,
+              r->attn_type, lam_format_count(count, sizeof count, (int64_t)r->elements),
+              r->tensors);
     if (r->left_out > 0)
-        printf(" (left out: %d tied copies or buffers)", r->left_out);
+        lam_print(" (left out: %d tied copies or buffers)", r->left_out);
     if (r->symbols > 0)
-        printf(", vocabulary of %s", lam_format_count(count, sizeof count, (int64_t)r->symbols));
+        lam_print(", vocabulary of %s", lam_format_count(count, sizeof count, (int64_t)r->symbols));
     putchar('\n');
 }
 

@@ -162,12 +162,12 @@ static void print_splits(const lam_corpus_info *info)
 {
     char text[32];
     for (int s = 0; s < LAM_SPLITS; s++) {
-        printf("  %-6s %14s tokens", lam_split_name((lam_split)s),
-               lam_format_count(text, sizeof text, info->tokens[s]));
+        lam_print("  %-6s %14s tokens", lam_split_name((lam_split)s),
+                  lam_format_count(text, sizeof text, info->tokens[s]));
         if (info->unknown[s] > 0)
-            printf(", %s of them (%.2f %%) became <unk>",
-                   lam_format_count(text, sizeof text, info->unknown[s]),
-                   100.0 * (double)info->unknown[s] / (double)info->tokens[s]);
+            lam_print(", %s of them (%.2f %%) became <unk>",
+                      lam_format_count(text, sizeof text, info->unknown[s]),
+                      100.0 * (double)info->unknown[s] / (double)info->tokens[s]);
         putchar('\n');
     }
 }
@@ -178,19 +178,20 @@ static void print_summary(const lam_corpus_info *info, const opts *o, double sec
     int64_t bytes = 0;
     for (int i = 0; i < info->n_sources; i++)
         bytes += info->sources[i].bytes;
-    printf("%s: %s, %s symbols%s%s, measured in %s\n", info->name, lam_text_kind_name(info->kind),
-           lam_format_count(text, sizeof text, info->vocab_size), o->vocab_from ? " of " : "",
-           o->vocab_from ? o->vocab_from : "", lam_metric_name(info->metric));
+    lam_print("%s: %s, %s symbols%s%s, measured in %s\n", info->name,
+              lam_text_kind_name(info->kind), lam_format_count(text, sizeof text, info->vocab_size),
+              o->vocab_from ? " of " : "", o->vocab_from ? o->vocab_from : "",
+              lam_metric_name(info->metric));
     print_splits(info);
     if (info->original)
-        printf("  checked: token counts and vocabulary size are those of the published %s\n",
-               info->like);
+        lam_print("  checked: token counts and vocabulary size are those of the published %s\n",
+                  info->like);
     else if (info->like[0] != '\0')
-        printf("  prepared like %s, which it is not: results are those of %s\n", info->like,
-               info->name);
-    printf("wrote %s: %s of text in %.1f s, %s/s\n", o->out,
-           lam_format_size(text, sizeof text, (double)bytes), seconds,
-           lam_format_size(rate, sizeof rate, (double)bytes / (seconds > 0 ? seconds : 1)));
+        lam_print("  prepared like %s, which it is not: results are those of %s\n", info->like,
+                  info->name);
+    lam_print("wrote %s: %s of text in %.1f s, %s/s\n", o->out,
+              lam_format_size(text, sizeof text, (double)bytes), seconds,
+              lam_format_size(rate, sizeof rate, (double)bytes / (seconds > 0 ? seconds : 1)));
 }
 
 /* What the smallest preset reads as it stands, so that train does not have to refuse the corpus first. */
@@ -234,7 +235,7 @@ static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
         char *text;
         status = lam_corpus_info_text(&info, &text);
         if (status == LAM_OK)
-            puts(text);
+            lam_print("%s\n", text);
         free(text);
     } else if (status == LAM_OK && !args->quiet) {
         print_summary(&info, o, lam_progress_seconds(&line));

@@ -152,14 +152,15 @@ static void print_text(const lam_train_session *s, const lam_run_result *r)
     const lam_metric metric = s->corpus->info.metric;
     char tokens[32];
     if (isfinite(r->best_loss))
-        printf("best valid %s %.4f at step %lld: %s/best\n", lam_metric_name(metric),
-               lam_metric_of(metric, r->best_loss), (long long)r->best_step, s->o->out);
+        lam_print("best valid %s %.4f at step %lld: %s/best\n", lam_metric_name(metric),
+                  lam_metric_of(metric, r->best_loss), (long long)r->best_step, s->o->out);
     if (r->test.tokens > 0)
-        printf("test %s %.4f +- %.4f, %s tokens\n", lam_metric_name(metric),
-               lam_metric_of(metric, lam_eval_mean(&r->test)), lam_metric_error(metric, &r->test),
-               lam_format_count(tokens, sizeof tokens, r->test.tokens));
+        lam_print("test %s %.4f +- %.4f, %s tokens\n", lam_metric_name(metric),
+                  lam_metric_of(metric, lam_eval_mean(&r->test)),
+                  lam_metric_error(metric, &r->test),
+                  lam_format_count(tokens, sizeof tokens, r->test.tokens));
     if (!isfinite(r->best_loss))
-        printf("%lld steps: %s/last\n", (long long)r->step, s->o->out);
+        lam_print("%lld steps: %s/last\n", (long long)r->step, s->o->out);
 }
 
 static lam_status report(const lam_train_session *s, const lam_run_result *r)

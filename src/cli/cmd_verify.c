@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/print_json.h"
+#include "cli/term.h"
 #include "data/json_name.h"
 #include "io/json.h"
 #include "train/verify.h"
@@ -34,28 +35,28 @@ static const char *file_name(const char *path)
 
 static void print_line(const char *path, const lam_verdict *v)
 {
-    printf("%-34s", file_name(path));
+    lam_print("%-34s", file_name(path));
     for (int q = 0; q < LAM_QUANTITIES; q++)
         if (v->tensors[q] > 0)
-            printf(" %s %.1e%s", lam_quantity_name((lam_quantity)q), v->worst[q],
-                   v->worst[q] <= v->limit[q] ? "" : "!");
+            lam_print(" %s %.1e%s", lam_quantity_name((lam_quantity)q), v->worst[q],
+                      v->worst[q] <= v->limit[q] ? "" : "!");
     puts(v->failed ? "  FAILED" : "  ok");
     for (int q = 0; q < LAM_QUANTITIES; q++)
         if (v->tensors[q] > 0 && !(v->worst[q] <= v->limit[q]))
-            printf("    %s: %s is off by %.3e, the limit is %.0e\n",
-                   lam_quantity_name((lam_quantity)q), v->where[q], v->worst[q], v->limit[q]);
+            lam_print("    %s: %s is off by %.3e, the limit is %.0e\n",
+                      lam_quantity_name((lam_quantity)q), v->where[q], v->worst[q], v->limit[q]);
 }
 
 /* RMS errors, next to those of ref16. */
 static void print_ratios(const char *path, const lam_verdict *v, const lam_verdict *like)
 {
-    printf("%-34s", file_name(path));
+    lam_print("%-34s", file_name(path));
     for (int i = 0; i < LAM_QUANTITIES; i++) {
         const lam_quantity q = (lam_quantity)i;
         const double rms = lam_verify_rms(v, q);
         if (v->tensors[q] > 0)
-            printf(" %s %.1e (%.2f)%s", lam_quantity_name(q), rms, rms / lam_verify_rms(like, q),
-                   rms <= lam_verify_rms_limit(like, q) ? "" : "!");
+            lam_print(" %s %.1e (%.2f)%s", lam_quantity_name(q), rms, rms / lam_verify_rms(like, q),
+                      rms <= lam_verify_rms_limit(like, q) ? "" : "!");
     }
     puts(v->failed ? "  FAILED" : "  ok");
 }

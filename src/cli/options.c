@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 #include "cli/help.h"
+#include "core/printable.h"
 
 #include <argp.h>
 #include <assert.h>
@@ -31,17 +32,18 @@ const lam_option lam_common_options[] = {
 
 void lam_usage_error(const lam_command *command, const char *format, ...)
 {
+    char text[2048], clean[4 * sizeof text];
+    const char *const source = command->source;
     va_list ap;
-    fprintf(stderr, "lamemo %s: %s%s", command->name, command->source ? command->source : "",
-            command->source ? ": " : "");
+    const int n = snprintf(text, sizeof text, "%s%s", source ? source : "", source ? ": " : "");
+    const size_t used = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
     va_start(ap, format);
-    vfprintf(stderr, format, ap);
+    vsnprintf(text + used, sizeof text - used, format, ap);
     va_end(ap);
-    if (command->source) {
-        fputc('\n', stderr);
+    fprintf(stderr, "lamemo %s: %s\n", command->name, lam_printable(clean, sizeof clean, text));
+    if (source)
         exit(1);
-    }
-    fprintf(stderr, "\nTry 'lamemo %s --help'.\n", command->name);
+    fprintf(stderr, "Try 'lamemo %s --help'.\n", command->name);
     exit(2);
 }
 

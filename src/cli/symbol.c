@@ -1,8 +1,8 @@
 /* symbol.c -- see symbol.h. */
 #include "cli/symbol.h"
 
+#include "core/printable.h"
 #include "data/json_name.h"
-#include "data/utf8.h"
 
 #include <stdio.h>
 
@@ -10,15 +10,10 @@ void lam_symbol_print(const lam_vocab *vocab, int32_t id)
 {
     size_t size = 0;
     const char *symbol = lam_vocab_symbol(vocab, id, &size);
-    for (size_t i = 0; i < size;) {
-        const unsigned char *c = (const unsigned char *)symbol + i;
-        int32_t code = 0;
-        const int n = lam_utf8_decode(c, size - i, &code);
-        if (n <= 0 || code < 0x20 || code == 0x7f)
-            printf("\\x%02x", *c);
-        else
-            fwrite(c, 1, (size_t)n, stdout);
-        i += n > 0 ? (size_t)n : 1;
+    char next[LAM_PRINTABLE_MAX];
+    for (size_t at = 0; at < size;) {
+        at += lam_printable_next(next, symbol + at, size - at);
+        fputs(next, stdout);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/printable.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -36,6 +37,41 @@ const char *lam_term_style(FILE *stream, lam_style style)
         (term != NULL && strcmp(term, "dumb") == 0))
         return "";
     return codes[style];
+}
+
+void lam_term_write(FILE *stream, const char *text, size_t n)
+{
+    char next[LAM_PRINTABLE_MAX];
+    if (!lam_term_is_tty(stream)) {
+        fwrite(text, 1, n, stream);
+        return;
+    }
+    for (size_t at = 0; at < n;) {
+        const char c = text[at];
+        at += lam_printable_next(next, text + at, n - at);
+        if (c == '\n' || c == '\t')
+            putc(c, stream);
+        else
+            fputs(next, stream);
+    }
+}
+
+void lam_print(const char *format, ...)
+{
+    char room[4096], *text = room;
+    va_list ap, again;
+    va_start(ap, format);
+    va_copy(again, ap);
+    const int n = vsnprintf(room, sizeof room, format, ap);
+    if (n >= (int)sizeof room && (text = malloc((size_t)n + 1)) != NULL)
+        vsnprintf(text, (size_t)n + 1, format, again);
+    else if (n >= (int)sizeof room)
+        text = room; /* without memory: its beginning */
+    va_end(again);
+    va_end(ap);
+    lam_term_write(stdout, text, strlen(text));
+    if (text != room)
+        free(text);
 }
 
 char *lam_format_time(char *text, size_t size, double seconds)
@@ -95,14 +131,15 @@ bool lam_progress_due(const lam_progress *p)
 
 void lam_progress_show(lam_progress *p, const char *format, ...)
 {
-    char line[512];
+    char text[512], line[4 * sizeof text];
     va_list ap;
 
     if (!lam_progress_due(p))
         return;
     va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
+    vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
+    lam_printable(line, sizeof line, text);
     if (p->tty) {
         fprintf(stderr, "\r%.*s\033[K", lam_term_width(stderr) - 1, line);
         p->drawn = true;

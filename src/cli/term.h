@@ -23,6 +23,12 @@ int lam_term_width(FILE *stream); /* columns; 80 when unknown */
 /* The escape sequence that begins a style; "" where colour is unwanted (no terminal, NO_COLOR). */
 const char *lam_term_style(FILE *stream, lam_style style);
 
+/* Text with names from outside, or what a model wrote.  Bytes stay as they are, but on a terminal control characters
+ * other than newline and tab are written out (core/printable.h).  `text` holds whole characters. */
+void lam_term_write(FILE *stream, const char *text, size_t n);
+/* printf() by way of it. */
+void lam_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* All write into text (size bytes) and return it. */
 char *lam_format_time(char *text, size_t size, double seconds); /* 0:07, 1:23, 1:23:45 */
 char *lam_format_count(char *text, size_t size, int64_t n);     /* 88,982,818 */

@@ -4,6 +4,8 @@
  * A line is formatted whole and handed over in one call, so lines of two threads do not mix. */
 #include "core/log.h"
 
+#include "core/printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -24,12 +26,12 @@ void lam_log(lam_log_level level, const char *format, ...)
 {
     if (level > logger.level)
         return;
-    char line[2048];
+    char line[2048], clean[4 * sizeof line];
     va_list args;
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    logger.sink(level, line, logger.user);
+    logger.sink(level, lam_printable(clean, sizeof clean, line), logger.user);
 }
 
 void lam_log_set_level(lam_log_level level)

@@ -1,6 +1,6 @@
 /* log.h -- levelled messages for people who watch a run.
  *
- * Goes to stderr, one line each; results go to stdout and never through here.  The level is set
+ * Goes to stderr, one line each, without what a terminal would obey (printable.h); results go to stdout and never through here.  The level is set
  * once by the program (default LAM_LOG_INFO); a library user may take the lines over. */
 #ifndef LAM_CORE_LOG_H
 #define LAM_CORE_LOG_H

@@ -79,11 +79,21 @@ START_TEST(null_restores_stderr)
 }
 END_TEST
 
+START_TEST(a_line_stays_a_line)
+{
+    seen s = {0};
+    lam_log_set_sink(remember, &s);
+    lam_log(LAM_LOG_WARN, "tensor %s", "a\n\x1b[2J\xc2\x9b");
+    ck_assert_str_eq(s.last, "tensor a\\x0a\\x1b[2J\\u009b");
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, lines_up_to_the_level_are_delivered);
     tcase_add_test(tests, info_is_the_default_and_debug_is_silent);
+    tcase_add_test(tests, a_line_stays_a_line);
     tcase_add_test(tests, long_lines_are_cut_not_overrun);
     tcase_add_test(tests, null_restores_stderr);
     return test_run("core/log", tests);

@@ -20,7 +20,8 @@ typedef enum lam_status {
 
 /* Records the message for this thread and returns `code`, so that callers write
  *     return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s ends past end of file", path, name);
- * The text is cut at 1023 bytes.  `code` must not be LAM_OK. */
+ * The text is cut at 1023 bytes; what a terminal would obey is written out (printable.h).  `code` must not be
+ * LAM_OK. */
 lam_status lam_fail(lam_status code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The message of this thread's last failure; "" if there was none.  Valid until the next one. */

@@ -1,6 +1,7 @@
 /* status_test.c -- a failure keeps its words, for its own thread only. */
 #include "core/status.h"
 
+#include "core/printable.h"
 #include "support/suite.h"
 
 #include <pthread.h>
@@ -47,6 +48,22 @@ START_TEST(of_a_long_name_the_middle_is_cut)
     ck_assert_ptr_eq(strstr(lam_error(), "axxx"), lam_error());
     ck_assert_ptr_nonnull(strstr(lam_error(), "xxx...xxx"));
     ck_assert_str_eq(lam_error() + 1023 - strlen("xxx: too long"), "xxx: too long");
+}
+END_TEST
+
+START_TEST(nothing_in_a_message_moves_a_cursor)
+{
+    char name[3000];
+    lam_fail(LAM_ERR_FORMAT, "tensor %s: two\nlines", "\x1b]0;x\x07\xc3\xa9");
+    ck_assert_str_eq(lam_error(), "tensor \\x1b]0;x\\x07\xc3\xa9: two\\x0alines");
+    for (size_t i = 0; i + 2 < sizeof name; i += 2)
+        memcpy(name + i, "\xc3\xa9", 3); /* cut where it may be, a character stays whole */
+    for (int shift = 0; shift < 2; shift++) {
+        char again[2048];
+        lam_fail(LAM_ERR_FORMAT, "%s%s: too long", shift ? "a" : "", name);
+        ck_assert_uint_le(strlen(lam_error()), 1023);
+        ck_assert_str_eq(lam_printable(again, sizeof again, lam_error()), lam_error());
+    }
 }
 END_TEST
 
@@ -104,6 +121,7 @@ int main(void)
     tcase_add_test(tests, a_message_may_quote_the_one_before);
     tcase_add_test(tests, long_messages_are_cut_at_1023_bytes);
     tcase_add_test(tests, of_a_long_name_the_middle_is_cut);
+    tcase_add_test(tests, nothing_in_a_message_moves_a_cursor);
     tcase_add_test(tests, threads_do_not_see_each_other_fail);
     tcase_add_test(tests, try_returns_at_the_first_failure_only);
     tcase_add_test(tests, every_code_has_its_own_name);

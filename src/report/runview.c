@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "core/printable.h"
 #include "io/json.h"
 #include "report/run_paths.h"
 
@@ -125,6 +126,20 @@ static void last_part(const char **start, size_t *length, const char *path)
     *length = end - begin;
 }
 
+/* For tables, legends and pages: they go to terminals, with colours of their own. */
+static lam_status shown_name(char **out, const char *name, size_t n)
+{
+    char *const text = strndup(name, n);
+    *out = malloc(4 * n + 1);
+    if (!text || !*out) {
+        free(text);
+        return lam_fail(LAM_ERR_MEMORY, "no memory for the name of a run");
+    }
+    lam_printable(*out, 4 * n + 1, text);
+    free(text);
+    return LAM_OK;
+}
+
 static lam_status name_runs(lam_runs *runs)
 {
     for (int i = 0; i < runs->n; i++) {
@@ -136,9 +151,11 @@ static lam_status name_runs(lam_runs *runs)
             last_part(&other, &n, runs->list[k].path);
             taken |= k != i && n == length && strncmp(start, other, n) == 0;
         }
-        runs->list[i].name = taken ? strdup(runs->list[i].path) : strndup(start, length);
-        if (!runs->list[i].name)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for the name of a run");
+        if (taken) {
+            start = runs->list[i].path;
+            length = strlen(start);
+        }
+        LAM_TRY(shown_name(&runs->list[i].name, start, length));
     }
     return LAM_OK;
 }
