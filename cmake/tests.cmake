@@ -42,12 +42,24 @@ foreach(file IN LISTS tests top_tests)
 endforeach()
 
 # By hand or for a script: a small model with random weights (make_model FOLDER), a page with every kind of
-# section (make_page FOLDER).
-foreach(name make_model make_page)
+# section (make_page FOLDER), a checkpoint of PyTorch's kind (make_checkpoint FILE TRACE FORM).
+foreach(name make_model make_page make_checkpoint)
     add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/${name}_main.c)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE lamemo_support)
 endforeach()
+
+# The fuzzer of the whole program; tests/fuzz/cli_fuzz.sh runs it.  It holds the program, main() included.
+file(GLOB fuzzer CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/cli/*.c)
+add_executable(cli_fuzz ${fuzzer})
+set_target_properties(cli_fuzz PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+target_include_directories(cli_fuzz PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+target_compile_definitions(cli_fuzz PRIVATE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}")
+target_link_libraries(cli_fuzz PRIVATE lamemo_commands lamemo_warnings)
+if(CMAKE_BUILD_TYPE STREQUAL Debug) # without sanitizers it would miss most
+    add_test(NAME cli_fuzz COMMAND ${PROJECT_SOURCE_DIR}/tests/fuzz/cli_fuzz_test.sh $<TARGET_FILE:cli_fuzz>)
+    set_tests_properties(cli_fuzz PROPERTIES TIMEOUT ${test_timeout})
+endif()
 
 file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*_test.sh)
 foreach(file IN LISTS scripts)

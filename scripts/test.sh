@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds and tests everything.
 #   scripts/test.sh         the fast tier: release build, all tests
-#   scripts/test.sh full    also: ASan+UBSan, TSan, clang, fuzz targets (FUZZ_SECONDS each, default 60), cppcheck
+#   scripts/test.sh full    also: ASan+UBSan, TSan, clang, cppcheck, fuzz targets (FUZZ_SECONDS each, default 60) and
+#                           the fuzzer of the program (FUZZ_CLI_SECONDS for each class of files, default 10)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-fast}
@@ -47,6 +48,7 @@ if [ "$tier" = full ]; then
     check tsan
     check clang
     scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
+    tests/fuzz/cli_fuzz.sh "${FUZZ_CLI_SECONDS:-10}"
     if command -v cppcheck > /dev/null; then
         echo "== cppcheck"
         # It does not see through Check's and jansson's macros, nor that designated arrays are filled: what is not
