@@ -1,11 +1,13 @@
 /* symbols.c -- open addressing with linear probing over numbers, the strings in one growing block.
  *
  * Slots keep the hash beside the number, so that probing and growing never read the strings and most
- * comparisons end at four bytes.  Nothing is ever removed. */
+ * comparisons end at four bytes.  Nothing is ever removed.  Each table hashes by a secret of its own: strings made to
+ * meet in one slot would take a minute of a file of some megabytes. */
 #include "data/symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct slot {
     int32_t id; /* -1: free */
@@ -19,6 +21,7 @@ typedef struct entry {
 } entry;
 
 struct lam_symbols {
+    uint64_t secret;
     entry *entries;
     int32_t count, room;
     slot *slots; /* a power of two of them, at most half full */
@@ -36,10 +39,10 @@ static uint64_t mix(uint64_t h, uint64_t word)
 }
 
 /* Eight bytes at a time: multiply, fold. */
-static uint32_t hash_of(const void *text, size_t size)
+static uint32_t hash_of(const lam_symbols *set, const void *text, size_t size)
 {
     const char *s = text;
-    uint64_t h = 0x9e3779b97f4a7c15u ^ size, word = 0;
+    uint64_t h = set->secret ^ size, word = 0;
     for (; size >= 8; s += 8, size -= 8) {
         memcpy(&word, s, 8);
         h = mix(h, word);
@@ -56,6 +59,8 @@ lam_status lam_symbols_create(lam_symbols **out)
     lam_symbols *set = calloc(1, sizeof *set);
     if (set == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for a symbol table");
+    if (getentropy(&set->secret, sizeof set->secret) != 0)
+        set->secret = (uintptr_t)set; /* better than nothing */
     set->entries = malloc(FIRST_ROOM * sizeof *set->entries);
     set->slots = malloc(FIRST_SLOTS * sizeof *set->slots);
     set->text = malloc(FIRST_TEXT);
@@ -136,7 +141,7 @@ static lam_status grow_slots(lam_symbols *set)
 
 lam_status lam_symbols_add(lam_symbols *set, const void *text, size_t size, int32_t *id)
 {
-    const uint32_t hash = hash_of(text, size);
+    const uint32_t hash = hash_of(set, text, size);
     *id = slot_of(set, text, size, hash)->id;
     if (*id >= 0)
         return LAM_OK;
@@ -162,7 +167,7 @@ lam_status lam_symbols_add(lam_symbols *set, const void *text, size_t size, int3
 
 int32_t lam_symbols_find(const lam_symbols *set, const void *text, size_t size)
 {
-    return slot_of(set, text, size, hash_of(text, size))->id;
+    return slot_of(set, text, size, hash_of(set, text, size))->id;
 }
 
 int32_t lam_symbols_count(const lam_symbols *set)

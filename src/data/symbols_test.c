@@ -89,11 +89,34 @@ START_TEST(without_memory_nothing_is_lost)
 }
 END_TEST
 
+/* Strings that all had the same hash while it had no secret: each was compared with all before it. */
+START_TEST(strings_made_to_collide_are_symbols_like_others)
+{
+    enum { N = 100000 };
+    const uint64_t factor = 0xd6e8feb86659fd93u, start = 0x9e3779b97f4a7c15u ^ 8;
+    uint64_t inverse = factor;
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - factor * inverse;
+    lam_symbols *set;
+    must(lam_symbols_create(&set));
+    for (int32_t i = 0; i < N; i++) {
+        uint64_t word = (uint64_t)i << 32 | 12345;
+        word = (word ^ word >> 32) * inverse;
+        word = (word ^ word >> 32) * inverse ^ start;
+        int32_t id = -1;
+        if (lam_symbols_add(set, &word, sizeof word, &id) != LAM_OK || id != i)
+            ck_abort_msg("string %d became %d", i, id);
+    }
+    lam_symbols_free(set);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, symbols_are_numbered_as_they_appear);
     tcase_add_test(tests, any_bytes_are_a_symbol);
+    tcase_add_test(tests, strings_made_to_collide_are_symbols_like_others);
     tcase_add_test(tests, a_symbol_has_a_longest_length);
     tcase_add_test(tests, without_memory_nothing_is_lost);
     return test_run("data/symbols", tests);
