@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 /* Any JSON value from text that need not end with NUL; *out is owned by the caller (json_decref).
- * Duplicate keys, bad UTF-8, NUL in strings and text after the value are refused; `label` opens the
- * message. */
+ * Duplicate keys, bad UTF-8, NUL in strings and text after the value are refused, and so are more lists and objects
+ * than text of its size can mean: memory is at most 60 times the text.  `label` opens the message. */
 lam_status lam_json_parse(json_t **out, const char *label, const char *text, size_t size);
 
 /* The same from a file of at most `limit` bytes. */

@@ -135,6 +135,40 @@ START_TEST(parsing_without_memory_fails)
 }
 END_TEST
 
+/* "{}" a million times: three bytes of text, 230 of memory. */
+START_TEST(memory_stays_in_proportion_to_the_text)
+{
+    static const char *const pieces[] = {"{},",   "[],", "[[[]]],",   "{\"\":[]},",
+                                         "\"\",", "1,",  "{\"a\":1},"};
+    static const int refused[] = {1, 1, 1, 1, 0, 0, 0};
+    enum { SIZE = 1000000 };
+    char *text = malloc(SIZE + 16);
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        json_t *json;
+        size_t n = 1;
+        text[0] = '[';
+        for (; n + strlen(pieces[i]) < SIZE; n += strlen(pieces[i]))
+            strcpy(text + n, pieces[i]);
+        text[n - 1] = ']';
+        test_alloc_measure();
+        const lam_status status = lam_json_parse(&json, "input", text, n);
+        const size_t peak = test_alloc_peak();
+        ck_assert_msg(status == (refused[i] ? LAM_ERR_FORMAT : LAM_OK), "%s: %s", pieces[i],
+                      lam_error());
+        ck_assert_msg(peak < 60 * SIZE, "%s: %zu bytes", pieces[i], peak);
+        json_decref(json);
+    }
+    /* Those inside of strings are none. */
+    json_t *json;
+    memset(text, '[', SIZE);
+    memcpy(text, "\"\\\"", 3);
+    text[SIZE - 1] = '"';
+    must(lam_json_parse(&json, "input", text, SIZE));
+    json_decref(json);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -145,6 +179,7 @@ int main(void)
     tcase_add_test(tests, what_is_not_strict_json_is_refused);
     tcase_add_test(tests, what_follows_the_value_is_refused_in_text_and_files);
     tcase_add_test(tests, text_is_whole_or_a_memory_error);
+    tcase_add_test(tests, memory_stays_in_proportion_to_the_text);
     tcase_add_test(tests, parsing_without_memory_fails);
     return test_run("io/json", tests);
 }
