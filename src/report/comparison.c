@@ -264,8 +264,12 @@ static lam_status parse_head(lam_comparison *c, const json_t *root, const char *
     c->corpus.crc = (uint32_t)crc;
     size_t i;
     json_t *item;
-    json_array_foreach(seeds, i, item)
-        LAM_TRY(lam_comparison_add_seed(c, (int)json_integer_value(item)));
+    json_array_foreach(seeds, i, item) {
+        const json_int_t seed = json_integer_value(item);
+        if (!json_is_integer(item) || seed < INT_MIN || seed > INT_MAX)
+            return lam_fail(LAM_ERR_FORMAT, "%s: seed %zu is not a number of 32 bits", path, i);
+        LAM_TRY(lam_comparison_add_seed(c, (int)seed));
+    }
     json_array_foreach(models, i, item)
         LAM_TRY(parse_model(c, item, path));
     json_object_foreach(options, name, item)

@@ -138,7 +138,11 @@ START_TEST(other_files_are_refused)
         "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
         "\"options\":{},\"seeds\":[1],\"models\":[{\"label\":\"..\",\"definition\":\"xl\"}]}",
         "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
-        "\"options\":{\"max-step\":300},\"seeds\":[],\"models\":[]}"};
+        "\"options\":{\"max-step\":300},\"seeds\":[],\"models\":[]}",
+        "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
+        "\"options\":{},\"seeds\":[4294967297],\"models\":[]}",
+        "{\"format\":1,\"data\":\"d\",\"corpus\":\"c\",\"metric\":\"bpc\",\"tokens\":1,\"crc\":1,"
+        "\"options\":{},\"seeds\":[1.5],\"models\":[]}"};
     must(lam_dir_make(test_temp_path("bad")));
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         lam_comparison *c;

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_STEPS 0x1p53 /* a double counts no further; and it fits in an int64_t */
+
 enum { MOST_POINTS = 1 << 28, MOST_BYTES = 1 << 29, MOST_BAD = 100000 };
 
 void lam_history_free(lam_history *h)
@@ -135,8 +137,11 @@ static lam_status take_line(lam_history *h, const char *label, const char *text,
     lam_status status = lam_json_parse(&record, label, text, size);
     if (status == LAM_ERR_MEMORY)
         return status;
-    if (status == LAM_OK && !json_is_number(json_object_get(record, "step")))
+    const json_t *const step = json_object_get(record, "step");
+    if (status == LAM_OK && !json_is_number(step))
         status = lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object with a step", label);
+    if (status == LAM_OK && !(fabs(json_number_value(step)) <= MOST_STEPS))
+        status = lam_fail(LAM_ERR_FORMAT, "%s: a step beyond 2^53", label);
     if (status == LAM_OK) {
         status = take(h, record);
     } else {

@@ -60,6 +60,17 @@ START_TEST(half_a_line_is_left_out_and_bad_ones_are_counted)
 }
 END_TEST
 
+START_TEST(a_step_that_no_counter_reaches_is_no_record)
+{
+    lam_history h = parsed("{\"step\":1e300,\"loss\":1}\n{\"step\":-1e300,\"loss\":1}\n"
+                           "{\"step\":9007199254740993,\"loss\":1}\n{\"step\":3,\"loss\":1e308}\n");
+    ck_assert_int_eq(h.bad, 2); /* 2^53 + 1 is 2^53 as a double */
+    ck_assert_str_eq(h.why, "run, line 1: a step beyond 2^53");
+    ck_assert_int_eq(lam_history_find(&h, "loss")->n, 1);
+    lam_history_free(&h);
+}
+END_TEST
+
 START_TEST(a_step_that_comes_again_replaces_what_followed)
 {
     lam_history h =
@@ -149,6 +160,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, every_named_number_is_a_point);
     tcase_add_test(tests, half_a_line_is_left_out_and_bad_ones_are_counted);
+    tcase_add_test(tests, a_step_that_no_counter_reaches_is_no_record);
     tcase_add_test(tests, a_step_that_comes_again_replaces_what_followed);
     tcase_add_test(tests, more_names_than_fit_are_no_overflow);
     tcase_add_test(tests, packed_files_are_read_and_missing_ones_named);

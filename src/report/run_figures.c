@@ -45,6 +45,7 @@ typedef struct builder {
     lam_series *series;
     double **owned; /* every array made for the current figure */
     int n_series, n_owned;
+    lam_text ids; /* of figures whose names are not ours, each with a blank behind it */
 } builder;
 
 static double *array(builder *b, int n)
@@ -170,7 +171,10 @@ static void lowest(char *out, size_t size, const builder *b, const lam_axis *x, 
             }
     if (!best || b->n_series < 2)
         return;
-    lam_count_shown(where, sizeof where, (int64_t)best->x[at]);
+    if (fabs(best->x[at]) < 0x1p63) /* a log may say any step */
+        lam_count_shown(where, sizeof where, (int64_t)best->x[at]);
+    else
+        snprintf(where, sizeof where, "%g", best->x[at]);
     const int used = snprintf(out, size, "%s is lowest: %.*f %s, ", best->name,
                               b->unit == LAM_UNIT_PPL ? 2 : 4, best->y[at], y->label);
     if (used > 0 && (size_t)used < size && b->o->over == LAM_OVER_STEPS)
@@ -231,16 +235,32 @@ static bool known(const char *name)
     return false;
 }
 
+/* Letters that ids lack become '-'; of names that are then the same the second is "other-NAME-2". */
+static lam_status other_id(builder *b, char *id, size_t size, const char *name)
+{
+    int used = snprintf(id, size, " other-%s", name); /* the blank: to find it whole */
+    for (char *at = id + 1; *at; at++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789-_", *at))
+            *at = '-';
+    for (int twin = 2;; twin++) {
+        char sought[LAM_CURVE_NAME + 40];
+        snprintf(sought, sizeof sought, "%s ", id);
+        if (!b->ids.data || !strstr(b->ids.data, sought))
+            break;
+        snprintf(id + used, size - (size_t)used, "-%d", twin);
+    }
+    lam_text_format(&b->ids, "%s ", id);
+    memmove(id, id + 1, strlen(id));
+    return lam_text_status(&b->ids, "names of figures");
+}
+
 /* A curve nobody told us about, under its own name. */
 static lam_status show_other(builder *b, const lam_history *h, int k,
                              lam_status (*each)(void *user, const lam_figure *figure), void *user)
 {
-    char id[LAM_CURVE_NAME + 8];
+    char id[LAM_CURVE_NAME + 32];
     const char *const name = h->curves[k].name;
-    snprintf(id, sizeof id, "other-%s", name);
-    for (char *at = id; *at; at++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789-_", *at))
-            *at = '-';
+    LAM_TRY(other_id(b, id, sizeof id, name));
     return show(b, &(subject){.id = id, .curve = name, .title = name, .label = name}, each, user);
 }
 
@@ -287,6 +307,7 @@ lam_status lam_run_figures(const lam_runs *runs, const lam_run_figures_options *
             status = show(&b, &subjects[i], each, user);
     if (status == LAM_OK)
         status = show_others(&b, each, user);
+    lam_text_free(&b.ids);
     free(b.series);
     free(b.owned);
     return status;

@@ -1,6 +1,7 @@
 /* table.c -- see table.h. */
 #include "report/table.h"
 
+#include "core/printable.h"
 #include "data/utf8.h"
 #include "report/output.h"
 
@@ -37,7 +38,7 @@ char *lam_cell_shown(char *out, size_t size, const lam_table *t, int row, int co
 {
     const lam_cell *c = cell_of(t, row, col);
     if (c->text) {
-        snprintf(out, size, "%s", c->text);
+        lam_printable(out, size, c->text); /* it may come from a file of somebody else */
     } else if (!isfinite(c->number)) {
         out[0] = '\0';
     } else {

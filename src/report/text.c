@@ -165,19 +165,44 @@ void lam_text_json(lam_text *t, const char *s)
     lam_text_json_bytes(t, s, strlen(s));
 }
 
+/* "-0.5", "4", "1e-06"; not "-1+2", "0x10" or "inf". */
+static bool is_number(const char *s)
+{
+    char *end;
+    if (*s == '\0' || s[strspn(s, "+-.0123456789eE")] != '\0')
+        return false;
+    strtod(s, &end);
+    return *end == '\0';
+}
+
+/* Would a spreadsheet compute a field with this beginning?  Some take the wide forms of these signs too. */
+static bool begins_formula(const char *s)
+{
+    int32_t c;
+    next_character(s, strlen(s), &c);
+    return (c == '=' || c == '+' || c == '-' || c == '@' || c == '\t' || c == '\n' || c == 0xff1d ||
+            c == 0xff0b || c == 0xff0d || c == 0xff20) &&
+           !is_number(s);
+}
+
 void lam_text_csv(lam_text *t, const char *s)
 {
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        lam_text_add(t, s);
-        return;
+    const size_t size = strlen(s);
+    const bool quoted = s[strcspn(s, ",;\"\t\n")] != '\0'; /* some programs cut at ; and tabs */
+    int32_t c;
+    lam_text_add(t, quoted ? "\"" : "");
+    lam_text_add(t, size > 0 && begins_formula(s) ? "'" : "");
+    for (size_t i = 0, step; i < size; i += step) {
+        step = next_character(s + i, size - i, &c);
+        if (c == '"')
+            lam_text_add(t, "\"\"");
+        else if (c < 0 || is_control(c))
+            for (size_t k = 0; k < step; k++)
+                lam_text_format(t, "\\x%02x", (unsigned char)s[i + k]);
+        else
+            lam_text_bytes(t, s + i, step);
     }
-    lam_text_add(t, "\"");
-    for (; *s; s++) {
-        if (*s == '"') /* doubled */
-            lam_text_bytes(t, s, 1);
-        lam_text_bytes(t, s, 1);
-    }
-    lam_text_add(t, "\"");
+    lam_text_add(t, quoted ? "\"" : "");
 }
 
 void lam_text_number(lam_text *t, double v, int digits, const char *none)

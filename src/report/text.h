@@ -34,9 +34,10 @@ void lam_text_html_bytes(lam_text *t, const char *s, size_t size);
 /* A JSON string with its quotes that is harmless inside <script> too. */
 void lam_text_json(lam_text *t, const char *s);
 void lam_text_json_bytes(lam_text *t, const char *s, size_t size);
-/* A CSV field (RFC 4180), quoted where it must be. */
 /* A name as it can be shown: what cannot be seen as \xHH; too long for `size`: cut, with an ellipsis. */
 char *lam_text_plain(char *out, size_t size, const char *s);
+/* A CSV field (RFC 4180), quoted where it must be.  What a spreadsheet would take for a formula gets a ' in front,
+ * unless it is a number; what cannot be seen is written as \xHH. */
 void lam_text_csv(lam_text *t, const char *s);
 /* A number with `digits` significant digits, 0: as many as it needs to be read back the same; `none` where it
  * is not finite. */

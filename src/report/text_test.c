@@ -63,6 +63,43 @@ START_TEST(a_csv_field_is_quoted_where_it_must_be)
 }
 END_TEST
 
+START_TEST(no_csv_field_is_a_formula)
+{
+    static const char *const fields[][2] = {
+        {"=1+1", "'=1+1"},
+        {"+1+2", "'+1+2"},
+        {"-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"},
+        {"@SUM(A1)", "'@SUM(A1)"},
+        {"=HYPERLINK(\"http://x\",1)", "\"'=HYPERLINK(\"\"http://x\"\",1)\""},
+        {"\t=1", "\"'\t=1\""},
+        {"\n=1", "\"'\n=1\""},
+        {"\r=1", "\\x0d=1"},
+        {"\xef\xbc\x9d"
+         "1",
+         "'\xef\xbc\x9d"
+         "1"}, /* U+FF1D */
+        {"a;=1", "\"a;=1\""},
+        {"a\x1b[31m", "a\\x1b[31m"},
+        {"a\xff", "a\\xff"},
+        {"--", "'--"},
+        {"-0x10", "'-0x10"},
+        {"-inf", "'-inf"},
+        {"-1e5-1", "'-1e5-1"},
+        {"-1", "-1"}, /* numbers stay numbers */
+        {"+0.5e-3", "+0.5e-3"},
+        {"-.5", "-.5"},
+        {"a=1", "a=1"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        lam_text t = {0};
+        lam_text_csv(&t, fields[i][0]);
+        ck_assert_str_eq(t.data, fields[i][1]);
+        lam_text_free(&t);
+    }
+}
+END_TEST
+
 START_TEST(a_number_can_be_read_back)
 {
     lam_rng rng = test_rng(3);
@@ -127,6 +164,7 @@ int main(void)
     tcase_add_test(tests, html_shows_every_byte_and_opens_no_tag);
     tcase_add_test(tests, json_is_valid_and_harmless_in_a_script_for_all_bytes);
     tcase_add_test(tests, a_csv_field_is_quoted_where_it_must_be);
+    tcase_add_test(tests, no_csv_field_is_a_formula);
     tcase_add_test(tests, a_number_can_be_read_back);
     tcase_add_test(tests, a_name_can_be_shown_whatever_it_is);
     tcase_add_test(tests, a_failed_allocation_is_told_at_the_end);

@@ -113,3 +113,17 @@ timeout --preserve-status -s INT 1 "$LAMEMO" analyze -m "$work/lamemo" --data "$
     --no-extrapolate --segments 4 --story 1000000 > "$out" 2> "$err" || code=$?
 [ "$code" -eq 130 ] || fail "interrupted with $code"
 [ ! -e "$work/no" ] || fail "something was written"
+
+# Neither names, nor a prompt, nor the text and its tokens become markup, scripts or formulas.
+evil='</script><script>alert(1)</script><img src=x onerror=alert(2)>'
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    printf '%s and "%s" &amp; line %d\n' "$evil" "' onload='alert(3)" $i
+done > "$work/evil"
+run 0 prepare --vocab-from "$work/corpus" --out "$work/evil_corpus" "$work/evil"
+run 0 analyze -m "$work/lamemo" -m "$work/xl" --name "=1+1$evil" --name "@$evil" --data "$work/evil_corpus" \
+    -o "$work/f" --segments 2 --tokens 50 --no-extrapolate --story 5 --passage 200 --prompt "$evil" --split train
+[ "$(grep -o '<script>' "$work/f/report.html" | wc -l)" -eq 2 ] || fail "scripts that are not ours"
+! grep -F '<img' "$work/f/report.html" || fail "markup in the page"
+says "$work/f/report.html" "&lt;img src=x"
+! grep -lF '<img' "$work"/f/*.svg "$work"/f/*.json || fail "markup in a figure"
+! grep -l -e '^"\{0,1\}[=@]' -e ',"\{0,1\}[=@]' "$work"/f/*.csv || fail "a formula"

@@ -153,3 +153,34 @@ wait_for "$work/stopped.html" 'data-refresh="1"'
 kill -TERM $watcher
 wait $watcher || fail "stopped watching with $?"
 says "$work/stopped.html" 'data-refresh="0"'
+
+# Names come from folders, logs and configurations of others: none of them is markup, a script or a formula.
+evil='</script><script>alert(1)</script><img src=x onerror=alert(2)>'
+mkdir "$work/names"
+cd "$work/names"
+for name in '=HYPERLINK("x","y")' '+1+2' '-1+cmd' '@SUM(1)' '"><img src=x onerror=alert(3)>' "' onload='alert(4)"; do
+    mkdir -p "./$name/last"
+    awk -v evil="$evil" 'BEGIN { for (i = 1; i <= 60; i++) printf "{\"step\":%d,\"loss\":%g,\"%s\":%d," \
+        "\"A\":1,\"B\":2,\"=1+1\":%d}\n", i, 1 + 1 / i, substr(evil, 1, 40), i, i }' > "./$name/metrics.jsonl"
+    printf '{"memory":"%s","=2+2":"=3+%s","clamp_len":-%d}' "$evil" "$(printf %s "$name" | tr -d '"')" \
+        "${#name}" > "./$name/last/config.json"
+done
+run 0 report ./* --out ../evil --title "$evil" --at 10
+[ "$(grep -o '<script>' ../evil/report.html | wc -l)" -eq 2 ] || fail "scripts that are not ours"
+for tag in '<img' 'alert(1)</script>'; do
+    ! grep -qF "$tag" ../evil/report.html || fail "$tag in the page"
+    ! grep -lF "$tag" ../evil/figures/*.svg ../evil/figures/*.json || fail "$tag in a figure"
+done
+says ../evil/report.html "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;"
+for file in ../evil/figures/*.csv; do
+    ! grep -q -e '^"\{0,1\}[=+@-]' -e ',"\{0,1\}[=+@]' -e ',"\{0,1\}-[^0-9]' "$file" || fail "a formula in $file: $(cat "$file")"
+done
+says ../evil/figures/summary.csv "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\""
+says ../evil/figures/differences.csv "'=2+2,'=3+"
+grep -q '^clamp_len,-' ../evil/figures/differences.csv || fail "a number became a text"
+[ -s ../evil/figures/other--.csv ] || fail "the curve A is missing"
+[ -s ../evil/figures/other---2.csv ] || fail "the curve B replaced A"
+if command -v xmllint > /dev/null; then
+    xmllint --noout ../evil/figures/*.svg 2> "$err" || fail "an SVG is not XML"
+fi
+cd - > /dev/null

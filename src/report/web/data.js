@@ -27,8 +27,13 @@
     return [header, ...order.map((x) => Array.from(header, (_, c) => rows.get(x)[c] ?? null))];
   };
 
-  const csv = (rows) => rows.map((row) => row.map((v) => (v === null ? "" : /[",\n]/.test(v)
-    ? `"${String(v).replace(/"/g, '""')}"` : v)).join(",")).join("\n") + "\n";
+  /* As lam_text_csv() writes a field: no text is a formula to a spreadsheet. */
+  const field = (v) => {
+    if (typeof v !== "string") return v ?? "";
+    const safe = /^[=+\-@\t\n\r\uff1d\uff0b\uff0d\uff20]/.test(v) && isNaN(v) ? "'" + v : v;
+    return /[",;\t\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  };
+  const csv = (rows) => rows.map((row) => row.map(field).join(",")).join("\n") + "\n";
 
   const html = (rows) => {
     const body = report.element("tbody"), head = report.element("tr");
