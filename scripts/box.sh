@@ -101,7 +101,7 @@ row() {
 {
     echo "| bits per byte | as trained | int8, as it is here | cost of int8 |"
     echo "|---|---|---|---|"
-    row "wiki100m, valid split (5,000,000 bytes)" valid
+    row "wiki100m, validation split (5,000,000 bytes)" valid
     row "wiki100m, test split (5,000,000 bytes)" test
     row "the first $BOX_START bytes of that test split, one stream" start
     row "\`tests/box/heldout.txt\`, one stream" heldout

@@ -123,7 +123,7 @@ const lam_command lam_command_bench = {
     .description =
         "Runs a preset with random weights on random tokens and reports tokens per second, "
         "GFLOP/s, "
-        "their share of the best matrix product of the same shapes measured in the same run, and "
+        "their share of the best GEMM of the same shapes measured in the same run, and "
         "memory. For generate also the floor: the time it takes to read once what a token needs "
         "(weights, cached keys, values and positions), measured in turns with the tokens. Every "
         "option of lamemo train that says what a model is (--n-layer, --mem-len, ...) is accepted.",

@@ -219,7 +219,8 @@ const lam_command lam_command_train = {
     .summary = "train a model on a corpus",
     .description =
         "Trains a model on a corpus folder and keeps the run in another folder: last, a checkpoint "
-        "that --resume goes on from bit for bit; best, the model with the lowest validation loss; "
+        "from which --resume continues bit for bit; best, the model with the lowest validation "
+        "loss; "
         "metrics.jsonl, train.log and events for TensorBoard. A preset gives sizes and batches; "
         "options change single values, and most runs need none beyond the first two groups. The "
         "option names of the Transformer-XL and LaMemo scripts (--n_layer, --mem_len, --attn_type, "

@@ -32,8 +32,8 @@
     X("warmup-step", s->warmup_step, "100 (a tenth of a run below 1,000 steps)",                   \
       s->max_step < 1000 ? s->max_step / 10 : 100)                                                 \
     X("dropout", cfg->dropout,                                                                     \
-      "0 (0.05 or 0.1 where --max-step reads the text so often that it could be learned by "       \
-      "heart: docs/recipe.md)",                                                                    \
+      "0 (0.05 or 0.1 where --max-step reads the text so often that the model would overfit: "     \
+      "docs/recipe.md)",                                                                           \
       known < 12.0 ? 0.0 : (known < 35.0 ? 0.05 : 0.1))
 
 /* For help: " --optim muon --weight-decay 0.1 ..." */

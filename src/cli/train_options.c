@@ -23,7 +23,7 @@ const lam_option lam_train_table[] = {
      .help = "Begin with the weights of this model or run folder, or of " LAM_BOXED ": fine-tuning. Its sizes hold; "
              "lengths and dropout may be others. The corpus must have its vocabulary (prepare --vocab-from)."},
     {"resume", 'r', NULL, LAM_OPT_FLAG, OPT(resume), .aliases = "restart",
-     .help = "Go on from DIR/last, bit for bit; begins a new run where there is none yet."},
+     .help = "Continue from the checkpoint DIR/last, bit for bit; starts a new run if there is none."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
      .help = "Throw away the run that is in the folder, and nothing else."},
 

@@ -39,7 +39,7 @@ done
 sed -i 's/"text": "valid"/"text": "gone"/' "$work/near/figures.jsonl"
 box "$work/run"
 [ "$(wc -l < "$work/near/figures.jsonl")" -eq 2 ] || fail "old figures stayed"
-grep -q '^| wiki100m, valid split .* | not measured | not measured | not measured |$' "$work/near/README.md" ||
+grep -q '^| wiki100m, validation split .* | not measured | not measured | not measured |$' "$work/near/README.md" ||
     fail "the card shows old figures"
 cp "$work/near/SHA256SUMS" "$work/before"
 ! scripts/box.sh "$work/data" > "$out" 2> "$err" || fail "a corpus was boxed"
