@@ -212,7 +212,7 @@ static lam_status measure(const lam_engine *engine, const text *t, const lam_arg
     LAM_TRY(lam_model_remembers(model, mem_len));
     LAM_TRY(lam_batcher_check(t->tokens, e.batch)); /* before memory is taken for so many */
     lam_eval_options fit = e;
-    lam_eval_fit(&fit, model, t->tokens);
+    lam_eval_fit(&fit, t->tokens);
     LAM_TRY(lam_evaluator_create(&evaluator, model, &fit));
     lam_progress_open(&w.line, args->quiet);
     const lam_status status = lam_evaluator_run(evaluator, &result, t->tokens, on_segment, &w);

@@ -40,8 +40,8 @@ static lam_status build(run *r, size_t n)
                                                   .mem_len = o->mem_len,
                                                   .most = most,
                                                   .dev = o->dev}));
-    r->refresh = refresh == prompt ? 0 : lam_length_fit(refresh, most, cfg->tgt_len);
-    LAM_TRY(lam_session_segment(r->session, lam_length_fit(prompt, most, cfg->tgt_len)));
+    r->refresh = refresh == prompt ? 0 : lam_length_fit(refresh, most);
+    LAM_TRY(lam_session_segment(r->session, lam_length_fit(prompt, most)));
     r->samples = calloc((size_t)o->samples, sizeof *r->samples);
     r->next = calloc((size_t)o->samples, sizeof *r->next);
     r->scores = malloc((size_t)o->samples * (size_t)cfg->n_token * sizeof *r->scores);

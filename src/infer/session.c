@@ -31,14 +31,16 @@ lam_status lam_session_create(lam_session **out, lam_model *model,
                  : options->mem_len > 0                  ? options->mem_len
                                                          : model->cfg.mem_len;
     if (options->most > 0) {
-        s->longest = lam_length_fit(s->longest, options->most, model->cfg.tgt_len);
-        s->mem_len = lam_length_fit(s->mem_len, options->most, model->cfg.mem_len);
+        s->longest = lam_length_fit(s->longest, options->most);
+        s->mem_len = lam_length_fit(s->mem_len, options->most);
     }
     s->now.length = s->longest;
-    lam_status status = lam_stack_create(
-        &s->stack, model,
-        &(lam_stack_options){
-            .B = s->streams, .N = s->longest, .M = s->mem_len, .dev = options->dev});
+    lam_status status = lam_stack_create(&s->stack, model,
+                                         &(lam_stack_options){.B = s->streams,
+                                                              .N = s->longest,
+                                                              .M = s->mem_len,
+                                                              .most = options->most,
+                                                              .dev = options->dev});
     if (status == LAM_OK)
         status = allocate(s);
     if (status != LAM_OK) {

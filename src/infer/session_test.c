@@ -214,8 +214,10 @@ START_TEST(lengths_beyond_what_is_fed_take_no_memory_and_change_nothing)
 {
     static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
                                            "infinite sticky"};
-    enum { LONG = 1000 };
-    const lam_config cfg = toy_config(memories[_i], -1, 5, _i == 0 ? 0 : 4);
+    enum { LONG = 3000 };
+    lam_config cfg = toy_config(memories[_i], -1, 5, _i == 0 ? 0 : 4);
+    if (_i >= 3) /* lengths of the memory's own */
+        *(_i == 3 ? &cfg.cmem_len : &cfg.ltm_block) = LONG;
     toy t = toy_open("ref", &cfg, &(lam_stack_options){.B = 1, .N = 5, .M = cfg.mem_len}, 1);
     toy_fill(&t);
     lam_session_options o = {.longest = LONG, .mem_len = LONG};
@@ -225,8 +227,10 @@ START_TEST(lengths_beyond_what_is_fed_take_no_memory_and_change_nothing)
     for (int i = 0; i < 2; i++) {
         lam_session *s = NULL;
         must(lam_session_create(&s, t.model, &o));
-        ck_assert_int_eq(s->longest, i == 0 ? LONG : TOTAL);
-        ck_assert_int_eq(s->mem_len, _i == 0 ? 0 : i == 0 ? LONG : TOTAL);
+        ck_assert_int_eq(s->longest, i == 0 ? LONG : LAM_FIT_LEAST);
+        ck_assert_int_eq(s->mem_len, _i == 0 ? 0 : i == 0 ? LONG : LAM_FIT_LEAST);
+        for (int k = 0; k < lam_stack_mem(s->stack)->n_slots && i == 1; k++)
+            ck_assert_int_lt(lam_stack_mem(s->stack)->slots[k].cap, 2 * LAM_FIT_LEAST);
         must(lam_session_segment(s, 7));
         must(lam_session_score(s, tokens, tokens + 1, TOTAL, nll[i]));
         lam_session_free(s);

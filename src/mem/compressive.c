@@ -56,6 +56,11 @@ static int reaches(const lam_config *cfg)
     return cfg->cmem_len * cfg->rate;
 }
 
+static void fit(lam_config *cfg, int64_t most)
+{
+    cfg->cmem_len = lam_length_fit(cfg->cmem_len, most);
+}
+
 /* Nothing initialises the convolution in the authors' way: PyTorch's uniform start stays. */
 static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
 {
@@ -240,6 +245,7 @@ const lam_mem_ops lam_mem_compressive = {
     .beyond = beyond,
     .beyond_name = "compressed",
     .reaches = reaches,
+    .fit = fit,
     .declare = declare,
     .layout = layout,
     .commit = commit,

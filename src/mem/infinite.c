@@ -53,6 +53,14 @@ static int reaches(const lam_config *cfg)
     return cfg->ltm_block;
 }
 
+/* Rows wait only after they left the newest ones, of which there is at least one: fewer than `most` do. */
+static void fit(lam_config *cfg, int64_t most)
+{
+    cfg->ltm_block = lam_length_fit(cfg->ltm_block, most);
+    if (cfg->ltm_block >= most)
+        cfg->ltm_samples = 1; /* there will be no signal */
+}
+
 static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
 {
     const lam_dims w = lam_dims_of(cfg, dev);
@@ -255,6 +263,7 @@ const lam_mem_ops lam_mem_infinite = {
     .attend_bwd = attend_bwd,
     .check = check,
     .reaches = reaches,
+    .fit = fit,
     .declare = declare,
     .layout = layout,
     .fill = lam_ltm_fill,

@@ -153,6 +153,8 @@ typedef struct lam_mem_ops {
     const char *beyond_name;
     /* Tokens that fill what is remembered beyond the newest M. */
     int (*reaches)(const lam_config *cfg);
+    /* lam_length_fit() for lengths of its own, where a stream has no more than `most` tokens. */
+    void (*fit)(lam_config *cfg, int64_t most);
     /* Declares parameters of `layer`, whose numbers go to ids (room for LAM_OWN_PARAMS). */
     void (*declare)(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
     /* Carves its buffers: s->own, layer[..].own and, when training, s->aux. */

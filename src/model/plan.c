@@ -96,7 +96,7 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
     const int L = cfg->n_layer;
 
     const size_t before = arena->used;
-    lam_mem_layout(&st->mem, cfg, st->opt.full, arena);
+    lam_mem_layout(&st->mem, st->cfg, st->opt.full, arena);
     st->state_bytes = arena->used - before;
 
     lam_pos_layout(&st->pos, arena, st->opt.train);

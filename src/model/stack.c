@@ -23,20 +23,32 @@ static lam_work largest(const lam_stack *st)
                       .narrow = m->params.store != LAM_ACT || st->seg.cache != LAM_ACT};
 }
 
-/* Remembered rows in front of a segment, at most. */
-static int front_rows(const lam_model *model, int M)
+/* The configuration a stack runs by: the mechanism's own lengths may be longer than any text it will read. */
+static const lam_config *fit(lam_config *copy, const lam_model *model, int64_t most)
 {
-    return M + (model->mem->beyond ? model->mem->beyond(&model->cfg) : 0);
+    if (most <= 0 || !model->mem->fit)
+        return &model->cfg;
+    *copy = model->cfg;
+    model->mem->fit(copy, most);
+    return copy;
+}
+
+/* Remembered rows in front of a segment, at most. */
+static int front_rows(const lam_model *model, const lam_config *cfg, int M)
+{
+    return M + (model->mem->beyond ? model->mem->beyond(cfg) : 0);
 }
 
 /* Host-side arrays and the pointers between the parts; no device memory yet. */
 static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options *opt)
 {
     const size_t L = (size_t)model->cfg.n_layer;
-    const int rows = opt->B * opt->N, front = front_rows(model, opt->M);
+    const lam_config *const cfg = fit(&st->fitted, model, opt->most);
+    const int rows = opt->B * opt->N, front = front_rows(model, cfg, opt->M);
     const lam_class cache = opt->train || opt->full ? LAM_ACT : model->cache;
     st->model = model;
     st->opt = *opt;
+    st->cfg = cfg;
     st->dev = opt->dev ? opt->dev : model->dev;
     st->rows = calloc(L + 1, sizeof *st->rows);
     st->acts = calloc(L, sizeof *st->acts);
@@ -57,7 +69,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                         .N = opt->N,
                         .slots = st->slots};
     st->pos = (lam_positions){.dev = st->dev,
-                              .cfg = &model->cfg,
+                              .cfg = cfg,
                               .params = &model->params,
                               .ids = &model->pos,
                               .dims = model->dims,
@@ -67,20 +79,20 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                               .r_past = st->r,
                               .r_ahead = st->r + L};
     st->embed = (lam_embedding){.dev = st->dev,
-                                .cfg = &model->cfg,
+                                .cfg = cfg,
                                 .params = &model->params,
                                 .ids = &model->embed,
                                 .dims = model->dims,
                                 .rows = rows};
     st->head = (lam_head){.dev = st->dev,
-                          .cfg = &model->cfg,
+                          .cfg = cfg,
                           .params = &model->params,
                           .ids = &model->head,
                           .dims = model->dims,
                           .rows = rows,
                           .host = host};
     st->seg = (lam_segment){.dev = st->dev,
-                            .cfg = &model->cfg,
+                            .cfg = cfg,
                             .dims = model->dims,
                             .params = &model->params,
                             .ids = model->layer,
@@ -112,13 +124,15 @@ static lam_status check_options(const lam_model *model, const lam_stack_options 
     if (opt->B < 1 || opt->N < 1 || opt->M < 0)
         return lam_fail(LAM_ERR_ARG, "stack: batch %d, length %d, memory %d: too small", opt->B,
                         opt->N, opt->M);
-    const double rows = (double)front_rows(model, opt->M) + opt->N;
+    lam_config fitted;
+    const lam_config *const cfg = fit(&fitted, model, opt->most);
+    const double rows = (double)front_rows(model, cfg, opt->M) + opt->N;
     if (opt->B * rows > 1 << 28)
         return lam_fail(LAM_ERR_ARG, "batch %d times %g rows is more than %d rows", opt->B, rows,
                         1 << 28);
     LAM_TRY(lam_config_extends(&model->cfg, opt->E));
     if (model->mem->check)
-        LAM_TRY(model->mem->check(&model->cfg, opt->N, opt->M));
+        LAM_TRY(model->mem->check(cfg, opt->N, opt->M));
     if (model->cfg.attn_type == LAM_ATTN_LEARNED && opt->M + opt->N > lam_config_span(&model->cfg))
         return lam_fail(LAM_ERR_UNSUPPORTED,
                         "attn_type 1 has %d learned distances, %d + %d rows need more",

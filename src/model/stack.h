@@ -13,7 +13,9 @@
 
 typedef struct lam_stack_options {
     int B, N, M; /* streams, longest segment, memory length (cfg->mem_len is not read) */
-    int E; /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
+    int64_t
+        most; /* tokens that a stream will ever be fed: nothing is allocated for more; 0: any number */
+    int E;    /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
     int train;    /* keep activations of all layers and room for gradients */
     int full;     /* compute state that nothing reads (traces, analysis); keys and values in ACT */
     lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on

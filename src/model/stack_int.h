@@ -28,6 +28,8 @@ struct lam_stack {
     lam_model *model;
     lam_dev *dev; /* where it runs: the model's device, or another context on the same memory */
     lam_stack_options opt;
+    const lam_config *cfg; /* the model's, or */
+    lam_config fitted;     /* its copy with no length that opt.most tokens never fill */
     lam_arena arena;
     size_t state_bytes;
     lam_mem mem;

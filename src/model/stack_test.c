@@ -432,16 +432,16 @@ START_TEST(impossible_stacks_are_refused)
     const kind k = {"lamemo", 3, 5, 5, 0, 0, 0, 0}, learned = {"xl", 1, 5, 5, 0, 0, 0, 0};
     toy a = open_kind("ref", &k, 1, 0), b = open_kind("ref", &learned, 1, 0);
     lam_stack *st = NULL;
-    const lam_stack_options bad[] = {{0, 5, 5, 0, 0, 0, NULL},
-                                     {1, 0, 5, 0, 0, 0, NULL},
-                                     {1, 5, -1, 0, 0, 0, NULL},
-                                     {1, 5, 0, 0, 0, 0, NULL},
-                                     {1 << 20, 1 << 10, 1, 0, 0, 0, NULL}};
+    const lam_stack_options bad[] = {{.B = 0, .N = 5, .M = 5},
+                                     {.B = 1, .N = 0, .M = 5},
+                                     {.B = 1, .N = 5, .M = -1},
+                                     {.B = 1, .N = 5, .M = 0},
+                                     {.B = 1 << 20, .N = 1 << 10, .M = 1}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_ne(lam_stack_create(&st, a.model, &bad[i]), LAM_OK);
         ck_assert_ptr_null(st);
     }
-    const lam_stack_options longer = {1, 5, 6, 0, 0, 0, NULL};
+    const lam_stack_options longer = {.B = 1, .N = 5, .M = 6};
     ck_assert_int_eq(lam_stack_create(&st, b.model, &longer), LAM_ERR_UNSUPPORTED);
     toy_close(&a);
     toy_close(&b);

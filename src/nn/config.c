@@ -236,7 +236,8 @@ lam_cluster lam_config_cluster(const lam_config *cfg, int i)
     return (lam_cluster){first, end - first, width};
 }
 
-int lam_length_fit(int length, int64_t most, int own)
+int lam_length_fit(int length, int64_t most)
 {
-    return length <= own || length <= most ? length : most > own ? (int)most : own;
+    const int64_t enough = most > LAM_FIT_LEAST ? most : LAM_FIT_LEAST;
+    return length <= enough ? length : (int)enough;
 }

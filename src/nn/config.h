@@ -152,9 +152,10 @@ const lam_preset *lam_preset_find(const char *name); /* NULL: there is none */
 /* LAM_ERR_ARG lists the presets if there is no such name.  memory is set to `memory`. */
 lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *memory);
 
-/* A length above the model's `own` that `most` tokens never fill becomes one that they do: the results are the
- * same, and no memory is taken for rows that never come. */
-int lam_length_fit(int length, int64_t most, int own);
+/* A length that `most` tokens never fill becomes one that they do, or LAM_FIT_LEAST: the results are the same, and
+ * no memory is allocated for rows that never come.  Shorter lengths stay, as every compression rate wants. */
+enum { LAM_FIT_LEAST = LAM_MAX_RATE };
+int lam_length_fit(int length, int64_t most);
 
 /* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
  * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is

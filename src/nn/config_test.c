@@ -153,18 +153,21 @@ START_TEST(clusters_divide_the_vocabulary)
 }
 END_TEST
 
-/* No length grows, none shrinks below the model's own, and one that the tokens fill stays. */
+/* No length grows, no short one shrinks, and one that the tokens fill stays. */
 START_TEST(a_length_is_fitted_to_the_tokens_there_are)
 {
     static const struct {
-        int length, most, own, fitted;
-    } rows[] = {{100, 60, 50, 60}, /* beyond the tokens */
-                {100, 20, 50, 50}, /* and the model's own is longer than they are */
-                {60, 60, 50, 60},  {40, 60, 50, 40}, {40, 20, 50, 40},
-                {50, 20, 50, 50},  {0, 60, 50, 0},   {100, 0, 0, 0}};
+        int length, most, fitted;
+    } rows[] = {{9000, 6000, 6000}, /* beyond the tokens */
+                {9000, 20, LAM_FIT_LEAST},
+                {6000, 6000, 6000},
+                {4000, 6000, 4000},
+                {40, 20, 40},
+                {LAM_FIT_LEAST, 1, LAM_FIT_LEAST},
+                {0, 60, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        ck_assert_int_eq(lam_length_fit(rows[i].length, rows[i].most, rows[i].own), rows[i].fitted);
-    ck_assert_int_eq(lam_length_fit(100, INT64_MAX, 50), 100);
+        ck_assert_int_eq(lam_length_fit(rows[i].length, rows[i].most), rows[i].fitted);
+    ck_assert_int_eq(lam_length_fit(9000, INT64_MAX), 9000);
 }
 END_TEST
 

@@ -107,7 +107,7 @@ lam_status lam_sweep_run(lam_sweep_point *point, lam_model *model, const lam_tok
                              .skip = o->skip,
                              .visit = on_segment,
                              .visitor = &r};
-    lam_eval_fit(&eval, model, text);
+    lam_eval_fit(&eval, text);
     LAM_TRY(lam_parted_make(&point->nll, 1));
     lam_status status = lam_evaluator_create(&e, model, &eval);
     if (status == LAM_OK)

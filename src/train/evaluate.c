@@ -45,20 +45,21 @@ static lam_stack_options stack_of(const lam_eval_options *options)
     return (lam_stack_options){.B = options->batch,
                                .N = options->tgt_len + options->ext_len,
                                .M = options->mem_len,
+                               .most = options->most,
                                .E = options->ext_len,
                                .full = options->full};
 }
 
-void lam_eval_fit(lam_eval_options *options, const lam_model *model, const lam_tokens *text)
+void lam_eval_fit(lam_eval_options *options, const lam_tokens *text)
 {
-    const lam_config *cfg = &model->cfg;
     const int64_t N = options->tgt_len, limit = options->max_steps + options->skip;
     int64_t most = text->count / options->batch - 1; /* tokens of a column that are read */
     if (options->max_steps > 0 && limit < most / N)
         most = limit * N;
-    options->tgt_len = lam_length_fit(options->tgt_len, most, cfg->tgt_len);
-    options->mem_len = lam_length_fit(options->mem_len, most, cfg->mem_len);
-    options->ext_len = lam_length_fit(options->ext_len, most, cfg->ext_len);
+    options->tgt_len = lam_length_fit(options->tgt_len, most);
+    options->mem_len = lam_length_fit(options->mem_len, most);
+    options->ext_len = lam_length_fit(options->ext_len, most);
+    options->most = most;
 }
 
 lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options)

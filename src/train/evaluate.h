@@ -27,6 +27,7 @@ typedef lam_status lam_eval_visit(void *user, const lam_eval_segment *segment);
 typedef struct lam_eval_options {
     int batch, tgt_len, mem_len, ext_len;
     int64_t max_steps;     /* segments that count; 0: the whole text */
+    int64_t most;          /* as in lam_stack_options */
     int64_t skip;          /* segments before them, which only fill the memory */
     int full;              /* as in lam_stack_options */
     lam_eval_visit *visit; /* may be NULL */
@@ -58,8 +59,8 @@ typedef int lam_eval_watch(void *user, const lam_eval_result *so_far, int64_t to
 
 typedef struct lam_evaluator lam_evaluator;
 
-/* lam_length_fit() for the lengths of *options and what is read of `text`. */
-void lam_eval_fit(lam_eval_options *options, const lam_model *model, const lam_tokens *text);
+/* lam_length_fit() for all lengths and what is read of `text`. */
+void lam_eval_fit(lam_eval_options *options, const lam_tokens *text);
 /* Could there be such an evaluator, memory aside? */
 lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options);
 /* `model` is kept.  Takes the memory of a stack; one evaluator may run many times. */

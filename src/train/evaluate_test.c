@@ -132,14 +132,16 @@ START_TEST(extra_rows_leave_the_memory_when_they_come_again)
 }
 END_TEST
 
-/* The toy's own lengths are shorter than its 300 tokens. */
+/* The toy has 300 tokens.  Its memory's own lengths, too, may be longer. */
 START_TEST(lengths_beyond_the_text_take_no_memory_and_change_nothing)
 {
     static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
                                            "infinite sticky"};
-    enum { LONG = 1000 };
+    enum { LONG = 3000 };
     toyrun r = open_run("ref", memories[_i]);
     const int M = _i == 0 ? 0 : LONG, E = _i < 2 ? LONG : 0;
+    if (_i >= 3)
+        *(_i == 3 ? &r.model->cfg.cmem_len : &r.model->cfg.ltm_block) = LONG;
     const lam_eval_options asked[] = {
         {.batch = 2, .tgt_len = 7, .mem_len = M},
         {.batch = 2, .tgt_len = 7, .mem_len = M, .ext_len = E},
@@ -147,22 +149,24 @@ START_TEST(lengths_beyond_the_text_take_no_memory_and_change_nothing)
         {.batch = 2, .tgt_len = 7, .mem_len = M, .ext_len = E, .skip = 2, .max_steps = 3},
         {.batch = 2, .tgt_len = 7, .mem_len = M, .max_steps = INT64_MAX / 2},
     };
-    const int most[] = {149, 149, 149, 5 * 7, 149};
+    const int64_t most[] = {149, 149, 149, 5 * 7, 149};
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         lam_eval_options fit = asked[i];
-        lam_eval_fit(&fit, r.model, r.text);
-        ck_assert_int_eq(fit.tgt_len, asked[i].tgt_len == LONG ? most[i] : 7);
-        ck_assert_int_eq(fit.mem_len, M ? most[i] : 0);
-        ck_assert_int_eq(fit.ext_len, asked[i].ext_len ? most[i] : 0);
+        lam_eval_fit(&fit, r.text);
+        ck_assert_int_eq(fit.tgt_len, asked[i].tgt_len == LONG ? LAM_FIT_LEAST : 7);
+        ck_assert_int_eq(fit.mem_len, M ? LAM_FIT_LEAST : 0);
+        ck_assert_int_eq(fit.ext_len, asked[i].ext_len ? LAM_FIT_LEAST : 0);
+        ck_assert_int_eq(fit.most, most[i]);
         const lam_eval_result a = evaluate(&r, &asked[i]), b = evaluate(&r, &fit);
         ck_assert_int_eq(a.tokens, b.tokens);
         ck_assert_msg(a.nll == b.nll, "%zu: %.17g, not %.17g", i, b.nll, a.nll);
     }
-    const lam_tokens few = {.count = 6}; /* the model's own are what it is made for */
-    lam_eval_options own = {.batch = 2, .tgt_len = 2 * LONG, .mem_len = M};
-    lam_eval_fit(&own, r.model, &few);
-    ck_assert_int_eq(own.tgt_len, r.model->cfg.tgt_len);
-    ck_assert_int_eq(own.mem_len, M ? r.model->cfg.mem_len : 0);
+    /* Memory is short, a cutting of the text into segments stays: rows leave the newest ones and are compressed. */
+    lam_eval_options asked_short = {.batch = 2, .tgt_len = 7, .mem_len = _i == 0 ? 0 : 5}, fit;
+    fit = asked_short;
+    lam_eval_fit(&fit, r.text);
+    const lam_eval_result a = evaluate(&r, &asked_short), b = evaluate(&r, &fit);
+    ck_assert_msg(a.nll == b.nll, "%.17g, not %.17g", b.nll, a.nll);
     toyrun_close(&r);
 }
 END_TEST

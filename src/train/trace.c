@@ -35,8 +35,8 @@ static lam_status read_header(lam_trace *t)
     LAM_TRY(meta_int(t, "B", -1, &t->B));
     LAM_TRY(meta_int(t, "segments", -1, &t->segments));
     LAM_TRY(meta_int(t, "train_steps", 0, &t->train_steps));
-    if (t->B < 1)
-        return lam_fail(LAM_ERR_FORMAT, "%s: metadata B must be at least 1", t->path);
+    if (t->B < 1 || t->segments < 1) /* without segments no tensor bounds tgt_len */
+        return lam_fail(LAM_ERR_FORMAT, "%s: metadata B and segments must be at least 1", t->path);
     return LAM_OK;
 }
 

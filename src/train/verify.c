@@ -84,16 +84,24 @@ static size_t largest_tensor(const replay *t)
     return n;
 }
 
+/* The trace has tokens for so many segments: a longer memory is never filled. */
+static lam_stack_options stack_of(const lam_trace *trace)
+{
+    const int n = trace->segments > trace->train_steps ? trace->segments : trace->train_steps;
+    const int64_t most = (int64_t)n * trace->cfg.tgt_len;
+    return (lam_stack_options){.B = trace->B,
+                               .N = trace->cfg.tgt_len,
+                               .M = lam_length_fit(trace->cfg.mem_len, most),
+                               .most = most};
+}
+
 static lam_status build(replay *t, lam_dev *dev)
 {
+    lam_stack_options stack = stack_of(&t->trace);
+    stack.train = stack.full = 1;
     t->dev = dev;
     LAM_TRY(lam_model_create(&t->model, &t->trace.cfg, dev));
-    LAM_TRY(lam_stack_create(&t->stack, t->model,
-                             &(lam_stack_options){.B = t->trace.B,
-                                                  .N = t->trace.cfg.tgt_len,
-                                                  .M = t->trace.cfg.mem_len,
-                                                  .train = 1,
-                                                  .full = 1}));
+    LAM_TRY(lam_stack_create(&t->stack, t->model, &stack));
     lam_optimizer_options adam = lam_optimizer_defaults();
     adam.clip_together = 1; /* traces know one norm */
     LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &adam));
@@ -248,11 +256,9 @@ static lam_status decode_segment(replay *t, lam_stack *stack, int segment)
 
 static lam_status check_decoding(replay *t)
 {
+    const lam_stack_options options = stack_of(&t->trace);
     lam_stack *stack;
-    LAM_TRY(lam_stack_create(&stack, t->model,
-                             &(lam_stack_options){.B = t->trace.B,
-                                                  .N = t->trace.cfg.tgt_len,
-                                                  .M = t->trace.cfg.mem_len}));
+    LAM_TRY(lam_stack_create(&stack, t->model, &options));
     lam_status status = LAM_OK;
     for (int s = 0; s < t->trace.segments && status == LAM_OK; s++)
         status = decode_segment(t, stack, s);

@@ -2,6 +2,7 @@
 #include "train/verify.h"
 
 #include "core/file.h"
+#include "core/machine.h"
 #include "io/safetensors.h"
 #include "support/naive16.h"
 #include "support/suite.h"
@@ -262,6 +263,63 @@ START_TEST(a_nan_on_their_side_fails)
 }
 END_TEST
 
+/* A copy of a golden file in whose configuration `from` became `to`. */
+static void claim(const char *path, const char *copy, const char *from, const char *to)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    must(lam_file_load(&bytes, &size, path, 1 << 24));
+    uint64_t header;
+    memcpy(&header, bytes, 8);
+    const char *const at = memmem(bytes, size, from, strlen(from));
+    ck_assert_ptr_nonnull(at);
+    const size_t before = (size_t)(at - bytes), more = strlen(to) - strlen(from);
+    char *changed = malloc(size + more);
+    memcpy(changed, bytes, before);
+    memcpy(changed + before, to, strlen(to));
+    memcpy(changed + before + strlen(to), at + strlen(from), size - before - strlen(from));
+    header += more;
+    memcpy(changed, &header, 8);
+    must(lam_file_save(copy, changed, size + more));
+    free(changed);
+    free(bytes);
+}
+
+/* What is not refused by its tensors is computed, with memory for the tokens that are there. */
+START_TEST(a_trace_takes_no_memory_for_what_it_does_not_hold)
+{
+    static const struct {
+        const char *file, *from, *to, *message;
+    } rows[] = {
+        {"xl", "mem_len\\\": 5", "mem_len\\\": 1000000", "tensor seg1.mem0 is"},
+        {"lamemo", "mem_len\\\": 5", "mem_len\\\": 1000000", "tensor seg1.mem0 is"},
+        {"compressive", "cmem_len\\\": 4", "cmem_len\\\": 1000000", "tensor seg2.state.cm.0 is"},
+        {"infinite", "ltm_block\\\": 6", "ltm_block\\\": 1000000", "tensor seg2.state.pend.0 is"},
+        {"xl", "tgt_len\\\": 5", "tgt_len\\\": 1000000", "tensor tokens has"},
+        {"xl", "n_token\\\": 19", "n_token\\\": 10000000", "emb_layers.0.weight is"},
+        {"xl", "segments\": \"4", "segments\": \"0", "must be at least 1"},
+        {"xl", "segments\": \"4", "segments\": \"900000", "tensor tokens has"},
+        {"xl", "\"B\": \"2", "\"B\": \"1000000", "tensor tokens has"}};
+    lam_dev *const dev = open_device("ref");
+    dev->max_memory = lam_machine_used() + ((size_t)100 << 20);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[512], copy[64];
+        lam_verdict v = {0};
+        golden(path, sizeof path, rows[i].file);
+        temporary(copy, sizeof copy);
+        claim(path, copy, rows[i].from, rows[i].to);
+        lam_verify_limits(&v, dev);
+        const lam_status status = lam_verify_file(&v, copy, dev);
+        unlink(copy);
+        ck_assert_msg(rows[i].message
+                          ? status == LAM_ERR_FORMAT && strstr(lam_error(), rows[i].message) != NULL
+                          : status == LAM_OK && v.failed,
+                      "%s, %s: %s", rows[i].file, rows[i].to, lam_error());
+    }
+    dev->ops->close(dev);
+}
+END_TEST
+
 /* Every prefix of the header and many flipped bytes: an error or a verdict, never a crash. */
 START_TEST(broken_traces_are_refused)
 {
@@ -309,6 +367,7 @@ int main(void)
     tcase_add_test(tests, an_error_beyond_ref16_fails);
     tcase_add_test(tests, a_changed_number_of_any_kind_fails);
     tcase_add_test(tests, a_nan_on_their_side_fails);
+    tcase_add_test(tests, a_trace_takes_no_memory_for_what_it_does_not_hold);
     tcase_add_test(tests, broken_traces_are_refused);
     return test_run("train/verify", tests);
 }
