@@ -69,6 +69,11 @@ foreach(file IN LISTS scripts)
         ENVIRONMENT "${test_environment};LAMEMO=$<TARGET_FILE:lamemo_cli>")
 endforeach()
 
+# A few kills here; scripts/test.sh full does a thousand.
+add_test(NAME kill COMMAND sh ${PROJECT_SOURCE_DIR}/tests/kill/kill_test.sh 12 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(kill PROPERTIES TIMEOUT ${test_timeout}
+    ENVIRONMENT "${test_environment};LAMEMO=$<TARGET_FILE:lamemo_cli>")
+
 # The installed library, in the hands of somebody else.  Sanitizers would have to be theirs too.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
     foreach(name install hardening)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds and tests everything.
 #   scripts/test.sh         the fast tier: release build, all tests
-#   scripts/test.sh full    also: ASan+UBSan, TSan, clang, cppcheck, fuzz targets (FUZZ_SECONDS each, default 60) and
-#                           the fuzzer of the program (FUZZ_CLI_SECONDS for each class of files, default 10)
+#   scripts/test.sh full    also: ASan+UBSan, TSan, clang, 1,000 kills of a training (KILLS), cppcheck, fuzz targets
+#                           (FUZZ_SECONDS each, default 60) and the fuzzer of the program (FUZZ_CLI_SECONDS for each
+#                           class of files, default 10)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-fast}
@@ -47,6 +48,9 @@ if [ "$tier" = full ]; then
     check debug
     check tsan
     check clang
+    echo "== kill"
+    quietly env LAMEMO="$PWD/build/release/lamemo" sh tests/kill/kill_test.sh "${KILLS:-1000}" "$(date +%s)"
+    grep "kills over" "$log"
     scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
     tests/fuzz/cli_fuzz.sh "${FUZZ_CLI_SECONDS:-10}"
     if command -v cppcheck > /dev/null; then

@@ -4,6 +4,7 @@
  * through its local headers, so that it may come through a pipe; files that are not wanted are
  * skipped.  Encrypted files and methods other than stored and deflate are refused, and a stored file
  * whose size is not in front of it cannot be delimited. */
+#include "core/file.h"
 #include "data/instream_int.h"
 
 #include <stdlib.h>
@@ -246,6 +247,7 @@ static lam_status zip_open(lam_instream *in, const char *entry)
             return LAM_OK;
         do {
             got = 0;
+            LAM_TRY(lam_read_check(in->path)); /* an archive may be large */
             LAM_TRY(zip_read(in, skipped, sizeof skipped, &got));
         } while (got > 0);
     }

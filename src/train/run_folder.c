@@ -53,22 +53,34 @@ lam_status lam_run_look(lam_run_found *out, const char *dir)
     return lam_own_room(dir, "run");
 }
 
-/* Under the name of what a crash left first: half a checkpoint must not be taken for one. */
-static lam_status remove_part(const char *dir, int part)
+static lam_status remove_one(const char *dir, int part, const char *suffix)
 {
-    char path[PATH_MAX], rest[PATH_MAX], old[PATH_MAX];
-    LAM_TRY(path_of(path, dir, part, ""));
-    LAM_TRY(path_of(rest, dir, part, ".new"));
-    LAM_TRY(path_of(old, dir, part, ".old"));
-    LAM_TRY(lam_dir_remove(old));
-    LAM_TRY(lam_dir_remove(rest));
-    if (rename(path, rest) != 0 && errno != ENOENT)
-        return lam_fail(LAM_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
-    return lam_dir_remove(rest);
+    char path[PATH_MAX];
+    LAM_TRY(path_of(path, dir, part, suffix));
+    return lam_dir_remove(path);
 }
 
+static lam_status discard(const char *dir, int part)
+{
+    char path[PATH_MAX], rest[PATH_MAX];
+    LAM_TRY(path_of(path, dir, part, ""));
+    LAM_TRY(path_of(rest, dir, part, ".new"));
+    return rename(path, rest) == 0 || errno == ENOENT
+               ? LAM_OK
+               : lam_fail(LAM_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+}
+
+/* Under the names of what a crash leaves first: half a checkpoint must not be taken for one.  last goes before best: a
+ * run that has lost its best model could be resumed, and would miss it at its end. */
 lam_status lam_run_remove(const char *dir)
 {
-    LAM_TRY(remove_part(dir, LAST));
-    return remove_part(dir, BEST);
+    for (int part = 0; part < PARTS; part++) {
+        LAM_TRY(remove_one(dir, part, ".old"));
+        LAM_TRY(remove_one(dir, part, ".new"));
+    }
+    for (int part = 0; part < PARTS; part++)
+        LAM_TRY(discard(dir, part));
+    for (int part = 0; part < PARTS; part++)
+        LAM_TRY(remove_one(dir, part, ".new"));
+    return LAM_OK;
 }
