@@ -5,13 +5,13 @@
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "cli/variants.h"
+#include "core/cpus.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "train/run.h"
 
 #include <limits.h>
 #include <math.h>
-#include <sched.h>
 #include <signal.h>
 
 typedef struct job {
@@ -53,8 +53,7 @@ static int next_run(const pool *p, int *model, int *seed)
 /* Several trainings share the cores, unless the user has chosen. */
 static lam_status add_threads(lam_words *w, const pool *p)
 {
-    cpu_set_t set;
-    const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const int cores = lam_cpus();
     if (p->jobs == 1 || json_object_get(p->c->options, "threads"))
         return LAM_OK;
     return lam_words_add(w, "--threads=%d", cores > p->jobs ? cores / p->jobs : 1);

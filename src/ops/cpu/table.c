@@ -1,8 +1,8 @@
 /* cpu/table.c -- the cpu device (threads, host memory, scratch) and its table. */
 #include "core/arena.h"
+#include "core/cpus.h"
 #include "ops/cpu/gemv.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,13 +18,11 @@ enum { MAX_THREADS = 1024 };
 /* Blocks this large are aligned to huge pages and ask for them. */
 static const size_t huge_page = (size_t)2 << 20;
 
-/* CPUs this process may run on, which may be fewer than there are. */
-static int usable_cpus(void)
+/* As many as asked for, or one for each CPU this process may use. */
+static int thread_count(int asked)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    const int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n > 0 ? n : 1;
+    const int n = asked > 0 ? asked : lam_cpus();
+    return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
 static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
@@ -45,7 +43,7 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
                           .pad = 1,
                           .narrow = 1,
                           .max_memory = options->max_memory};
-    cpu->threads = options->threads > 0 ? options->threads : usable_cpus();
+    cpu->threads = thread_count(options->threads);
     cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
     *out = &cpu->base;
     return LAM_OK;

@@ -1,8 +1,10 @@
 /* table_test.c -- the cpu device: what opening refuses, memory, totals of many steps.  That its operations are
  * those of ref is cpu_vs_ref_test.c's affair. */
-#include "ops/ops.h"
+#include "ops/cpu/cpu.h"
 #include "support/suite.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 extern const lam_ops lam_ops_cpu;
@@ -16,6 +18,28 @@ START_TEST(opening_takes_all_cpus_and_refuses_negative_threads)
     ck_assert_int_eq(lam_ops_cpu.sync(dev), LAM_OK);
     lam_ops_cpu.close(dev);
     lam_ops_cpu.close(NULL);
+}
+END_TEST
+
+/* As on a machine with 5,000 CPUs; OpenMP's settings are none of this test's. */
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+    (void)pid;
+    if (size * 8 < 5000) {
+        errno = EINVAL;
+        return -1;
+    }
+    for (size_t i = 0; i < 5000; i++)
+        CPU_SET_S(i, size, set);
+    return 0;
+}
+
+START_TEST(opening_takes_at_most_1024_of_many_cpus)
+{
+    lam_dev *dev;
+    ck_assert_int_eq(lam_ops_cpu.open(&dev, &(lam_dev_options){0}), LAM_OK);
+    ck_assert_int_eq(lam_cpu(dev)->threads, 1024);
+    lam_ops_cpu.close(dev);
 }
 END_TEST
 
@@ -87,6 +111,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, opening_takes_all_cpus_and_refuses_negative_threads);
+    tcase_add_test(tests, opening_takes_at_most_1024_of_many_cpus);
     tcase_add_test(tests, memory_is_aligned_and_zero_also_when_large);
     tcase_add_test(tests, a_total_of_many_steps_loses_nothing);
     tcase_add_test(tests, the_sum_of_one_row_needs_no_scratch);
