@@ -34,6 +34,9 @@ foreach(file IN LISTS tests top_tests)
     if(name MATCHES "^ops_cpu_") # they test what ops/cpu inlines
         target_link_libraries(${name} PRIVATE lamemo_cpu_flags)
     endif()
+    if(name STREQUAL ops_cpu_gemm_test) # it watches the library
+        target_link_options(${name} PRIVATE LINKER:--wrap=dnnl_sgemm,--wrap=cblas_sgemm)
+    endif()
     if(name MATCHES "^cli_")
         target_link_libraries(${name} PRIVATE lamemo_commands)
     endif()

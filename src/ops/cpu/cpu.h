@@ -13,7 +13,7 @@
 
 typedef struct lam_cpu_dev {
     lam_dev base;
-    int threads;   /* >= 1; for `#pragma omp parallel for num_threads(dev->threads)` */
+    int threads; /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
     int broken; /* sticky: the GEMM library failed (it allocates); sync() reports it */

@@ -1,9 +1,13 @@
 /* cpu/gemm.c -- matrix products by oneDNN, or by any CBLAS where that is missing.
  *
  * The library multiplies; what ops/gemm.h fuses behind the product (bias, ReLU, dropout) is done here
- * in one pass over C.  Only multiply() knows which library there is.  Its own order of summation is
+ * in one pass over C.  Only call_library() knows which library there is.  Its own order of summation is
  * the one thing on this back-end that may depend on the number of threads.  A few rows, and whatever
- * is narrow, goes another way (gemv.h). */
+ * is narrow, goes another way (gemv.h).
+ *
+ * Both libraries divide C among omp_get_max_threads() threads and rely on getting them.  Where the team
+ * is smaller, oneDNN leaves the missing threads' parts of C unwritten and OpenBLAS waits for them.  So
+ * multiply() tells them, for each call, exactly how many threads OpenMP will give. */
 #include "ops/cpu/gemv.h"
 #include "ops/cpu/philox.h"
 
@@ -25,7 +29,7 @@ typedef struct product {
 } product;
 
 /* 0, or what went wrong: the libraries allocate buffers of their own. */
-static int multiply(const product *p)
+static int call_library(const product *p)
 {
     const lam_gemm *g = p->shape;
 #if defined(LAM_HAVE_ONEDNN)
@@ -38,6 +42,30 @@ static int multiply(const product *p)
                 (int)g->lda, p->b, (int)g->ldb, p->beta, p->c, (int)g->ldc);
     return 0;
 #endif
+}
+
+/* The size of a team of `wanted` threads, as OpenMP's rules have it while dyn-var is off: nothing else
+ * takes threads from a thread that is in no team.  In a team, even of one thread, it is 1: the libraries
+ * do not nest, and there the others of the team may have used up the limit. */
+static int team_granted(int wanted)
+{
+    if (omp_get_level() > 0 || omp_get_max_active_levels() < 1)
+        return 1;
+    const int limit = omp_get_thread_limit();
+    return wanted < limit ? wanted : limit;
+}
+
+/* C = A B + beta C by at most `wanted` threads; 0, or what went wrong.  The settings of OpenMP are the
+ * host's: they are as before afterwards. */
+static int multiply(const product *p, int wanted)
+{
+    const int threads = omp_get_max_threads(), dynamic = omp_get_dynamic();
+    omp_set_dynamic(0);
+    omp_set_num_threads(team_granted(wanted)); /* how both libraries are told */
+    const int wrong = call_library(p);
+    omp_set_num_threads(threads);
+    omp_set_dynamic(dynamic);
+    return wrong;
 }
 
 /* An empty sum: C = beta C. */
@@ -113,7 +141,7 @@ static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i)
     if (a->k == 0)
         multiply_nothing(&p);
     else
-        wrong = multiply(&p) != 0;
+        wrong = multiply(&p, team_of(dev, a));
     if (a->step_c != 0 || i + 1 == (size_t)a->batch)
         finish(dev, p.c, a, a->step_c == 0 ? 0 : i * (size_t)a->m);
     return wrong;
@@ -122,10 +150,8 @@ static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i)
 static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
 {
     const size_t batch = (size_t)a->batch;
-    const int before = omp_get_max_threads(); /* how both libraries are told */
     int wrong = 0;
-    omp_set_num_threads(team_of(cpu, a));
-    if (share_out(cpu, a)) { /* inside a team they take one thread */
+    if (share_out(cpu, a)) {
 #pragma omp parallel for num_threads(cpu->threads) schedule(static) reduction(| : wrong)
         for (size_t i = 0; i < batch; i++)
             wrong |= run(cpu, a, i);
@@ -133,7 +159,6 @@ static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
         for (size_t i = 0; i < batch; i++)
             wrong |= run(cpu, a, i);
     }
-    omp_set_num_threads(before);
     cpu->broken |= wrong;
 }
 

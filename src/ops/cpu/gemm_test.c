@@ -1,0 +1,291 @@
+/* gemm_test.c -- the GEMM library never gets fewer threads than it was told, whatever the host has made of
+ * OpenMP.
+ *
+ * oneDNN divides C among omp_get_max_threads() threads, and where the team is smaller the missing parts stay
+ * unwritten (CBLAS: may wait forever).  So this program puts itself between ops/cpu and the library, forms
+ * the team that the library would form, and compares its size with what the library was told.  That the
+ * products are right is checked too, exactly: their operands are small integers. */
+#include "ops/cpu/cpu.h"
+#include "support/suite.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#if defined(LAM_HAVE_ONEDNN)
+#include <oneapi/dnnl/dnnl.h>
+#else
+#include <cblas.h>
+#endif
+
+extern const lam_ops lam_ops_cpu;
+
+enum { THREADS = 5 };
+
+static atomic_int calls, short_teams, largest; /* of the library */
+
+static void watch_team(void)
+{
+    const int told = omp_in_parallel() ? 1 : omp_get_max_threads();
+    int got = 1;
+    if (told > 1) {
+#pragma omp parallel num_threads(told)
+#pragma omp single
+        got = omp_get_num_threads();
+    }
+    calls++;
+    short_teams += got != told;
+    if (told > largest)
+        largest = told;
+}
+
+/* The linker puts these in front of the library (--wrap in cmake/tests.cmake). */
+#if defined(LAM_HAVE_ONEDNN)
+typedef dnnl_status_t library(char, char, dnnl_dim_t, dnnl_dim_t, dnnl_dim_t, float, const float *,
+                              dnnl_dim_t, const float *, dnnl_dim_t, float, float *, dnnl_dim_t);
+library __real_dnnl_sgemm, __wrap_dnnl_sgemm;
+
+dnnl_status_t __wrap_dnnl_sgemm(char ta, char tb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k,
+                                float alpha, const float *a, dnnl_dim_t lda, const float *b,
+                                dnnl_dim_t ldb, float beta, float *c, dnnl_dim_t ldc)
+{
+    watch_team();
+    return __real_dnnl_sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+#else
+typedef void library(enum CBLAS_ORDER, enum CBLAS_TRANSPOSE, enum CBLAS_TRANSPOSE, blasint, blasint,
+                     blasint, float, const float *, blasint, const float *, blasint, float, float *,
+                     blasint);
+library __real_cblas_sgemm, __wrap_cblas_sgemm;
+
+void __wrap_cblas_sgemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE ta, enum CBLAS_TRANSPOSE tb,
+                        blasint m, blasint n, blasint k, float alpha, const float *a, blasint lda,
+                        const float *b, blasint ldb, float beta, float *c, blasint ldc)
+{
+    watch_team();
+    __real_cblas_sgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+#endif
+
+/* ---- one GEMM and what it must give ---- */
+
+typedef struct shape {
+    int m, n, k, batch;
+} shape;
+
+/* Divided without and with copies of the operands, in oneDNN's terms; one that is not; a batch shared out. */
+static const shape shapes[] = {
+    {300, 40, 64, 1}, {600, 600, 64, 1}, {20, 20, 20, 1}, {48, 48, 48, 3 * THREADS}};
+
+static float entry(size_t i)
+{
+    return (float)(int)(i * 2654435761u % 7) - 3.0f;
+}
+
+static size_t wrong_elements(const shape *s, const float *a, const float *b, const float *c)
+{
+    const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k;
+    size_t wrong = 0;
+    for (size_t row = 0; row < m * (size_t)s->batch; row++)
+        for (size_t col = 0; col < n; col++) {
+            float sum = 0.0f;
+            for (size_t t = 0; t < k; t++)
+                sum += a[row * k + t] * b[(row / m * n + col) * k + t];
+            wrong += !(c[row * n + col] == sum);
+        }
+    return wrong;
+}
+
+/* The elements of C that are wrong, in a GEMM as y = x W^T has it. */
+static size_t multiply(lam_dev *dev, const shape *s)
+{
+    const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, batch = (size_t)s->batch;
+    float *const a = malloc((m * k + n * k + m * n) * batch * sizeof *a);
+    if (!a)
+        abort();
+    float *const b = a + m * k * batch, *const c = b + n * k * batch;
+    for (size_t i = 0; i < (m * k + n * k) * batch; i++)
+        a[i] = entry(i);
+    for (size_t i = 0; i < m * n * batch; i++)
+        c[i] = NAN;
+    const lam_gemm g = {.m = s->m,
+                        .n = s->n,
+                        .k = s->k,
+                        .batch = s->batch,
+                        .tb = LAM_FLIP,
+                        .a = a,
+                        .b = b,
+                        .c = c,
+                        .lda = k,
+                        .ldb = k,
+                        .ldc = n,
+                        .step_a = m * k,
+                        .step_b = n * k,
+                        .step_c = m * n};
+    lam_cpu_gemm(dev, &g);
+    const size_t wrong = wrong_elements(s, a, b, c);
+    free(a);
+    return wrong;
+}
+
+/* All shapes on a device of the calling thread's own; the number of things that are wrong. */
+static size_t multiply_all(void)
+{
+    const int threads = omp_get_max_threads(), dynamic = omp_get_dynamic();
+    size_t wrong = 0;
+    lam_dev *dev;
+    if (lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = THREADS}) != LAM_OK)
+        return 1;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        wrong += multiply(dev, &shapes[i]);
+        wrong += omp_get_max_threads() != threads || omp_get_dynamic() != dynamic;
+    }
+    wrong += lam_ops_cpu.sync(dev) != LAM_OK;
+    lam_ops_cpu.close(dev);
+    return wrong;
+}
+
+/* ---- what a host may do with OpenMP ---- */
+
+static size_t plain(void)
+{
+    return multiply_all();
+}
+
+static size_t dynamic_teams(void)
+{
+    omp_set_dynamic(1);
+    return multiply_all();
+}
+
+static size_t changing_numbers(void)
+{
+    size_t wrong = 0;
+    for (int n = 1; n <= 9; n += 2) {
+        omp_set_num_threads(n);
+        wrong += multiply_all();
+    }
+    return wrong;
+}
+
+static size_t no_teams_at_all(void)
+{
+    omp_set_max_active_levels(0);
+    return multiply_all();
+}
+
+static size_t in_a_team(void)
+{
+    size_t wrong = 0;
+#pragma omp parallel num_threads(3) reduction(+ : wrong)
+    wrong += multiply_all();
+    return wrong;
+}
+
+static size_t in_a_team_without_nesting(void)
+{
+    omp_set_max_active_levels(1);
+    return in_a_team();
+}
+
+static size_t in_a_team_with_nesting(void)
+{
+    omp_set_max_active_levels(3);
+    return in_a_team();
+}
+
+static size_t in_a_dynamic_team_with_nesting(void)
+{
+    omp_set_dynamic(1);
+    return in_a_team_with_nesting();
+}
+
+static size_t in_a_team_of_one(void)
+{
+    size_t wrong = 0;
+#pragma omp parallel num_threads(1) reduction(+ : wrong)
+    {
+        omp_set_dynamic(1);
+        wrong += multiply_all();
+    }
+    return wrong;
+}
+
+static size_t in_a_task(void)
+{
+    size_t wrong = 0;
+#pragma omp parallel num_threads(3)
+#pragma omp single
+#pragma omp task shared(wrong)
+    wrong = multiply_all();
+    return wrong;
+}
+
+/* As OMP_THREAD_LIMIT=2, which only works from outside. */
+static size_t under_a_thread_limit(void)
+{
+    size_t wrong = 0;
+#pragma omp teams num_teams(1) thread_limit(2) reduction(+ : wrong)
+    wrong += multiply_all();
+    return wrong;
+}
+
+typedef struct situation {
+    size_t (*run)(void);
+    int threads; /* of the largest team the library gets */
+} situation;
+
+static const situation situations[] = {{plain, THREADS},
+                                       {dynamic_teams, THREADS},
+                                       {changing_numbers, THREADS},
+                                       {no_teams_at_all, 1},
+                                       {in_a_team_without_nesting, 1},
+                                       {in_a_team_with_nesting, 1},
+                                       {in_a_dynamic_team_with_nesting, 1},
+                                       {in_a_team_of_one, 1},
+                                       {in_a_task, 1},
+                                       {under_a_thread_limit, 2}};
+
+START_TEST(the_library_gets_the_threads_it_was_told)
+{
+    const situation *s = &situations[_i];
+    ck_assert_uint_eq(s->run(), 0);
+    ck_assert_int_gt(calls, 0);
+    ck_assert_int_eq(short_teams, 0);
+    ck_assert_int_eq(largest, s->threads);
+}
+END_TEST
+
+START_TEST(a_device_goes_on_when_the_limits_change)
+{
+    lam_dev *dev;
+    size_t wrong = 0;
+    must(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = THREADS}));
+    wrong += multiply(dev, &shapes[0]);
+    omp_set_dynamic(1);
+    wrong += multiply(dev, &shapes[0]);
+    omp_set_max_active_levels(0);
+    wrong += multiply(dev, &shapes[0]);
+    omp_set_max_active_levels(1);
+#pragma omp parallel num_threads(1)
+    wrong += multiply(dev, &shapes[0]);
+#pragma omp teams num_teams(1) thread_limit(2) reduction(+ : wrong)
+    wrong += multiply(dev, &shapes[0]);
+    wrong += multiply(dev, &shapes[0]);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_int_eq(short_teams, 0);
+    ck_assert_int_eq(largest, THREADS);
+    must(lam_ops_cpu.sync(dev));
+    lam_ops_cpu.close(dev);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_loop_test(tests, the_library_gets_the_threads_it_was_told, 0,
+                        (int)(sizeof situations / sizeof *situations));
+    tcase_add_test(tests, a_device_goes_on_when_the_limits_change);
+    return test_run("ops/cpu/gemm", tests);
+}
