@@ -16,7 +16,8 @@ typedef struct lam_cpu_dev {
     int threads; /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
-    int broken; /* sticky: the GEMM library failed (it allocates); sync() reports it */
+    int checked;      /* the GEMM library was (gemm_check.c) */
+    char broken[128]; /* sticky: why GEMMs cannot go on, for sync() to report; "" while they can */
 } lam_cpu_dev;
 
 static inline lam_cpu_dev *lam_cpu(lam_dev *dev)

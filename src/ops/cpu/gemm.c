@@ -12,6 +12,7 @@
 #include "ops/cpu/philox.h"
 
 #include <omp.h>
+#include <stdio.h>
 
 #if defined(LAM_HAVE_ONEDNN)
 #include <oneapi/dnnl/dnnl.h>
@@ -151,6 +152,10 @@ static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
 {
     const size_t batch = (size_t)a->batch;
     int wrong = 0;
+    if (!cpu->checked)
+        lam_gemm_check(cpu);
+    if (cpu->broken[0])
+        return;
     if (share_out(cpu, a)) {
 #pragma omp parallel for num_threads(cpu->threads) schedule(static) reduction(| : wrong)
         for (size_t i = 0; i < batch; i++)
@@ -159,7 +164,8 @@ static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
         for (size_t i = 0; i < batch; i++)
             wrong |= run(cpu, a, i);
     }
-    cpu->broken |= wrong;
+    if (wrong)
+        snprintf(cpu->broken, sizeof cpu->broken, "a GEMM failed (out of memory?)");
 }
 
 void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)

@@ -12,6 +12,7 @@
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if defined(LAM_HAVE_ONEDNN)
 #include <oneapi/dnnl/dnnl.h>
@@ -24,6 +25,7 @@ extern const lam_ops lam_ops_cpu;
 enum { THREADS = 5 };
 
 static atomic_int calls, short_teams, largest; /* of the library */
+static atomic_int spoil;                       /* 1: it forgets the last row of C */
 
 static void watch_team(void)
 {
@@ -51,7 +53,7 @@ dnnl_status_t __wrap_dnnl_sgemm(char ta, char tb, dnnl_dim_t m, dnnl_dim_t n, dn
                                 dnnl_dim_t ldb, float beta, float *c, dnnl_dim_t ldc)
 {
     watch_team();
-    return __real_dnnl_sgemm(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return __real_dnnl_sgemm(ta, tb, m - spoil, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 #else
 typedef void library(enum CBLAS_ORDER, enum CBLAS_TRANSPOSE, enum CBLAS_TRANSPOSE, blasint, blasint,
@@ -64,7 +66,7 @@ void __wrap_cblas_sgemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE ta, enum CB
                         const float *b, blasint ldb, float beta, float *c, blasint ldc)
 {
     watch_team();
-    __real_cblas_sgemm(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    __real_cblas_sgemm(order, ta, tb, m - spoil, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 #endif
 
@@ -257,6 +259,7 @@ START_TEST(the_library_gets_the_threads_it_was_told)
 }
 END_TEST
 
+/* The library was checked in the first GEMM; what it is told must be right in every later one. */
 START_TEST(a_device_goes_on_when_the_limits_change)
 {
     lam_dev *dev;
@@ -281,11 +284,29 @@ START_TEST(a_device_goes_on_when_the_limits_change)
 }
 END_TEST
 
+START_TEST(a_library_that_leaves_a_row_unwritten_is_refused)
+{
+    lam_dev *dev;
+    spoil = 1;
+    must(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = THREADS}));
+    must(lam_ops_cpu.sync(dev));
+    multiply(dev, &shapes[0]);
+    ck_assert_int_eq(lam_ops_cpu.sync(dev), LAM_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "elements are wrong on 5 threads"));
+    const int before = calls;
+    multiply(dev, &shapes[0]); /* not asked again, and nothing is multiplied */
+    ck_assert_int_eq(calls, before);
+    ck_assert_int_eq(lam_ops_cpu.sync(dev), LAM_ERR_DEVICE);
+    lam_ops_cpu.close(dev);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, the_library_gets_the_threads_it_was_told, 0,
                         (int)(sizeof situations / sizeof *situations));
     tcase_add_test(tests, a_device_goes_on_when_the_limits_change);
+    tcase_add_test(tests, a_library_that_leaves_a_row_unwritten_is_refused);
     return test_run("ops/cpu/gemm", tests);
 }

@@ -1,5 +1,5 @@
 /* gemv.h -- the products that are not the library's: a few rows, and narrow operands.  gemm.c asks here
- * first.  Everywhere m, n and k are above 0. */
+ * first.  Everywhere m, n and k are above 0.  And the question whether the library works. */
 #ifndef LAM_OPS_CPU_GEMV_H
 #define LAM_OPS_CPU_GEMV_H
 
@@ -13,6 +13,9 @@ void lam_gemv(const lam_cpu_dev *dev, const lam_gemm *g);
  * LAM_NARROW_ROW elements. */
 void lam_gemm_narrow(lam_dev *dev, const lam_gemm *g);
 size_t lam_gemm_narrow_scratch(void);
+
+/* Compares one GEMM of the library with a plain loop, and says in cpu->broken what is wrong. */
+void lam_gemm_check(lam_cpu_dev *cpu);
 
 static inline size_t lam_narrow_size(lam_class type)
 {

@@ -113,8 +113,8 @@ static void cpu_upload(lam_dev *dev, void *dst, const void *host, size_t bytes)
 
 static lam_status cpu_sync(lam_dev *dev)
 {
-    if (lam_cpu(dev)->broken)
-        return lam_fail(LAM_ERR_DEVICE, "device cpu: a matrix product failed (out of memory?)");
+    if (lam_cpu(dev)->broken[0])
+        return lam_fail(LAM_ERR_DEVICE, "device cpu: %s", lam_cpu(dev)->broken);
     return LAM_OK;
 }
 
