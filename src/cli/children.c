@@ -1,9 +1,12 @@
 /* children.c -- see children.h. */
 #include "cli/children.h"
 
+#include "cli/self.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -38,11 +41,15 @@ static _Noreturn void become(char *const argv[], pid_t parent)
 lam_status lam_child_start(pid_t *out, char *const argv[])
 {
     const sigset_t ended = child_ended();
+    char **const words = lam_self_words(argv);
+    *out = 0;
+    if (!words)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a command line");
     sigprocmask(SIG_BLOCK, &ended, NULL); /* it waits for lam_child_wait */
     const pid_t parent = getpid(), pid = fork();
-    *out = 0;
     if (pid == 0)
-        become(argv, parent);
+        become(words, parent);
+    free(words);
     if (pid < 0)
         return lam_fail(LAM_ERR_IO, "cannot start a process: %s", strerror(errno));
     setpgid(pid, pid); /* here too: whoever comes first, a signal finds the group */

@@ -3,6 +3,7 @@
  * 0 done; 1 the job failed; 2 wrong usage; 128 + n after signal n. */
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/self.h"
 #include "cli/spell.h"
 #include "cli/stop.h"
 #include "core/budget.h"
@@ -85,8 +86,10 @@ static void wait_asleep(char **argv)
         return;
     const int set = decodes(argv) ? setenv("GOMP_SPINCOUNT", "1000", 1)
                                   : setenv("OMP_WAIT_POLICY", "passive", 1);
-    if (set == 0)
-        execv("/proc/self/exe", argv); /* if this fails, go on spinning */
+    char **const words = set == 0 ? lam_self_words(argv) : NULL;
+    if (words)
+        execv("/proc/self/exe", words); /* if this fails, go on spinning */
+    free(words);
 }
 
 /* A standard stream that is closed must not become the next file we open: messages would go into it.
