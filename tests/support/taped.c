@@ -224,6 +224,7 @@ const lam_ops lam_ops_taped = {
     .zero = taped_zero,
     .sync = taped_sync,
     .peak = taped_peak,
+    .left = lam_host_left,
     .repeat = repeat,
     .forget = forget,
 };
