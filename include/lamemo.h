@@ -65,7 +65,7 @@ typedef enum lamemo_status {
     LAMEMO_ERR_MEMORY,  /* no memory, or more than max_memory allows */
     LAMEMO_ERR_NUMERIC, /* a number is not finite */
     LAMEMO_ERR_UNSUPPORTED, /* valid, but not in this build or not for this model */
-    LAMEMO_ERR_INTERRUPTED, /* not used by this interface */
+    LAMEMO_ERR_INTERRUPTED, /* a lamemo_progress callback ended the call */
     LAMEMO_ERR_DEVICE       /* the accelerator failed */
 } lamemo_status;
 
@@ -97,11 +97,15 @@ LAMEMO_API void lamemo_log_to(lamemo_log_sink *sink, void *user, lamemo_log_leve
 /* Frees an array that lamemo_encode() or lamemo_decode() returned; NULL is fine.  Any thread. */
 LAMEMO_API void lamemo_free(void *array);
 
+/* Called now and then by long work with the part that is done, 0 to 1, in the calling thread.  A return other
+ * than 0 ends the call with LAMEMO_ERR_INTERRUPTED. */
+typedef int lamemo_progress(void *user, double part);
+
 /* ---- the engine -------------------------------------------------------------------------------- */
 
 typedef struct lamemo_engine lamemo_engine;
 
-/* 0 or NULL: the usual. */
+/* 0 or NULL in a field means its default. */
 typedef struct lamemo_engine_options {
     /* "auto" (default: cuda where there is a GPU, else cpu), "cpu", "cuda", "ref". */
     const char *device;
@@ -119,13 +123,17 @@ typedef struct lamemo_engine_options {
      * session, was opened) is refused with LAMEMO_ERR_MEMORY before it is allocated.  0: what the machine has free;
      * on cuda, the card. */
     size_t max_memory;
+    /* While the weights are read; NULL: nobody is told. */
+    lamemo_progress *progress;
+    void *progress_user;
 } lamemo_engine_options;
 
 /* Loads the model folder or run folder `path` (`lamemo train` and `lamemo import` make them): weights
  * and vocabulary; or, where there is no such folder, the model of that name that comes with lamemo, such as
  * "wiki11m" (docs/library.md says where it is looked for).  options may be NULL.  Fails with IO (no such
  * folder), FORMAT (a file is damaged, does not fit the others or has a weight that is not finite; the message
- * names it), UNSUPPORTED (a kind of model or device this build has not), MEMORY, DEVICE, ARG (an option).
+ * names it), UNSUPPORTED (a kind of model or device this build has not), MEMORY, DEVICE, ARG (an option), INTERRUPTED
+ * (by the progress callback).
  * Any thread. */
 LAMEMO_API lamemo_status lamemo_engine_open(const char *path, const lamemo_engine_options *options,
                                             lamemo_engine **engine);
@@ -136,6 +144,16 @@ LAMEMO_API void lamemo_engine_close(lamemo_engine *engine);
 LAMEMO_API int lamemo_vocab_size(const lamemo_engine *engine);
 LAMEMO_API int lamemo_segment_length(const lamemo_engine *engine); /* trained with; the default */
 LAMEMO_API int lamemo_memory_length(const lamemo_engine *engine);  /* likewise; 0: no memory */
+/* What the model is.  Texts are static. */
+typedef struct lamemo_model_info {
+    const char *memory;     /* "none", "xl", "compressive", "infinite", "lamemo" */
+    const char *vocabulary; /* what a token is: "bytes", "chars", "words", "bpe" */
+    const char *device;     /* "cpu", "cuda", "ref" */
+    int64_t parameters;
+    int layers, width, heads; /* width: of the model, d_model */
+} lamemo_model_info;
+LAMEMO_API void lamemo_engine_info(const lamemo_engine *engine, lamemo_model_info *info);
+
 /* The token a text without a beginning begins with: <eos> for words, else the first the vocabulary has of
  * newline, blank and "_" (a blank in text8), else 0. */
 LAMEMO_API int32_t lamemo_start_token(const lamemo_engine *engine);
@@ -155,12 +173,14 @@ LAMEMO_API lamemo_status lamemo_decode(const lamemo_engine *engine, const int32_
 
 typedef struct lamemo_session lamemo_session;
 
-/* 0: the usual. */
+/* 0 in a field means its default. */
 typedef struct lamemo_session_options {
-    int streams; /* texts of equal length side by side; default 1 */
-    int longest; /* longest segment it will use; default lamemo_segment_length() */
-    int memory;  /* memory length; default lamemo_memory_length() */
-    int threads; /* of its computations on cpu, at most 1024; default the engine's */
+    int streams;               /* texts of equal length in parallel; default 1 */
+    int longest;               /* longest segment it will use; default lamemo_segment_length() */
+    int memory;                /* memory length; default lamemo_memory_length() */
+    int threads;               /* of its computations on cpu, at most 1024; default the engine's */
+    lamemo_progress *progress; /* of lamemo_score() alone; default nobody is told */
+    void *progress_user;
 } lamemo_session_options;
 
 /* Starts a timeline at an empty past.  engine is kept.  options may be NULL.  Fails with ARG
@@ -192,7 +212,11 @@ LAMEMO_API int64_t lamemo_session_length(const lamemo_session *session);
  * finite (the model's numbers overflow).  DEVICE. */
 LAMEMO_API lamemo_status lamemo_session_logits(lamemo_session *session, double *logits);
 
-/* How a token is drawn.  In this order: penalty, temperature, top-k, top-p, min-p, draw. */
+/* The same as float. */
+LAMEMO_API lamemo_status lamemo_session_logits_float(lamemo_session *session, float *logits);
+
+/* How a token is drawn.  In this order: penalty, temperature, top-k, top-p, min-p, draw.  Zero is a value here, not
+ * the default: begin with lamemo_sampling_defaults(), then change single fields. */
 typedef struct lamemo_sampling {
     double temperature;    /* 1; 0: always the most likely token */
     int top_k;             /* 0 (off): draw from the k most likely tokens */
@@ -257,10 +281,10 @@ typedef struct lamemo_piece {
  * ended yet still gets its last piece, with LAMEMO_FINISH_BREAK and the text that had been held back. */
 typedef int lamemo_piece_sink(void *user, const lamemo_piece *piece);
 
-/* 0 or NULL: the usual. */
+/* 0 or NULL in a field means its default. */
 typedef struct lamemo_generate_options {
     int tokens;  /* at most, for each sample; default 256 */
-    int samples; /* side by side; default 1 */
+    int samples; /* in parallel; default 1 */
     int segment; /* segment length of the prompt; default lamemo_segment_length() */
     int refresh; /* of new tokens: the memory is refreshed this often; default as the prompt's */
     int memory;  /* memory length; default lamemo_memory_length() */
@@ -280,7 +304,8 @@ LAMEMO_API lamemo_status lamemo_generate(lamemo_engine *engine, const int32_t *p
 
 /* logprobs[i] = log p(tokens[i] | the tokens before it), for n tokens of which the first follows
  * lamemo_start_token(); options (streams must be 0 or 1) may be NULL.  Natural logarithms.  Uses a session of
- * its own: any thread.  ARG, MEMORY, DEVICE, NUMERIC: a log-probability is not finite. */
+ * its own: any thread.  ARG, MEMORY, DEVICE, NUMERIC: a log-probability is not finite; INTERRUPTED: by the progress
+ * callback. */
 LAMEMO_API lamemo_status lamemo_score(lamemo_engine *engine, const int32_t *tokens, size_t n,
                                       const lamemo_session_options *options, double *logprobs);
 

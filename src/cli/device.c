@@ -9,7 +9,8 @@ const char *const lam_cache_stores[] = {"auto", "float32", "bf16", NULL};
 
 lam_storage lam_storage_of(const lam_storage_options *options)
 {
-    return (lam_storage){(lam_store)options->weights, (lam_store)options->cache};
+    return (lam_storage){.weights = (lam_store)options->weights,
+                         .cache = (lam_store)options->cache};
 }
 
 lam_status lam_device_open(lam_dev **out, const lam_device_options *options)

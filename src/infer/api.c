@@ -98,7 +98,8 @@ static lam_status find_store(lam_store *out, const char *name, lam_store last)
 static lam_status open_engine(lamemo_engine *e, const char *path, const lamemo_engine_options *o)
 {
     const lam_ops *ops = NULL;
-    lam_storage storage = {0};
+    const lam_watch watch = {o->progress, o->progress_user};
+    lam_storage storage = {.watch = &watch};
     LAM_TRY(find_store(&storage.weights, o->weights, LAM_STORE_INT8));
     LAM_TRY(find_store(&storage.cache, o->cache, LAM_STORE_BF16));
     LAM_TRY(not_negative("threads", e->dev_options.threads)); /* the device knows how many */
@@ -158,6 +159,18 @@ int lamemo_segment_length(const lamemo_engine *e)
 int lamemo_memory_length(const lamemo_engine *e)
 {
     return e->inner->model->cfg.mem_len;
+}
+
+void lamemo_engine_info(const lamemo_engine *e, lamemo_model_info *info)
+{
+    const lam_model *model = e->inner->model;
+    *info = (lamemo_model_info){.memory = model->mem->name,
+                                .vocabulary = lam_text_kind_name(lam_vocab_kind(e->inner->vocab)),
+                                .device = e->dev->ops->name,
+                                .parameters = (int64_t)lam_model_count(model),
+                                .layers = model->cfg.n_layer,
+                                .width = model->cfg.d_model,
+                                .heads = model->cfg.n_head};
 }
 
 int32_t lamemo_start_token(const lamemo_engine *e)
@@ -258,13 +271,16 @@ lamemo_status lamemo_generate(lamemo_engine *e, const int32_t *prompt, size_t n,
 
 /* Each token is the target of the one before it; the first follows the start token. */
 static lam_status score_all(lam_session *session, int32_t before, const int32_t *tokens, size_t n,
-                            double *logprobs)
+                            double *logprobs, const lam_watch *watch)
 {
-    enum { PIECE = 1 << 16 };
+    enum { PIECE = 1 << 12 }; /* tokens between two calls of the watch */
     lam_status status = n > 0 ? lam_session_score(session, &before, tokens, 1, logprobs) : LAM_OK;
     for (size_t at = 1; at < n && status == LAM_OK; at += PIECE) {
         const size_t k = n - at < PIECE ? n - at : PIECE;
-        status = lam_session_score(session, tokens + at - 1, tokens + at, (int)k, logprobs + at);
+        status = lam_watch_tell(watch, (double)at / (double)n);
+        if (status == LAM_OK)
+            status =
+                lam_session_score(session, tokens + at - 1, tokens + at, (int)k, logprobs + at);
     }
     for (size_t i = 0; i < n && status == LAM_OK; i++)
         logprobs[i] = -logprobs[i];
@@ -277,6 +293,7 @@ lamemo_status lamemo_score(lamemo_engine *e, const int32_t *tokens, size_t n,
     const lamemo_session_options o = options ? *options : (lamemo_session_options){0};
     lam_session_options wanted = {
         .streams = 1, .longest = o.longest, .mem_len = o.memory, .most = (int64_t)n};
+    const lam_watch watch = {o.progress, o.progress_user};
     lam_session *session = NULL;
     lam_status status = LAM_OK;
     if (o.streams < 0 || o.streams > 1)
@@ -290,8 +307,8 @@ lamemo_status lamemo_score(lamemo_engine *e, const int32_t *tokens, size_t n,
     if (status == LAM_OK)
         status = lam_session_create(&session, e->inner->model, &wanted);
     if (status == LAM_OK)
-        status = lam_engine_blame(e->inner,
-                                  score_all(session, lamemo_start_token(e), tokens, n, logprobs));
+        status = lam_engine_blame(
+            e->inner, score_all(session, lamemo_start_token(e), tokens, n, logprobs, &watch));
     lam_session_free(session);
     if (wanted.dev)
         wanted.dev->ops->close(wanted.dev);

@@ -173,6 +173,14 @@ lamemo_status lamemo_session_logits(lamemo_session *s, double *logits)
     return lam_api_status(lam_engine_blame(s->engine, lam_session_logits(s->inner, logits)));
 }
 
+lamemo_status lamemo_session_logits_float(lamemo_session *s, float *logits)
+{
+    const lam_status status = lam_engine_blame(s->engine, lam_session_logits(s->inner, s->scores));
+    if (status == LAM_OK)
+        lam_convert(logits, LAM_F32, s->scores, LAM_F64, (size_t)s->streams * (size_t)s->n_token);
+    return lam_api_status(status);
+}
+
 lamemo_status lamemo_session_sampling(lamemo_session *s, const lamemo_sampling *sampling)
 {
     const lam_sampler_options options = lam_api_sampler(sampling);

@@ -51,6 +51,75 @@ static lamemo_session *new_session(int streams)
     return s;
 }
 
+START_TEST(an_engine_says_what_it_is)
+{
+    lamemo_model_info info;
+    lamemo_engine_info(engine, &info);
+    ck_assert_str_eq(info.memory, "lamemo");
+    ck_assert_str_eq(info.vocabulary, "bytes");
+    ck_assert_str_eq(info.device, "cpu");
+    ck_assert(info.parameters > 0 && info.layers > 0 && info.width > 0 && info.heads > 0);
+}
+END_TEST
+
+START_TEST(logits_as_float_are_the_same_numbers)
+{
+    int32_t tokens[TEXT];
+    double exact[V];
+    float rounded[V];
+    random_tokens(tokens, TEXT, 3);
+    lamemo_session *s = new_session(1);
+    ck_assert_int_eq(lamemo_session_logits_float(s, rounded), LAMEMO_ERR_ARG);
+    succeed(lamemo_session_feed(s, tokens, TEXT));
+    succeed(lamemo_session_logits(s, exact));
+    succeed(lamemo_session_logits_float(s, rounded));
+    for (int i = 0; i < V; i++)
+        ck_assert(rounded[i] == (float)exact[i]);
+    lamemo_session_free(s);
+}
+END_TEST
+
+/* Counts calls, checks that they rise, and ends the work at the call number `end`. */
+typedef struct progress {
+    int calls, end;
+    double part;
+} progress;
+
+static int watch_it(void *user, double part)
+{
+    progress *p = user;
+    ck_assert(part >= p->part && part <= 1.0);
+    p->part = part;
+    return ++p->calls == p->end;
+}
+
+START_TEST(opening_and_scoring_report_and_can_be_ended)
+{
+    enum { LONG = 10000 };
+    static int32_t tokens[LONG];
+    static double logprobs[LONG];
+    progress p = {0};
+    lamemo_engine *other;
+    lamemo_engine_options o = {
+        .device = "cpu", .threads = 1, .progress = watch_it, .progress_user = &p};
+    const char *dir = test_temp_path("model");
+    succeed(lamemo_engine_open(dir, &o, &other));
+    ck_assert(p.calls > 4 && p.part > 0.5);
+    lamemo_engine_close(other);
+    p = (progress){.end = 3};
+    ck_assert_int_eq(lamemo_engine_open(dir, &o, &other), LAMEMO_ERR_INTERRUPTED);
+    ck_assert_ptr_null(other);
+
+    random_tokens(tokens, LONG, 5);
+    lamemo_session_options so = {.progress = watch_it, .progress_user = &p};
+    p = (progress){0};
+    succeed(lamemo_score(engine, tokens, LONG, &so, logprobs));
+    ck_assert_int_ge(p.calls, 2);
+    p = (progress){.end = 1};
+    ck_assert_int_eq(lamemo_score(engine, tokens, LONG, &so, logprobs), LAMEMO_ERR_INTERRUPTED);
+}
+END_TEST
+
 START_TEST(version_and_header_agree)
 {
     char text[32];
@@ -490,6 +559,9 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_unchecked_fixture(tests, open_engine, close_engine);
     tcase_add_test(tests, version_and_header_agree);
+    tcase_add_test(tests, an_engine_says_what_it_is);
+    tcase_add_test(tests, logits_as_float_are_the_same_numbers);
+    tcase_add_test(tests, opening_and_scoring_report_and_can_be_ended);
     tcase_add_test(tests, an_engine_tells_what_it_holds);
     tcase_add_test(tests, text_becomes_tokens_and_comes_back);
     tcase_add_test(tests, logits_are_those_of_the_reference);

@@ -78,9 +78,10 @@ lam_status lam_folder_vocab(char *path, size_t size, const char *dir)
 }
 
 /* All names before any data: a file of another model changes nothing. */
-static lam_status check_tensors(const lam_safetensors *st, const lam_params *params)
+static lam_status check_tensors(const lam_safetensors *st, const lam_params *params,
+                                const lam_watch *watch)
 {
-    LAM_TRY(lam_params_check(st, params, &(lam_flat){.prefix = ""}));
+    LAM_TRY(lam_params_check(st, params, &(lam_flat){.prefix = "", .watch = watch}));
     for (int i = 0; i < lam_st_count(st); i++)
         if (!lam_params_know(params, st, lam_st_at(st, i)->name))
             return lam_fail(LAM_ERR_FORMAT, "%s: tensor %s is not part of this configuration",
@@ -88,18 +89,20 @@ static lam_status check_tensors(const lam_safetensors *st, const lam_params *par
     return LAM_OK;
 }
 
-static lam_status read_weights(lam_model *model, const lam_safetensors *st)
+static lam_status read_weights(lam_model *model, const lam_safetensors *st, const lam_watch *watch)
 {
-    return lam_params_read(st, &model->params, &(lam_flat){"", model->params.master, 0});
+    return lam_params_read(st, &model->params,
+                           &(lam_flat){.prefix = "", .at = model->params.master, .watch = watch});
 }
 
 /* Before anything is allocated: a configuration cannot claim more than the file holds. */
-static lam_status check_claim(const lam_config *cfg, const lam_safetensors *st, lam_dev *dev)
+static lam_status check_claim(const lam_config *cfg, const lam_safetensors *st, lam_dev *dev,
+                              const lam_watch *watch)
 {
     lam_model model;
     lam_status status = lam_model_declare(&model, cfg, dev);
     if (status == LAM_OK)
-        status = check_tensors(st, &model.params);
+        status = check_tensors(st, &model.params, watch);
     lam_model_undeclare(&model);
     return status;
 }
@@ -125,9 +128,9 @@ static lam_status load(lam_model **out, const lam_config *cfg, const lam_safeten
     const lam_class weights = lam_store_class(storage.weights, kept_as(st, dev));
     const lam_class cache = lam_store_class(storage.cache, weights == LAM_ACT ? LAM_ACT : LAM_HALF);
     lam_model *model;
-    LAM_TRY(check_claim(cfg, st, dev));
+    LAM_TRY(check_claim(cfg, st, dev, storage.watch));
     LAM_TRY(lam_model_create_as(&model, cfg, dev, weights, cache));
-    const lam_status status = read_weights(model, st);
+    const lam_status status = read_weights(model, st, storage.watch);
     if (status == LAM_OK)
         *out = model;
     else
@@ -154,7 +157,7 @@ lam_status lam_folder_check(const char *dir, const lam_config *cfg, lam_dev *dev
 {
     lam_safetensors *st;
     LAM_TRY(lam_st_open_folder(&st, dir));
-    const lam_status status = check_claim(cfg, st, dev);
+    const lam_status status = check_claim(cfg, st, dev, NULL);
     lam_st_close(st);
     return status;
 }
@@ -163,9 +166,9 @@ lam_status lam_folder_adopt(lam_model *model, const char *dir)
 {
     lam_safetensors *st;
     LAM_TRY(lam_st_open_folder(&st, dir));
-    lam_status status = check_tensors(st, &model->params);
+    lam_status status = check_tensors(st, &model->params, NULL);
     if (status == LAM_OK)
-        status = read_weights(model, st);
+        status = read_weights(model, st, NULL);
     lam_st_close(st);
     return status;
 }
@@ -194,7 +197,7 @@ lam_status lam_folder_write_config(const char *dir, const lam_config *cfg)
 
 static lam_status write_weights(const char *dir, const lam_params *params)
 {
-    const lam_flat masters = {"", params->master, 0};
+    const lam_flat masters = {.prefix = "", .at = params->master};
     char path[PATH_MAX];
     lam_st_writer *w;
     LAM_TRY(lam_path_join(path, sizeof path, dir, WEIGHTS));

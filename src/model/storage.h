@@ -2,6 +2,7 @@
 #ifndef LAM_MODEL_STORAGE_H
 #define LAM_MODEL_STORAGE_H
 
+#include "core/watch.h"
 #include "ops/types.h"
 
 typedef enum lam_store { LAM_STORE_AUTO, LAM_STORE_F32, LAM_STORE_BF16, LAM_STORE_INT8 } lam_store;
@@ -9,8 +10,9 @@ typedef enum lam_store { LAM_STORE_AUTO, LAM_STORE_F32, LAM_STORE_BF16, LAM_STOR
 /* {0} is what suits the folder: weights in the type they are stored in, and caches in bf16 where weights are
  * narrow, both float32 on a device that has no other types. */
 typedef struct lam_storage {
-    lam_store weights; /* matrices and embeddings */
-    lam_store cache;   /* keys, values and positions; not INT8 */
+    lam_store weights;      /* matrices and embeddings */
+    lam_store cache;        /* keys, values and positions; not INT8 */
+    const lam_watch *watch; /* of loading; NULL: nobody */
 } lam_storage;
 
 static inline lam_class lam_store_class(lam_store store, lam_class standard)

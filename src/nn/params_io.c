@@ -182,9 +182,12 @@ int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *
 lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const lam_flat *flat)
 {
     char name[FULL_NAME];
-    for (int i = 0; i < p->n; i++)
-        if (has(flat, &p->list[i]))
-            LAM_TRY(check_one(st, &p->list[i], full_name(name, flat->prefix, &p->list[i])));
+    for (int i = 0; i < p->n; i++) {
+        if (!has(flat, &p->list[i]))
+            continue;
+        LAM_TRY(lam_watch_tell(flat->watch, 0.5 * i / p->n));
+        LAM_TRY(check_one(st, &p->list[i], full_name(name, flat->prefix, &p->list[i])));
+    }
     return LAM_OK;
 }
 
@@ -286,6 +289,7 @@ lam_status lam_params_read(const lam_safetensors *st, lam_params *p, const lam_f
     for (int i = 0; i < p->n; i++) {
         if (!has(flat, &p->list[i]))
             continue;
+        LAM_TRY(lam_watch_tell(flat->watch, 0.5 + 0.5 * i / p->n));
         full_name(name, flat->prefix, &p->list[i]);
         const source from = {lam_st_find(st, name), scales_of(st, name)};
         assert(from.tensor); /* the file was checked */

@@ -8,6 +8,7 @@
 #ifndef LAM_NN_PARAMS_IO_H
 #define LAM_NN_PARAMS_IO_H
 
+#include "core/watch.h"
 #include "io/safetensors.h"
 #include "nn/params.h"
 
@@ -15,7 +16,8 @@
 typedef struct lam_flat {
     const char *prefix;
     void *at;
-    int rest; /* it ends before the hidden matrices (lam_params_arrange) */
+    int rest;               /* it ends before the hidden matrices (lam_params_arrange) */
+    const lam_watch *watch; /* of check and read, half of the way each; NULL: nobody */
 } lam_flat;
 
 /* Before lam_st_writer_begin: declares one tensor per parameter. */

@@ -34,11 +34,12 @@ static vectors vectors_of(const lam_checkpoint *c)
     vectors v = {0};
     const lam_params *p = &c->model->params;
     if (c->optimizer->m)
-        v.list[v.n++] = (lam_flat){"m.", c->optimizer->m, 0};
+        v.list[v.n++] = (lam_flat){.prefix = "m.", .at = c->optimizer->m, .rest = 0};
     if (c->optimizer->v)
-        v.list[v.n++] = (lam_flat){"v.", c->optimizer->v, c->optimizer->opt.rule->takes != NULL};
+        v.list[v.n++] = (lam_flat){
+            .prefix = "v.", .at = c->optimizer->v, .rest = c->optimizer->opt.rule->takes != NULL};
     if (p->dev->wide == LAM_F64)
-        v.list[v.n++] = (lam_flat){"weight.", p->master, 0};
+        v.list[v.n++] = (lam_flat){.prefix = "weight.", .at = p->master, .rest = 0};
     return v;
 }
 
