@@ -5,12 +5,14 @@
  * last one leaves the new file, whole).  An object whose write failed once can no longer publish. */
 #include "core/file.h"
 
+#include "core/budget.h"
 #include "core/file_guard.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,14 +182,18 @@ lam_status lam_read_check(const char *path)
                : LAM_OK;
 }
 
-/* Reads up to `limit` + 1 bytes: one more than allowed shows that there is more.  The buffer grows by doubling: the
- * size that a file has when it is opened is only a hint. */
+/* Reads up to `limit` + 1 bytes: one more than allowed shows that there is more.  The size that a file has when it is
+ * opened is only a hint: it may grow, and files of /proc have none.  Then the buffer grows by doubling. */
 static lam_status read_all(char **text, size_t *size, int fd, const char *path, size_t limit)
 {
+    struct stat info = {0};
     size_t room = 0;
+    if (fstat(fd, &info) == 0 && info.st_size > 0 && (uintmax_t)info.st_size > limit)
+        return lam_fail(LAM_ERR_FORMAT, "%s: longer than %zu bytes", path, limit);
     for (;;) {
         if (*size + 1 >= room) {
-            room = room ? 2 * room : 4096;
+            room = room ? 2 * room : info.st_size > 4096 ? (size_t)info.st_size + 2 : 4096;
+            LAM_TRY(lam_budget_ask(path, room));
             char *const grown = realloc(*text, room);
             if (!grown)
                 return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes", path, room);

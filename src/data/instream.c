@@ -1,6 +1,7 @@
 /* instream.c -- the window on the packed bytes, recognising the packing, and plain files. */
 #include "data/instream.h"
 
+#include "core/budget.h"
 #include "core/file.h"
 #include "data/instream_int.h"
 
@@ -210,6 +211,7 @@ static lam_status grow(char **data, size_t *room, size_t used, const char *path,
     if (*room - used > BLOCK)
         return LAM_OK;
     const size_t more = 2 * *room + 2 * BLOCK;
+    LAM_TRY(lam_budget_ask(path, more));
     char *moved = realloc(*data, more);
     if (moved == NULL)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes", path, more);

@@ -1,6 +1,7 @@
 /* instream_test.c -- every packing gives the same bytes, and damage never goes unnoticed. */
 #include "data/instream.h"
 
+#include "core/budget.h"
 #include "core/file.h"
 #include "support/alloc.h"
 #include "support/suite.h"
@@ -380,6 +381,10 @@ START_TEST(a_whole_text_loads_up_to_its_limit)
     ck_assert_int_eq(whole[size], '\0');
     free(whole);
     ck_assert_int_eq(lam_instream_load(&whole, &size, path, TEXT_SIZE - 1), LAM_ERR_FORMAT);
+    ck_assert(whole == NULL && size == 0);
+    lam_budget_set(1);
+    ck_assert_int_eq(lam_instream_load(&whole, &size, path, TEXT_SIZE), LAM_ERR_MEMORY);
+    lam_budget_set(0);
     ck_assert(whole == NULL && size == 0);
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = lam_instream_load(&whole, &size, path, TEXT_SIZE);

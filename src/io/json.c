@@ -1,6 +1,7 @@
 /* json.c -- loading and dumping JSON with honest errors. */
 #include "io/json.h"
 
+#include "core/budget.h"
 #include "core/file.h"
 
 #include <math.h>
@@ -11,11 +12,14 @@
 /* jansson takes 230 bytes for "{}" and 140 for "[]"; everything else takes 30 for each byte of the text, or less.
  * What is written for people and programs to read has a list or object for every ten bytes at most. */
 enum { MIN_CONTAINERS = 1024, BYTES_EACH = 6 };
+enum { CONTAINER = 230, VALUE = 64 }; /* bytes of memory */
 
-/* How many lists and objects begin in the text. */
-static size_t count_containers(const char *text, size_t size)
+/* How many lists and objects begin in the text, and commas and colons, one for each value that is not the first of
+ * its list. */
+static size_t count_containers(size_t *values, const char *text, size_t size)
 {
     size_t n = 0;
+    *values = 0;
     bool quoted = false;
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '"')
@@ -24,6 +28,8 @@ static size_t count_containers(const char *text, size_t size)
             i++;
         else if (!quoted && (text[i] == '[' || text[i] == '{'))
             n++;
+        else if (!quoted && (text[i] == ',' || text[i] == ':'))
+            ++*values;
     }
     return n;
 }
@@ -32,10 +38,13 @@ lam_status lam_json_parse(json_t **out, const char *label, const char *text, siz
 {
     json_error_t error;
     const size_t most = size / BYTES_EACH + MIN_CONTAINERS;
+    size_t values;
     *out = NULL;
-    if (count_containers(text, size) > most)
+    const size_t containers = count_containers(&values, text, size);
+    if (containers > most)
         return lam_fail(LAM_ERR_FORMAT, "%s: JSON of more than %zu lists and objects in %zu bytes",
                         label, most, size);
+    LAM_TRY(lam_budget_ask(label, size + CONTAINER * containers + VALUE * values));
     *out = json_loadb(text, size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (*out)
         return LAM_OK;

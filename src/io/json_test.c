@@ -1,6 +1,7 @@
 /* json_test.c -- JSON comes back as it went, and a lack of memory never passes for success. */
 #include "io/json.h"
 
+#include "core/budget.h"
 #include "core/file.h"
 #include "support/alloc.h"
 #include "support/suite.h"
@@ -169,6 +170,26 @@ START_TEST(memory_stays_in_proportion_to_the_text)
 }
 END_TEST
 
+START_TEST(memory_is_asked_for_before_parsing)
+{
+    enum { SIZE = (1 << 16) + 1 };
+    char *const text = malloc(SIZE);
+    json_t *json;
+    for (int i = 0; i < SIZE; i++) /* [0,0,...,0] */
+        text[i] = i == 0 ? '[' : i == SIZE - 1 ? ']' : i % 2 == 1 ? '0' : ',';
+    must(lam_json_parse(&json, "input", text, SIZE));
+    ck_assert_uint_eq(json_array_size(json), SIZE / 2);
+    json_decref(json);
+    lam_budget_set(1);
+    ck_assert_int_eq(lam_json_parse(&json, "input", text, SIZE), LAM_ERR_MEMORY);
+    ck_assert_msg(strstr(lam_error(), "input: needs "), "%s", lam_error());
+    must(lam_json_parse(&json, "input", "[0,0]", 5));
+    json_decref(json);
+    lam_budget_set(0);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -180,6 +201,7 @@ int main(void)
     tcase_add_test(tests, what_follows_the_value_is_refused_in_text_and_files);
     tcase_add_test(tests, text_is_whole_or_a_memory_error);
     tcase_add_test(tests, memory_stays_in_proportion_to_the_text);
+    tcase_add_test(tests, memory_is_asked_for_before_parsing);
     tcase_add_test(tests, parsing_without_memory_fails);
     return test_run("io/json", tests);
 }
