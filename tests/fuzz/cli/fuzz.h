@@ -71,10 +71,9 @@ void tell(story *s, const char *format, ...) __attribute__((format(printf, 2, 3)
 void mutate_bytes(rng *r, blob *b, const blob *other, story *s);
 /* JSON, in a safetensors file its header, or lines.  Returns 0 where there is no such text. */
 int mutate_text(rng *r, blob *b, story *s);
-/* Something else where a file or folder was. */
-void mutate_entry(rng *r, const char *root, const char *path, const char *other, story *s);
-/* One to three mutations below `root`; `kept` (NULL ends it) are paths that stay what they are, with any contents. */
-void mutate_tree(rng *r, const char *root, char *const kept[], story *s);
+/* One to three mutations below `root`; `kept` (NULL ends it) are paths that stay what they are, with any contents.
+ * What `command` names does not become a pipe: waiting for one that the user names is right. */
+void mutate_tree(rng *r, const char *root, char *const kept[], const char *command, story *s);
 /* Makes checksums right again, so that what they cover is read. */
 void mend_tree(const char *root);
 

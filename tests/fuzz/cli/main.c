@@ -4,7 +4,8 @@
  *
  * SEEDS/CLASS holds `in` (files), `commands` (one a line; each must succeed on the files as they are) and, where a
  * command writes to one of its inputs, `writes` (the paths it may change).  Each execution copies `in` to WORK,
- * damages one to three things in it, mostly mends the checksums, and runs one of the commands there.  Wrong is:
+ * damages one to three things in it, mostly mends the checksums, and runs one of the commands there, which may take
+ * 400 MB (--max-memory).  Wrong is:
  * a sanitizer's report or any end but exit status 0, 1, 2; memory beyond the honest run's and 512 MB; ten seconds in
  * which nothing is written; no end two seconds after SIGTERM; status 0 with a number that is not finite; a failure
  * without a message, or that leaves part of a folder; a change to a file outside of what the command writes.
@@ -27,6 +28,9 @@
 
 enum { COMMANDS = 16, WORDS = 48, WRITES = 4, KINDS = 512, KEPT_OF_A_KIND = 2 };
 static const size_t MORE_MEMORY = (size_t)512 << 20, HONEST_MEMORY = (size_t)4 << 30;
+
+static const char LIMIT[] =
+    " --max-memory 400M"; /* what a long text may take; session.c has the same */
 
 /* A sanitizer's settings belong to the program: allocations fail as they do without it. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
@@ -95,6 +99,8 @@ static void load_commands(class *c, const char *folder)
     command *m = c->commands;
     while (c->n_commands < COMMANDS && fgets(m->text, sizeof m->text, f)) {
         m->text[strcspn(m->text, "\n")] = '\0';
+        if (strncmp(m->text, "fault ", 6) != 0 && strncmp(m->text, "session ", 8) != 0)
+            strncat(m->text, LIMIT, sizeof m->text - strlen(m->text) - 1);
         strcpy(m->split, m->text);
         if (split(m->split, m->argv, WORDS) > 0) {
             m++;
@@ -267,7 +273,7 @@ static void run_number(fuzzer *z, class *c, unsigned long number, tally *t)
     command *const m = &c->commands[rng_below(&r, (size_t)c->n_commands)];
     fresh_case(z->folder, c);
     path_in(in, z->folder, "in");
-    mutate_tree(&r, in, c->kept, &s);
+    mutate_tree(&r, in, c->kept, m->text, &s);
     if (!rng_one_in(&r, 4)) {
         mend_tree(in);
         tell(&s, "; mended");

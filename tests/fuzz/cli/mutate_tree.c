@@ -69,7 +69,19 @@ static void replace_by(const char *path, const char *other, story *s)
     tell(s, "as %s", strrchr(other, '/') + 1);
 }
 
-void mutate_entry(rng *r, const char *root, const char *inside, const char *other, story *s)
+/* Is it a word of the command, or of a list in it? */
+static int is_named(const char *inside, const char *command)
+{
+    const size_t n = strlen(inside);
+    for (const char *p = command; (p = strstr(p, inside)); p++)
+        if (p > command && p[-1] == '/' && (p[n] == '\0' || p[n] == ' ' || p[n] == ','))
+            return 1;
+    return 0;
+}
+
+/* Something else where a file or folder was. */
+static void mutate_entry(rng *r, const char *root, const char *inside, const char *other,
+                         const char *command, story *s)
 {
     char path[PATH_ROOM], from[PATH_ROOM];
     path_in(path, root, inside);
@@ -83,7 +95,8 @@ void mutate_entry(rng *r, const char *root, const char *inside, const char *othe
         make_folder(path, s);
         break;
     case 2:
-        make_pipe(path, s);
+        if (!is_named(inside, command))
+            make_pipe(path, s);
         break;
     case 3:
     case 4:
@@ -134,7 +147,7 @@ static void mutate_file(rng *r, const char *root, const tree *t, int i, story *s
     blob_free(&other);
 }
 
-void mutate_tree(rng *r, const char *root, char *const kept[], story *s)
+void mutate_tree(rng *r, const char *root, char *const kept[], const char *command, story *s)
 {
     static tree t;
     const int rounds = 1 + (rng_one_in(r, 3) ? 1 + (int)rng_below(r, 2) : 0);
@@ -147,6 +160,6 @@ void mutate_tree(rng *r, const char *root, char *const kept[], story *s)
         if (S_ISREG(t.at[i].mode) && t.at[i].size <= BLOB_MAX && !rng_one_in(r, 8))
             mutate_file(r, root, &t, i, s);
         else if (!is_kept(t.at[i].path, kept))
-            mutate_entry(r, root, t.at[i].path, t.at[k].path, s);
+            mutate_entry(r, root, t.at[i].path, t.at[k].path, command, s);
     }
 }

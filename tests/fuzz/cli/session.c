@@ -34,7 +34,8 @@ int session_main(int argc, char **argv)
     }
     lamemo_engine *engine = NULL;
     lamemo_session *session = NULL;
-    lamemo_status status = lamemo_engine_open(argv[1 + save], NULL, &engine);
+    const lamemo_engine_options options = {.max_memory = 400000000};
+    lamemo_status status = lamemo_engine_open(argv[1 + save], &options, &engine);
     if (status == LAMEMO_OK)
         status = lamemo_session_create(engine, NULL, &session);
     if (status == LAMEMO_OK && save)
