@@ -154,18 +154,21 @@ typedef struct lamemo_model_info {
 } lamemo_model_info;
 LAMEMO_API void lamemo_engine_info(const lamemo_engine *engine, lamemo_model_info *info);
 
-/* The token a text without a beginning begins with: <eos> for words, else the first the vocabulary has of
- * newline, blank and "_" (a blank in text8), else 0. */
+/* The token a text without a beginning begins with: <eos> for words; for byte pairs the separator of documents,
+ * if the training text had it; else the first the vocabulary has of newline, blank and "_" (a blank in text8),
+ * else 0. */
 LAMEMO_API int32_t lamemo_start_token(const lamemo_engine *engine);
-LAMEMO_API int32_t lamemo_eos_token(const lamemo_engine *engine); /* -1: the vocabulary has none */
+/* What ends a line of words (<eos>) or a document of byte pairs (<|endoftext|>); -1: the vocabulary has none. */
+LAMEMO_API int32_t lamemo_eos_token(const lamemo_engine *engine);
 
 /* The tokens of `size` bytes of text: *tokens (the caller's, lamemo_free) has *n of them, perhaps none.
  * FORMAT: the text is not UTF-8 (for models of words or characters), or has a symbol that is not in the
- * vocabulary where this has no <unk>.  Any thread. */
+ * vocabulary where this has no <unk>.  Byte pairs take any bytes; special tokens that the text spells are
+ * text.  Any thread. */
 LAMEMO_API lamemo_status lamemo_encode(const lamemo_engine *engine, const char *text, size_t size,
                                        int32_t **tokens, size_t *n);
-/* The text of n tokens: *text (the caller's, lamemo_free) has *size bytes and a NUL after them.  Bytes and
- * characters come back exactly; words are joined as people write them.  Any thread. */
+/* The text of n tokens: *text (the caller's, lamemo_free) has *size bytes and a NUL after them.  Bytes,
+ * characters and byte pairs come back exactly; words are joined as people write them.  Any thread. */
 LAMEMO_API lamemo_status lamemo_decode(const lamemo_engine *engine, const int32_t *tokens, size_t n,
                                        char **text, size_t *size);
 

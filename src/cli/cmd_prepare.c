@@ -6,6 +6,8 @@
 #include "core/budget.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/parallel.h"
+#include "data/bpe_train.h"
 #include "data/prepare.h"
 #include "model/folder.h"
 #include "train/settings.h"
@@ -16,15 +18,15 @@
 
 typedef struct opts {
     int corpus;
-    const char *out, *split, *name, *vocab_from;
+    const char *out, *split, *name, *vocab_from, *pattern;
     int64_t min_count;
-    int max_vocab;
-    bool lower, force, replace, json;
+    int max_vocab, threads;
+    bool lower, force, replace, json, separate, special;
 } opts;
 
-/* The first three are kinds of symbols, in the order of lam_text_kind. */
-static const char *const corpora[] = {"bytes", "chars", "words", "enwik8", "text8",
-                                      "wt103", "wt2",   "ptb",   NULL};
+/* The first ones are kinds of symbols, in the order of lam_text_kind. */
+static const char *const corpora[] = {"bytes", "chars", "words", "bpe", "enwik8",
+                                      "text8", "wt103", "wt2",   "ptb", NULL};
 
 static const lam_option options[] = {
     {.help = "Input and output"},
@@ -42,19 +44,35 @@ static const lam_option options[] = {
     {.help = "Cutting and counting"},
     {"split", 's', "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split), "90/5/5",
      .help = "Percentages, fractions, or numbers of tokens such as 90M/5M/5M. Words are cut at the "
-             "next line end."},
+             "next line end; a text for bpe is cut by bytes, as it is for bytes."},
     {"min-count", 0, "N", LAM_OPT_INT64, offsetof(opts, min_count), .min = 1, .max = 1e12,
-     .shown = "3 for words, else 1", .help = "Rarer symbols become <unk>."},
+     .shown = "3 for words, 2 for bpe, else 1",
+     .help = "Rarer symbols become <unk>; with bpe, rarer pairs are not merged."},
     {"max-vocab", 0, "N", LAM_OPT_INT, offsetof(opts, max_vocab), .min = 2, .max = 1 << 24,
-     .shown = "no limit", .help = "Keep the N most frequent symbols, <eos> and <unk> included."},
+     .aliases = "vocab-size", .shown = "8192 for bpe, else no limit",
+     .help = "Keep the N most frequent symbols, <eos> and <unk> included; with bpe, learn merges "
+             "until there are N tokens, the 256 bytes and <|endoftext|> included."},
     {"lower", 0, NULL, LAM_OPT_FLAG, offsetof(opts, lower),
      .help = "Put words or characters in lower case."},
     {"vocab-from", 0, "MODEL|CORPUS|FILE", LAM_OPT_PATH, offsetof(opts, vocab_from),
-     .shown = "made from the text", .aliases = "vocab-file",
+     .shown = "made from the text", .aliases = "vocab-file tokenizer",
      .help =
          "Use the vocabulary of a model, run or corpus folder (or a file as import --vocab takes) "
          "and its rules: kind, lower case, symbols and their numbers; others become <unk>. The "
          "text can then fine-tune that model (train --init-from)."},
+    {.help = "Byte pairs (bpe)"},
+    {"pattern", 0, "NAME|REGEX", LAM_OPT_STRING, offsetof(opts, pattern), .shown = "gpt2",
+     .help = "Cut the text into pieces, within which tokens are merged, by this pattern: gpt2, "
+             "cl100k (Llama 3's too), o200k, qwen2, or a regular expression (PCRE2)."},
+    {"separate", 0, NULL, LAM_OPT_FLAG, offsetof(opts, separate),
+     .help = "Every input file is a document: <|endoftext|>, or the separator of the vocabulary, "
+             "follows it."},
+    {"special", 0, NULL, LAM_OPT_FLAG, offsetof(opts, special),
+     .help =
+         "Read special tokens such as <|endoftext|> where the text has them; otherwise they are "
+         "text like any other."},
+    {"threads", 't', "N", LAM_OPT_INT, offsetof(opts, threads), .min = 1, .max = LAM_THREADS_MAX,
+     .shown = "one for each CPU", .help = "Threads; the result does not depend on them."},
     {0},
 };
 
@@ -92,7 +110,7 @@ static lam_status find_vocab(lam_vocab **out, const char *from)
 /* What a given vocabulary leaves to be asked for. */
 static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
 {
-    static const char *const counted[] = {"min-count", "max-vocab", "lower", NULL};
+    static const char *const counted[] = {"min-count", "max-vocab", "lower", "pattern", NULL};
     const opts *o = args->options;
     const char *kind = lam_text_kind_name(lam_vocab_kind(vocab));
     if (lam_published_find(corpora[o->corpus]) != NULL)
@@ -106,6 +124,24 @@ static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
     return refuse_given(args, counted, "the vocabulary of --vocab-from is taken as it is");
 }
 
+/* What only some kinds of symbols have a use for. */
+static lam_status check_kind(const lam_args *args, lam_text_kind kind)
+{
+    static const char *const lowered[] = {"lower", NULL};
+    static const char *const pairs[] = {"pattern", "separate", "special", "threads", NULL};
+    const opts *o = args->options;
+    if (kind != LAM_BPE)
+        return refuse_given(args, pairs, "only byte pairs (--corpus bpe) have a use for it");
+    LAM_TRY(refuse_given(args, lowered, "byte pairs keep the text as it is"));
+    if (lam_option_given(args, "max-vocab") &&
+        (o->max_vocab < LAM_BPE_SMALLEST || o->max_vocab > LAM_BPE_LARGEST))
+        return lam_fail(LAM_ERR_ARG,
+                        "--max-vocab %d: the 256 bytes and <|endoftext|> are tokens, so %d to %d "
+                        "are possible",
+                        o->max_vocab, LAM_BPE_SMALLEST, LAM_BPE_LARGEST);
+    return LAM_OK;
+}
+
 static lam_status translate(lam_prepare_options *out, const lam_args *args, const lam_vocab *vocab)
 {
     static const char *const fixed[] = {"split", "min-count", "max-vocab", "lower", NULL};
@@ -115,9 +151,15 @@ static lam_status translate(lam_prepare_options *out, const lam_args *args, cons
     *out = (lam_prepare_options){.published = lam_published_find(corpora[o->corpus]),
                                  .vocab = vocab,
                                  .vocab_name = o->vocab_from,
-                                 .kind = o->corpus <= LAM_WORDS ? (lam_text_kind)o->corpus : 0,
+                                 .kind = o->corpus < LAM_KINDS ? (lam_text_kind)o->corpus : 0,
                                  .min_count = o->min_count,
                                  .max_vocab = o->max_vocab,
+                                 .pattern = o->pattern != NULL && lam_pattern_named(o->pattern)
+                                                ? lam_pattern_named(o->pattern)
+                                                : o->pattern,
+                                 .special = o->special ? LAM_SPECIAL_READ : LAM_SPECIAL_TEXT,
+                                 .separate = o->separate,
+                                 .threads = o->threads,
                                  .cut = lam_option_given(args, "split"),
                                  .lower = o->lower,
                                  .force = o->force,
@@ -132,10 +174,11 @@ static lam_status translate(lam_prepare_options *out, const lam_args *args, cons
         LAM_TRY(refuse_given(args, fixed, "published corpora have their own rules"));
     else if (out->kind == LAM_BYTES)
         LAM_TRY(refuse_given(args, fixed + 1, "bytes are all kept, as they are"));
+    LAM_TRY(check_kind(args, vocab != NULL ? lam_vocab_kind(vocab) : out->kind));
     if (o->force && out->published == NULL)
         return lam_fail(LAM_ERR_ARG, "--force: only published corpora are checked");
     if (out->min_count == 0)
-        out->min_count = out->kind == LAM_WORDS ? 3 : 1;
+        out->min_count = out->kind == LAM_WORDS ? 3 : out->kind == LAM_BPE ? 2 : 1;
     if (lam_division_parse(&out->division, o->split) != LAM_OK)
         return lam_fail(LAM_ERR_ARG, "--split: %s", lam_error());
     return LAM_OK;
@@ -271,7 +314,8 @@ const lam_command lam_command_prepare = {
         ".txt "
         "of a folder, in the order of their names; a folder with wiki.{train,valid,test}.tokens, "
         "ptb.{train,valid,test}.txt or {train,valid,test}.txt keeps its splits. Any file is bytes; "
-        "characters and words are UTF-8. The published corpora are prepared exactly as in the "
+        "characters and words are UTF-8; bpe learns a vocabulary of byte pairs (byte-level BPE) "
+        "and takes any file too. The published corpora are prepared exactly as in the "
         "papers and "
         "checked: a file that is not the published one is refused.",
     .options = options,
@@ -282,6 +326,8 @@ const lam_command lam_command_prepare = {
                 "lamemo prepare --corpus chars --out data/books books/\n"
                 "# words, the rare ones as <unk>\n"
                 "zcat *.gz | lamemo prepare --corpus words --min-count 5 --out data/news -\n"
+                "# byte pairs: 8,192 tokens learned from the text; every file is a document\n"
+                "lamemo prepare --corpus bpe --vocab-size 8192 --separate --out data/tales tales/\n"
                 "# with the symbols of a model, to fine-tune it\n"
                 "lamemo prepare --vocab-from runs/wt103 --out data/mine book.txt\n"
                 "# the published corpora\n"

@@ -198,6 +198,11 @@ const lam_bpe_rules *lam_bpe_rules_of(const lam_bpe *b)
     return &b->rules;
 }
 
+const lam_pattern *lam_bpe_pattern(const lam_bpe *b)
+{
+    return b->pattern;
+}
+
 bool lam_bpe_is_special(const lam_bpe *b, int32_t id)
 {
     return b->special[id];

@@ -51,6 +51,32 @@ bool lam_bpe_is_special(const lam_bpe *bpe, int32_t id);
 /* Is a text encoded alike with both, where their tokens are the same? */
 bool lam_bpe_alike(const lam_bpe *a, const lam_bpe *b);
 
+/* ---- walking through a text ---- */
+
+typedef enum lam_special { LAM_SPECIAL_TEXT, LAM_SPECIAL_READ } lam_special;
+
+/* A text, borrowed. */
+typedef struct lam_bpe_text {
+    const char *text;
+    size_t size;
+    lam_special special; /* what its special tokens are: text like any other, or those tokens */
+} lam_bpe_text;
+
+/* What it consists of: a piece, or a special token. */
+typedef struct lam_bpe_item {
+    int32_t special; /* its number; -1: a piece */
+    const char *text;
+    size_t size, room; /* bytes of it, and of the text from there on */
+} lam_bpe_item;
+
+typedef lam_status lam_bpe_visitor(void *user, const lam_bpe_item *item);
+
+/* Visits what lies between *at, where a piece begins, and the first end of a piece at or behind `goal`; *at is there
+ * afterwards.  `pieces` are made with lam_bpe_pattern(). */
+lam_status lam_bpe_walk(const lam_bpe *bpe, lam_pieces *pieces, const lam_bpe_text *t, size_t *at,
+                        size_t goal, lam_bpe_visitor *visit, void *user);
+const lam_pattern *lam_bpe_pattern(const lam_bpe *bpe);
+
 /* ---- encoding ---- */
 
 /* A growing list of numbers; start with zeros, free v. */
@@ -66,15 +92,6 @@ typedef struct lam_bpe_coder lam_bpe_coder;
 
 lam_status lam_bpe_coder_create(lam_bpe_coder **out, const lam_bpe *bpe); /* kept */
 void lam_bpe_coder_free(lam_bpe_coder *coder);                            /* NULL is fine */
-
-typedef enum lam_special { LAM_SPECIAL_TEXT, LAM_SPECIAL_READ } lam_special;
-
-/* A text to be encoded, borrowed. */
-typedef struct lam_bpe_text {
-    const char *text;
-    size_t size;
-    lam_special special; /* what its special tokens are: text like any other, or those tokens */
-} lam_bpe_text;
 
 /* Appends the tokens of t->text from `from`, where a piece begins, to the first end of a piece at or behind `goal`;
  * *end is there.  The whole text: from 0, goal = size. */

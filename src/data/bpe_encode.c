@@ -12,9 +12,8 @@ enum {
     CACHE = 1 << 16, /* pieces met lately */
     KEY = 4,         /* words of such a piece, */
     CACHED_SIZE = 8 * KEY,
-    CACHED_IDS = 7,            /* its tokens: an entry is one line of the processor's cache */
-    SHORT = 48,                /* bytes of a piece that needs no heap */
-    REACH = LAM_PIECE_MAX + 64 /* bytes behind a piece's beginning that can matter to its end */
+    CACHED_IDS = 7, /* its tokens: an entry is one line of the processor's cache */
+    SHORT = 48      /* bytes of a piece that needs no heap */
 };
 static const uint32_t NONE = UINT32_MAX; /* the rank of a pair that is not merged */
 
@@ -271,7 +270,7 @@ static inline size_t cache_slot(const uint64_t key[KEY], size_t size)
     return (size_t)(h & (CACHE - 1));
 }
 
-/* A piece of a text with `room` bytes from its beginning on; `out` has room for its tokens. */
+/* A piece of a text with `room` bytes from its beginning on. */
 static lam_status encode_cached(lam_bpe_coder *c, lam_ids *out, const char *piece, size_t size,
                                 size_t room)
 {
@@ -299,69 +298,25 @@ static lam_status encode_cached(lam_bpe_coder *c, lam_ids *out, const char *piec
 
 /* ---- a text ---- */
 
-/* The longest special token that the text has at s[0, n), or -1. */
-static int32_t special_at(const lam_bpe *b, const char *s, size_t n, size_t *length)
-{
-    int32_t found = -1;
-    *length = 0;
-    for (size_t i = 0; i < b->rules.n_special; i++) {
-        size_t size;
-        const char *text = lam_symbols_text(b->symbols, b->rules.special[i], &size);
-        if (size > *length && size <= n && memcmp(text, s, size) == 0) {
-            found = b->rules.special[i];
-            *length = size;
-        }
-    }
-    return found;
-}
+typedef struct encoding {
+    lam_bpe_coder *coder;
+    lam_ids *out;
+} encoding;
 
-/* The next special token that begins in text[from, to): *at its place, or `to`; returns its number, or -1. */
-static int32_t find_special(const lam_bpe *b, const lam_bpe_text *t, size_t from, size_t to,
-                            size_t *at)
+static lam_status encode_next(void *user, const lam_bpe_item *item)
 {
-    size_t length;
-    for (*at = from; *at < to; ++*at) {
-        if (!b->begins[(unsigned char)t->text[*at]])
-            continue;
-        const int32_t id = special_at(b, t->text + *at, t->size - *at, &length);
-        if (id >= 0)
-            return id;
-    }
-    return -1;
-}
-
-/* Plain text up to `size`, where the text ends or a special token begins. */
-static lam_status encode_plain(lam_bpe_coder *c, lam_ids *out, const lam_bpe_text *t, size_t size,
-                               size_t goal, size_t *end)
-{
-    size_t from = *end, to;
-    lam_pieces_start(c->pieces, t->text, size, from);
-    while (from < size && from < goal) {
-        LAM_TRY(lam_pieces_next(c->pieces, from, &to));
-        LAM_TRY(encode_cached(c, out, t->text + from, to - from, t->size - from));
-        from = to;
-    }
-    *end = from;
+    encoding *e = user;
+    if (item->special < 0)
+        return encode_cached(e->coder, e->out, item->text, item->size, item->room);
+    LAM_TRY(lam_ids_reserve(e->out, 1));
+    e->out->v[e->out->n++] = item->special;
     return LAM_OK;
 }
 
 lam_status lam_bpe_encode(lam_bpe_coder *c, lam_ids *out, const lam_bpe_text *t, size_t from,
                           size_t goal, size_t *end)
 {
-    const size_t reach = t->size > goal && t->size - goal > REACH ? goal + REACH : t->size;
+    encoding e = {c, out};
     *end = from;
-    while (*end < t->size && *end < goal) {
-        size_t stop = t->size, size;
-        int32_t id = -1;
-        if (t->special == LAM_SPECIAL_READ)
-            id = find_special(c->bpe, t, *end, reach, &stop);
-        LAM_TRY(encode_plain(c, out, t, stop, goal, end));
-        if (id < 0 || *end != stop || *end >= goal)
-            continue;
-        LAM_TRY(lam_ids_reserve(out, 1));
-        out->v[out->n++] = id;
-        lam_symbols_text(c->bpe->symbols, id, &size);
-        *end += size;
-    }
-    return LAM_OK;
+    return lam_bpe_walk(c->bpe, c->pieces, t, end, goal, encode_next, &e);
 }

@@ -21,7 +21,9 @@ typedef struct job {
     lam_passes passes;
     lam_lack lack;
     lam_tokenizer *tokenizer;
-    int64_t input_ends[LAM_SPLITS]; /* symbols after each input, when the inputs are the splits */
+    lam_bpe_job *pairs;             /* in its place, for byte pairs */
+    int64_t input_ends[LAM_SPLITS]; /* what was read after each input, when these are the splits */
+    int64_t ends[LAM_SPLITS];       /* of the splits */
     int64_t *counts;
     int32_t *remap;
     lam_vocab *made;
@@ -46,6 +48,24 @@ static lam_status spool_sink(void *user, const int32_t *ids, size_t n)
     return lam_spool_put(j->passes.spool, ids, n);
 }
 
+/* Symbols read so far; bytes where they become byte pairs. */
+static int64_t text_size(const job *j)
+{
+    return j->pairs != NULL ? lam_bpe_job_size(j->pairs) : lam_spool_count(j->passes.spool);
+}
+
+static lam_status feed(job *j, const void *bytes, size_t n)
+{
+    return j->pairs != NULL ? lam_bpe_job_put(j->pairs, bytes, n)
+                            : lam_tokenizer_feed(j->tokenizer, bytes, n);
+}
+
+static lam_status finish(job *j)
+{
+    return j->pairs != NULL ? lam_bpe_job_end(j->pairs)
+                            : lam_tokenizer_finish(j->tokenizer, LAM_TEXT_COMPLETE);
+}
+
 static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, lam_source *source)
 {
     const bool has_path = !input->entry[0] && strcmp(input->path, "-") != 0;
@@ -53,7 +73,8 @@ static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, 
     lam_md5 md5;
     size_t got;
     lam_md5_start(&md5);
-    lam_tokenizer_start(j->tokenizer, name);
+    if (j->tokenizer != NULL)
+        lam_tokenizer_start(j->tokenizer, name);
     for (;;) {
         LAM_TRY(lam_instream_read(in, j->block, sizeof j->block, &got));
         if (got == 0)
@@ -62,11 +83,11 @@ static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, 
             LAM_TRY(lam_text_look(name, j->passes.kind, j->block, got));
         lam_md5_add(&md5, j->block, got);
         source->bytes += (int64_t)got;
-        LAM_TRY(lam_tokenizer_feed(j->tokenizer, j->block, got));
+        LAM_TRY(feed(j, j->block, got));
         LAM_TRY(lam_prepare_tell(j->o, "reading", lam_instream_offset(in), lam_instream_size(in)));
     }
     lam_md5_finish(&md5, source->md5);
-    return lam_tokenizer_finish(j->tokenizer, LAM_TEXT_COMPLETE);
+    return finish(j);
 }
 
 static lam_status read_input(job *j, const lam_input *input)
@@ -85,21 +106,30 @@ static lam_status read_input(job *j, const lam_input *input)
     return status;
 }
 
+static lam_status open_tokenizer(job *j)
+{
+    if (j->passes.kind == LAM_BPE)
+        return lam_bpe_job_create(&j->pairs, j->o, j->dir);
+    LAM_TRY(lam_spool_create(&j->passes.spool, j->dir));
+    LAM_TRY(lam_symbols_create(&j->passes.symbols));
+    lam_lack_start(&j->lack, j->o->vocab, j->passes.symbols);
+    return lam_tokenizer_create(&j->tokenizer,
+                                &(lam_tokenizer_options){.kind = j->passes.kind,
+                                                         .lower = j->o->lower,
+                                                         .symbols = j->passes.symbols,
+                                                         .sink = spool_sink,
+                                                         .user = j});
+}
+
 static lam_status read_all(job *j)
 {
-    const lam_tokenizer_options options = {.kind = j->passes.kind,
-                                           .lower = j->o->lower,
-                                           .symbols = j->passes.symbols,
-                                           .sink = spool_sink,
-                                           .user = j};
-    lam_lack_start(&j->lack, j->o->vocab, j->passes.symbols);
-    LAM_TRY(lam_tokenizer_create(&j->tokenizer, &options));
+    LAM_TRY(open_tokenizer(j));
     for (int i = 0; i < j->inputs.n; i++) {
         LAM_TRY(read_input(j, &j->inputs.list[i]));
         if (j->inputs.is_split)
-            j->input_ends[i] = lam_spool_count(j->passes.spool);
+            j->input_ends[i] = text_size(j);
     }
-    if (lam_spool_count(j->passes.spool) == 0)
+    if (text_size(j) == 0)
         return lam_fail(LAM_ERR_FORMAT, "%s%s: the text is empty", j->info->sources[0].name,
                         j->inputs.n > 1 ? ", ..." : "");
     return LAM_OK;
@@ -110,10 +140,12 @@ static lam_status check_train(const job *j)
 {
     if (j->info->tokens[LAM_TRAIN] >= 2)
         return LAM_OK;
-    return lam_fail(
-        LAM_ERR_FORMAT, "%s%s: %lld of its %lld tokens are for training, at least 2 are needed",
-        j->info->sources[0].name, j->inputs.n > 1 ? ", ..." : "",
-        (long long)j->info->tokens[LAM_TRAIN], (long long)lam_spool_count(j->passes.spool));
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s%s: %lld of its %lld %s are for training, at least 2%s are needed",
+                    j->info->sources[0].name, j->inputs.n > 1 ? ", ..." : "",
+                    (long long)(j->pairs != NULL ? j->ends[LAM_TRAIN] : j->info->tokens[LAM_TRAIN]),
+                    (long long)text_size(j), j->pairs != NULL ? "bytes" : "tokens",
+                    j->pairs != NULL ? " tokens" : "");
 }
 
 /* ---- what it is called ---- */
@@ -170,20 +202,19 @@ static lam_status save_descriptions(const job *j)
 
 /* ---- the work ---- */
 
-static lam_status cut(job *j)
+/* Where the splits end, in what text_size() counts. */
+static lam_status divide(job *j)
 {
-    int64_t ends[LAM_SPLITS];
     const lam_published *pub = j->o->published;
     lam_division division = j->o->division;
     if (pub != NULL && pub->split != NULL) { /* a stand-in of another size: the same proportions */
-        const bool same = lam_spool_count(j->passes.spool) == pub->bytes;
+        const bool same = text_size(j) == pub->bytes;
         LAM_TRY(lam_division_parse(&division, same ? pub->split : "90/5/5"));
     }
-    if (j->inputs.is_split)
-        memcpy(ends, j->input_ends, sizeof ends);
-    else
-        LAM_TRY(lam_division_cut(&division, lam_spool_count(j->passes.spool), ends));
-    return lam_passes_cut(&j->passes, ends, pub != NULL && pub->strip);
+    if (!j->inputs.is_split)
+        return lam_division_cut(&division, text_size(j), j->ends);
+    memcpy(j->ends, j->input_ends, sizeof j->ends);
+    return LAM_OK;
 }
 
 static void number_symbols(job *j, const lam_vocab *vocab)
@@ -257,20 +288,33 @@ static lam_status describe(job *j)
     return LAM_OK;
 }
 
+/* What the tokenizer read. */
+static lam_status write_symbols(job *j)
+{
+    const lam_published *pub = j->o->published;
+    LAM_TRY(lam_passes_cut(&j->passes, j->ends, pub != NULL && pub->strip));
+    LAM_TRY(lam_lack_check(&j->lack, j->passes.range[LAM_TEST].to, j->o->vocab_name));
+    LAM_TRY(settle_vocab(j));
+    return lam_passes_write(&j->passes, j->dir, j->remap, j->vocab, j->info);
+}
+
+static lam_status write_pairs(job *j)
+{
+    LAM_TRY(lam_bpe_job_run(j->pairs, j->ends, j->dir, j->info, &j->made));
+    j->vocab = j->made != NULL ? j->made : j->o->vocab;
+    return LAM_OK;
+}
+
 static lam_status fill(void *user, const char *dir)
 {
     job *j = user;
     const lam_published *pub = j->o->published;
     j->dir = dir;
-    LAM_TRY(lam_spool_create(&j->passes.spool, dir));
-    LAM_TRY(lam_symbols_create(&j->passes.symbols));
     LAM_TRY(read_all(j));
     if (pub != NULL && !j->o->force) /* a wrong file is better named before it is worked on */
         LAM_TRY(lam_published_check_source(pub, &j->info->sources[0]));
-    LAM_TRY(cut(j));
-    LAM_TRY(lam_lack_check(&j->lack, j->passes.range[LAM_TEST].to, j->o->vocab_name));
-    LAM_TRY(settle_vocab(j));
-    LAM_TRY(lam_passes_write(&j->passes, dir, j->remap, j->vocab, j->info));
+    LAM_TRY(divide(j));
+    LAM_TRY(j->pairs != NULL ? write_pairs(j) : write_symbols(j));
     LAM_TRY(check_train(j));
     LAM_TRY(describe(j));
     return save_descriptions(j);
@@ -322,6 +366,7 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     free(j->counts);
     free(j->remap);
     lam_tokenizer_free(j->tokenizer);
+    lam_bpe_job_free(j->pairs);
     lam_symbols_free(j->passes.symbols);
     lam_spool_free(j->passes.spool);
     lam_inputs_free(&j->inputs);

@@ -1,4 +1,4 @@
-/* prepare.h -- from text to a corpus folder.
+/* prepare.h -- from text to a corpus folder.  (For byte pairs: prepare_bpe.c.)
  *
  * One pass reads the text (which may come through a pipe) and numbers its symbols as they appear;
  * the numbers wait in a temporary file.  Then the text is cut, the symbols are counted and ordered,
@@ -12,9 +12,11 @@
 #include "data/published.h"
 
 typedef struct lam_prepare_progress {
-    const char *stage;    /* "reading", "counting", "writing" */
+    const char *stage;    /* "reading", "counting", "merging", "writing" */
     uint64_t done, total; /* of the stage, in bytes or tokens; total 0: unknown */
 } lam_prepare_progress;
+
+enum { LAM_BPE_SIZE = 8192 }; /* tokens of a vocabulary that is learned */
 
 typedef struct lam_prepare_options {
     const lam_published *published; /* prepare exactly like this one; NULL: by the fields below */
@@ -25,9 +27,14 @@ typedef struct lam_prepare_options {
     lam_text_kind kind;
     lam_division division;
     bool cut;          /* the division was asked for: a text that comes in splits is refused */
-    int64_t min_count; /* rarer words become <unk> */
-    int max_vocab;     /* 0: no limit */
+    int64_t min_count; /* rarer words become <unk>; of byte pairs: rarer ones are not merged */
+    int max_vocab;     /* 0: no limit; of byte pairs: LAM_BPE_SIZE */
     bool lower;
+    /* Of byte pairs: */
+    const char *pattern; /* to learn with; NULL: GPT-2's */
+    lam_special special; /* what special tokens written in the text are */
+    bool separate;       /* every input ends with the separator */
+    int threads;         /* 0: one for each CPU; the result does not depend on it */
 
     bool force;       /* accept a text that is not the published one, under its own name */
     bool replace;     /* an existing corpus in `out` may be replaced */

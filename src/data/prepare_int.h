@@ -67,6 +67,22 @@ lam_status lam_passes_count(lam_passes *p, int64_t *counts, bool all);
 lam_status lam_passes_write(lam_passes *p, const char *dir, const int32_t *remap,
                             const lam_vocab *vocab, lam_corpus_info *info);
 
+/* ---- prepare_bpe.c: a text that becomes byte pairs ---- */
+
+typedef struct lam_bpe_job lam_bpe_job;
+
+/* `o`, kept, has the kind LAM_BPE; a temporary file is made in `dir`. */
+lam_status lam_bpe_job_create(lam_bpe_job **out, const lam_prepare_options *o, const char *dir);
+void lam_bpe_job_free(lam_bpe_job *job); /* NULL is fine */
+/* The next bytes of the text; a document (one input) ends here; bytes so far. */
+lam_status lam_bpe_job_put(lam_bpe_job *job, const void *bytes, size_t n);
+lam_status lam_bpe_job_end(lam_bpe_job *job);
+int64_t lam_bpe_job_size(const lam_bpe_job *job);
+/* Learns merges unless a vocabulary is given, and writes the three files into `dir`, the splits ending at these bytes;
+ * fills tokens[] of info.  *vocab is the vocabulary, owned by the caller; NULL: the given one, as it is. */
+lam_status lam_bpe_job_run(lam_bpe_job *job, const int64_t ends[LAM_SPLITS], const char *dir,
+                           lam_corpus_info *info, lam_vocab **vocab);
+
 /* Calls options->progress. */
 lam_status lam_prepare_tell(const lam_prepare_options *o, const char *stage, uint64_t done,
                             uint64_t total);

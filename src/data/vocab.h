@@ -45,6 +45,8 @@ lam_status lam_vocab_create_list(lam_vocab **out, const lam_symbol *list, size_t
 /* Byte pairs: token i is list[i], any bytes; `label` opens messages. */
 lam_status lam_vocab_create_bpe(lam_vocab **out, const lam_symbol *list, size_t n,
                                 const lam_bpe_rules *rules, const char *label);
+/* The same vocabulary of byte pairs with other counts. */
+lam_status lam_vocab_counted(lam_vocab **out, const lam_vocab *vocab, const int64_t *counts);
 void lam_vocab_free(lam_vocab *vocab); /* NULL is fine */
 
 lam_status lam_vocab_save(const lam_vocab *vocab, const char *path);

@@ -33,6 +33,23 @@ lam_status lam_vocab_create_bpe(lam_vocab **out, const lam_symbol *list, size_t 
     return status;
 }
 
+lam_status lam_vocab_counted(lam_vocab **out, const lam_vocab *v, const int64_t *counts)
+{
+    const size_t n = (size_t)lam_vocab_size(v);
+    *out = NULL;
+    lam_symbol *list = malloc(n * sizeof *list);
+    if (list == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %zu tokens", n);
+    for (size_t i = 0; i < n; i++) {
+        list[i].text = lam_vocab_symbol(v, (int32_t)i, &list[i].size);
+        list[i].count = counts[i];
+    }
+    const lam_status status =
+        lam_vocab_create_bpe(out, list, n, lam_bpe_rules_of(v->bpe), "vocabulary");
+    free(list);
+    return status;
+}
+
 const lam_bpe *lam_vocab_bpe(const lam_vocab *v)
 {
     return v->bpe;

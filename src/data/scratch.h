@@ -1,0 +1,22 @@
+/* scratch.h -- a text in a temporary file: written once, then in memory as far as the system has room.
+ *
+ * A vocabulary of byte pairs is learned before a text can be encoded with it, and standard input comes only once. */
+#ifndef LAM_DATA_SCRATCH_H
+#define LAM_DATA_SCRATCH_H
+
+#include "core/status.h"
+
+#include <stddef.h>
+
+typedef struct lam_scratch lam_scratch;
+
+/* The file lies in `dir` without a name, and goes away with the object or the process. */
+lam_status lam_scratch_create(lam_scratch **out, const char *dir);
+void lam_scratch_free(lam_scratch *scratch); /* NULL is fine */
+
+lam_status lam_scratch_put(lam_scratch *scratch, const void *bytes, size_t n);
+size_t lam_scratch_size(const lam_scratch *scratch); /* put so far */
+/* Ends writing; *text is all of it, valid until free, and not NULL. */
+lam_status lam_scratch_map(lam_scratch *scratch, const char **text);
+
+#endif

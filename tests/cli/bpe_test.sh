@@ -1,0 +1,87 @@
+# bpe_test.sh -- byte pairs from text to model and back: prepare, train, eval, score, generate, analyze, fine-tuning.
+# shellcheck source=tests/cli/lib.sh
+. "$(dirname "$0")/lib.sh"
+export OMP_NUM_THREADS=1
+cd "$work"
+
+seq 1 1500 | sed 's/.*/The caf\xc3\xa9 has line & of the text, and again line &./' > text
+run 0 prepare --corpus bpe --vocab-size 400 --out corpus text
+says "$out" "text: bpe, 400 symbols, measured in ppl"
+says corpus/vocab.json '"kind": "bpe"'
+says corpus/vocab.json '"<|endoftext|>"'
+says corpus/corpus.json '"kind": "bpe"'
+
+# The same with any number of threads, packed, and through a pipe.
+for threads in 1 3; do
+    gzip -c text | "$LAMEMO" prepare -q --corpus bpe --max-vocab 400 --threads $threads --out piped --replace --name text -
+    for file in vocab.json train.bin valid.bin test.bin; do
+        cmp corpus/$file piped/$file || fail "$file depends on threads or packing"
+    done
+done
+
+# Splits are cut by bytes, as for bytes.
+run 0 prepare --corpus bpe --vocab-size 257 --split 50k/2k/1k --out sizes text
+says "$out" "50,000 tokens"
+says "$out" "2,000 tokens"
+
+# Documents, and special tokens in the text.
+mkdir tales
+printf 'one tale' > tales/a.txt
+printf 'two <|endoftext|> tales' > tales/b.txt
+run 0 prepare --corpus bpe --vocab-size 257 --split 100/0/0 --out tales.plain tales
+says "$out" "31 tokens"
+run 0 prepare --corpus bpe --vocab-size 257 --split 100/0/0 --separate --special --out tales.apart tales
+says "$out" "21 tokens"
+
+# What has no meaning is refused.
+run 2 prepare --corpus bpe --vocab-size 256 --out never text
+says "$err" "--max-vocab 256: the 256 bytes and <|endoftext|> are tokens"
+run 2 prepare --corpus bpe --lower --out never text
+says "$err" "--lower: byte pairs keep the text as it is"
+run 2 prepare --special --out never text
+says "$err" "--special: only byte pairs (--corpus bpe) have a use for it"
+run 1 prepare --corpus bpe --pattern '(' --out never text
+says "$err" "pattern '(': missing closing parenthesis"
+run 2 prepare --tokenizer corpus --pattern gpt2 --out never text
+says "$err" "--pattern: the vocabulary of --vocab-from is taken as it is"
+[ ! -e never ] || fail "something was written"
+
+# A model of them.
+small="--n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 --mem_len 8 --batch_size 4 --threads 1"
+# shellcheck disable=SC2086
+run 0 train --data corpus $small --lr 0.01 --max_step 60 --eval_interval 30 --max_eval_steps 5 --out model
+grep -q '"valid_ppl"' model/metrics.jsonl || fail "not measured in perplexity"
+run 0 eval -m model --data corpus --max-steps 20
+says "$out" "ppl"
+tail -c 3000 text > end
+printf 'caf\303' >> end # it ends inside a character
+run 0 eval -m model --data end --batch-size 1
+says "$out" "ppl"
+run 0 score -m model --tokens "The caf$(printf '\303')"
+says "$out" '\xc3'
+run 0 score -m model --json "The caf$(printf '\303\251') has line"
+says "$out" '"logprob'
+run 0 generate -m model "The caf$(printf '\303\251')" -n 40 --echo
+says "$out" "The caf$(printf '\303\251')"
+iconv -f UTF-8 -t UTF-8 "$out" > /dev/null || fail "not UTF-8"
+run 0 generate -m model "The" -n 5 --samples 2 --json --logprobs
+says "$out" '"symbols"'
+run 0 info -m model
+run 0 analyze -m model --data corpus --out report --segments 6 --tokens 60 --extrapolate-len 8 --extrapolate 8 \
+    --extrapolate-tokens 160 --story 10 --prompt-tokens 5 --passage 30
+says report/report.html '> and</span>'
+
+# Fine-tuning: with the model's vocabulary, from the model itself; another one is refused.
+seq 1 900 | sed 's/.*/Another text has & lines, then \xe6\x97\xa5\xe6\x9c\xac &./' > other
+run 0 prepare --tokenizer model --out mine other
+says "$out" "other: bpe, 400 symbols of model, measured in ppl"
+cmp corpus/vocab.json mine/vocab.json || fail "another vocabulary"
+tune="--batch_size 4 --max_step 5 --threads 1 --no-test --eval_interval 0"
+# shellcheck disable=SC2086
+run 0 train --data mine --init-from model $tune --out tuned
+run 0 prepare --corpus bpe --vocab-size 400 --out own other
+# shellcheck disable=SC2086
+run 2 train --data own --init-from model $tune --out no
+says "$err" "another vocabulary than that of the model"
+run 1 eval -m model --data own
+says "$err" "its vocabulary (400 symbols) is not the model's"
