@@ -7,9 +7,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* %s is the split. */
 static const char *const patterns[] = {"wiki.%s.tokens", "ptb.%s.txt", "%s.txt"};
@@ -95,6 +97,17 @@ static lam_status list_texts(lam_inputs *out, const char *dir)
     return status;
 }
 
+/* A pipe that the user names is a text; one that lies in a folder would be waited for by surprise. */
+static lam_status all_regular(const lam_inputs *in)
+{
+    for (int i = 0; i < in->n; i++) {
+        int fd;
+        LAM_TRY(lam_file_open(&fd, in->list[i].path, O_RDONLY));
+        close(fd);
+    }
+    return LAM_OK;
+}
+
 static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_published *published,
                                  bool cut)
 {
@@ -102,7 +115,7 @@ static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_pub
     out->n = LAM_SPLITS;
     for (int i = 0; i < PATTERNS; i++)
         if (match_folder(out, dir, i))
-            return !cut ? LAM_OK
+            return !cut ? all_regular(out)
                         : lam_fail(LAM_ERR_ARG, "%s has splits of its own: %s, ...", dir,
                                    out->list[0].path);
     if (published != NULL)
@@ -111,7 +124,8 @@ static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_pub
                         "{train,valid,test}.txt",
                         dir);
     out->is_split = false;
-    return list_texts(out, dir);
+    LAM_TRY(list_texts(out, dir));
+    return all_regular(out);
 }
 
 static lam_status find_in_archive(lam_inputs *out, const char *path)

@@ -40,6 +40,11 @@ done
 pipe comparison/compare.json compare --out comparison
 pipe run/metrics.jsonl report run
 pipe run/best/vocab.json prepare --vocab-from run --out new text
+mkdir books splits
+cp text books/a.txt && cp text books/b.txt
+for file in train valid test; do cp text splits/$file.txt; done
+pipe books/b.txt prepare --out new books
+pipe splits/test.txt prepare --out new splits
 
 # What never ends, or ends in a week.
 mv run/last/memory.safetensors kept
