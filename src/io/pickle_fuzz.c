@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t most = LAM_PICKLE_FLOOR + 8 * size;
     memory_begin();
     const lam_status status = lam_pickle_parse(&p, "input", data, size, most);
-    require(memory_peak() <= most + MACHINE);
+    require(memory_peak() <= 2 * most + MACHINE); /* a list that grows may be there twice */
     if (status != LAM_OK) {
         require((status == LAM_ERR_FORMAT || status == LAM_ERR_UNSUPPORTED) && p == NULL);
         require(strncmp(lam_error(), "input: ", 7) == 0);

@@ -17,4 +17,4 @@ printf '\x80\x02]q\0h\0a.' > cycle
 many() { seq "$1" | sed 's/.*/'"$2"'/' | tr -d '\n'; }
 { printf '\x80\x02'; many 5000 'N)R0'; printf 'N.'; } > objects
 { printf '\x80\x02]'; for _ in 1 2 3 4; do printf '(N'; many 5000 2; printf e; done; printf '.'; } > references
-{ printf '\x80\x02N'; many 5000 '\x85'; printf '.'; } > tuples
+{ printf '\x80\x02N'; many 10000 '\x85'; printf '.'; } > tuples
