@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "data/json_name.h"
+#include "model/configure.h"
 #include "model/folder.h"
 #include "report/analysis.h"
 #include "report/png.h"

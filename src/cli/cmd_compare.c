@@ -103,9 +103,10 @@ static lam_status keep_recipe(session *s)
 
 static lam_status keep_options(session *s)
 {
-    for (int i = 0; options[i].help; i++)
-        if (s->args->given[i] && options[i].offset < sizeof(lam_train_options))
-            LAM_TRY(keep_option(s, &options[i], s->args->text[i]));
+    const lam_option *table = s->args->table.rows;
+    for (int i = 0; table[i].help; i++)
+        if (s->args->given[i] && table[i].offset < sizeof(lam_train_options))
+            LAM_TRY(keep_option(s, &table[i], s->args->text[i]));
     return keep_recipe(s);
 }
 
@@ -119,19 +120,20 @@ static lam_status blame(lam_status status, const char *file)
 /* Options that no command line of ours could have left there. */
 static lam_status check_kept_options(const session *s)
 {
+    const lam_option *table = s->args->table.rows;
     const char *name;
     json_t *value;
     json_object_foreach(s->c->options, name, value) {
         int i = 0;
-        while (options[i].help && !(options[i].name && strcmp(options[i].name, name) == 0 &&
-                                    options[i].offset < sizeof(lam_train_options)))
+        while (table[i].help && !(table[i].name && strcmp(table[i].name, name) == 0 &&
+                                  table[i].offset < sizeof(lam_train_options)))
             i++;
-        if (!options[i].help)
+        if (!table[i].help)
             return lam_fail(LAM_ERR_FORMAT, "%s: options: '%s' is no option of a training", s->file,
                             name);
-        if ((options[i].type == LAM_OPT_FLAG) != json_is_true(value))
+        if ((table[i].type == LAM_OPT_FLAG) != json_is_true(value))
             return lam_fail(LAM_ERR_FORMAT, "%s: options: %s must be %s", s->file, name,
-                            options[i].type == LAM_OPT_FLAG ? "true" : "a text");
+                            table[i].type == LAM_OPT_FLAG ? "true" : "a text");
     }
     return LAM_OK;
 }

@@ -12,6 +12,7 @@
 #include "data/corpus.h"
 #include "io/json.h"
 #include "model/boxed.h"
+#include "model/configure.h"
 #include "model/folder.h"
 #include "model/macs.h"
 #include "model/stack.h"

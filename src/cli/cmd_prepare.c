@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "data/bpe_train.h"
 #include "data/prepare.h"
+#include "model/configure.h"
 #include "model/folder.h"
 #include "train/settings.h"
 

@@ -1,6 +1,8 @@
 /* describe_test.c -- models that differ in their memory, and runs in their length, are not told alike. */
 #include "cli/describe.h"
 
+#include "mem/fields.h"
+#include "model/configure.h"
 #include "support/suite.h"
 
 #include <limits.h>
@@ -23,7 +25,7 @@ START_TEST(a_memory_is_its_name_and_what_is_special)
 {
     lam_config cfg = made("lamemo");
     ck_assert_str_eq(told(&cfg), "lamemo");
-    cfg.alpha = LAM_ALPHA_ZERO;
+    must(lam_fields_set(&cfg, "alpha", "zero"));
     ck_assert_str_eq(told(&cfg), "lamemo (alpha zero)");
     cfg.attn_type = LAM_ATTN_LAMEMO_XL;
     ck_assert_str_eq(told(&cfg), "lamemo (attn_type 31, alpha zero)");
@@ -41,9 +43,11 @@ END_TEST
 START_TEST(the_longest_description_fits)
 {
     lam_config cfg = made("infinite");
-    cfg.ltm_basis = cfg.ltm_block = cfg.ext_len = INT_MAX;
+    cfg.ext_len = INT_MAX;
+    must(lam_fields_set(&cfg, "ltm_basis", "2147483647"));
+    must(lam_fields_set(&cfg, "ltm_block", "2147483647"));
     cfg.attn_type = LAM_ATTN_LEARNED;
-    cfg.ltm_sticky = LAM_STICKY_UNIFORM;
+    must(lam_fields_set(&cfg, "ltm_sticky", "uniform"));
     const size_t n = strlen(told(&cfg));
     ck_assert_uint_lt(n, LAM_DESCRIPTION_MAX - 1);
     ck_assert_int_eq(told(&cfg)[n - 1], ')');

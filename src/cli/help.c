@@ -125,12 +125,14 @@ static void print_examples(FILE *out, const char *examples)
 
 void lam_help_command(FILE *out, const lam_command *c)
 {
+    lam_option_table table;
     fprintf(out, "Usage: lamemo %s [OPTION...]%s%s\n\n", c->name, c->operands != NULL ? " " : "",
             c->operands != NULL ? c->operands : "");
     wrap(out, c->description, 0, help_width(out));
-    if (any_shown(c->options))
+    lam_options_list(&table, c);
+    if (any_shown(table.rows))
         print_heading(out, "Options");
-    for (const lam_option *o = c->options; !ends(o); o++) {
+    for (const lam_option *o = table.rows; !ends(o); o++) {
         if (o->type == LAM_OPT_GROUP)
             print_heading(out, o->help);
         else if (!o->hidden)
@@ -225,10 +227,12 @@ static void markdown_table(FILE *out, const char *heading, const lam_option *row
 
 static void markdown_command(FILE *out, const lam_command *c)
 {
+    lam_option_table table;
+    lam_options_list(&table, c);
     fprintf(out, "\n## lamemo %s\n\n    lamemo %s [OPTION...]%s%s\n\n%s\n", c->name, c->name,
             c->operands != NULL ? " " : "", c->operands != NULL ? c->operands : "", c->description);
-    markdown_table(out, "Options", c->options);
-    for (const lam_option *o = c->options; !ends(o); o++)
+    markdown_table(out, "Options", table.rows);
+    for (const lam_option *o = table.rows; !ends(o); o++)
         if (o->type == LAM_OPT_GROUP)
             markdown_table(out, o->help, o + 1);
     if (c->examples != NULL) {
@@ -297,11 +301,13 @@ static void man_options(FILE *out, const lam_option *o)
 
 static void man_command(FILE *out, const lam_command *c)
 {
+    lam_option_table table;
     fprintf(out, ".SS lamemo %s [OPTION...]%s%s\n", c->name, c->operands != NULL ? " " : "",
             c->operands != NULL ? c->operands : "");
     roff(out, c->description, strlen(c->description));
     fputc('\n', out);
-    man_options(out, c->options);
+    lam_options_list(&table, c);
+    man_options(out, table.rows);
     if (c->examples == NULL)
         return;
     fputs(".PP\nExamples:\n.PP\n.nf\n", out);

@@ -25,8 +25,10 @@ static lam_status flush_output(void)
     return LAM_OK;
 }
 
-static int exit_code(const lam_command *command, lam_status status)
+static int exit_code(const lam_args *args, lam_status status)
 {
+    const lam_command *command = args->command;
+    const lam_option *table = args->table.rows;
     char text[1024]; /* as long as a message can be */
     if (status == LAM_OK)
         return 0;
@@ -37,12 +39,10 @@ static int exit_code(const lam_command *command, lam_status status)
         return 128 + lam_stop_signal();
     }
     if (status == LAM_ERR_ARG)
-        lam_usage_error(command, "%s",
-                        lam_spell_options(text, sizeof text, lam_error(), command->options));
+        lam_usage_error(command, "%s", lam_spell_options(text, sizeof text, lam_error(), table));
     fprintf(stderr, "lamemo %s: %s\n", command->name,
-            status == LAM_ERR_MEMORY
-                ? lam_spell_options(text, sizeof text, lam_error(), command->options)
-                : lam_error());
+            status == LAM_ERR_MEMORY ? lam_spell_options(text, sizeof text, lam_error(), table)
+                                     : lam_error());
     return 1;
 }
 
@@ -63,7 +63,7 @@ static int run_command(const lam_command *command, int argc, char **argv)
     lam_status status = command->run(&args);
     if (status == LAM_OK)
         status = flush_output();
-    const int code = exit_code(command, status);
+    const int code = exit_code(&args, status);
     free(options);
     return code;
 }

@@ -140,6 +140,7 @@ lam_status lam_option_set(const lam_option *o, void *options, const char *text)
         return LAM_OK;
     case LAM_OPT_GROUP:
     case LAM_OPT_REST:
+    case LAM_OPT_MORE:
         break;
     }
     assert(0 && "a heading has no value");
@@ -151,5 +152,6 @@ size_t lam_option_size(const lam_option *option)
     return option->type == LAM_OPT_DOUBLE  ? sizeof(double)
            : option->type == LAM_OPT_INT64 ? sizeof(int64_t)
            : option->type == LAM_OPT_SIZE  ? sizeof(int64_t)
+           : option->type == LAM_OPT_FLAG  ? sizeof(bool)
                                            : sizeof(int);
 }

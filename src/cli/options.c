@@ -49,7 +49,7 @@ void lam_usage_error(const lam_command *command, const char *format, ...)
 
 bool lam_option_given(const lam_args *args, const char *name)
 {
-    const lam_option *table = args->command->options;
+    const lam_option *table = args->table.rows;
     for (int i = 0; table[i].help != NULL; i++)
         if (table[i].name != NULL && strcmp(table[i].name, name) == 0)
             return args->given[i];
@@ -72,7 +72,7 @@ bool lam_word_listed(const char *words, const char *word)
 void lam_options_copy(void *to, const lam_args *args, size_t part, size_t size, lam_which which)
 {
     const char *from = (const char *)args->options + part;
-    const lam_option *table = args->command->options;
+    const lam_option *table = args->table.rows;
     for (int i = 0; table[i].help; i++) {
         const bool counts = args->given[i] || (which == LAM_WRITTEN_OR_DEFAULT && table[i].value);
         const size_t at = table[i].offset - part;
@@ -117,11 +117,23 @@ static void add_option(parse *p, const lam_option *o, int key)
     }
 }
 
-static void build(parse *p, const lam_command *command)
+void lam_options_list(lam_option_table *out, const lam_command *command)
 {
-    const lam_option *table = command->options;
+    int n = 0;
+    memset(out, 0, sizeof *out);
+    for (const lam_option *o = command->options; o->help != NULL; o++) {
+        assert(n < LAM_OPTIONS_MAX);
+        if (o->type == LAM_OPT_MORE)
+            n += o->more(out->rows + n, LAM_OPTIONS_MAX - n, o->offset);
+        else
+            out->rows[n++] = *o;
+    }
+}
+
+static void build(parse *p)
+{
+    const lam_option *table = p->args->table.rows;
     for (int i = 0; table[i].help != NULL; i++) {
-        assert(i < LAM_OPTIONS_MAX);
         if (table[i].type != LAM_OPT_GROUP && table[i].type != LAM_OPT_REST)
             add_option(p, &table[i], table[i].key != 0 ? table[i].key : KEY_TABLE + i);
         if (table[i].value != NULL &&
@@ -155,11 +167,11 @@ static error_t on_key(int key, char *text, struct argp_state *state)
         args->n_operands = state->argc - state->next;
         return 0;
     }
-    const int i = key > 0 ? table_index(command->options, key) : -1;
+    const int i = key > 0 ? table_index(args->table.rows, key) : -1;
     if (i >= 0) {
         args->given[i] = true;
         args->text[i] = text;
-        if (lam_option_set(&command->options[i], p->options, text) != LAM_OK)
+        if (lam_option_set(&args->table.rows[i], p->options, text) != LAM_OK)
             lam_usage_error(command, "%s", lam_error());
         return 0;
     }
@@ -231,7 +243,8 @@ void lam_args_parse(lam_args *args, void *options, const lam_command *command, i
     char name[PATH_MAX];
 
     *args = (lam_args){.command = command, .options = options};
-    build(&p, command);
+    lam_options_list(&args->table, command);
+    build(&p);
     normalise_all(&p, argc, argv);
 
     const char *const source = command->source;

@@ -17,6 +17,7 @@
 typedef enum lam_option_type {
     LAM_OPT_GROUP,  /* not an option: `help` is the heading of what follows */
     LAM_OPT_REST,   /* not an option: what follows is described elsewhere, help ends here */
+    LAM_OPT_MORE,   /* not an option: rows that `more` knows stand here */
     LAM_OPT_FLAG,   /* bool; takes no argument */
     LAM_OPT_INT,    /* int */
     LAM_OPT_INT64,  /* int64_t */
@@ -41,7 +42,8 @@ typedef struct lam_string_list {
     const char *v[LAM_LIST_MAX];
 } lam_string_list;
 
-typedef struct lam_option {
+typedef struct lam_option lam_option;
+struct lam_option {
     const char *name; /* long name, with dashes; underscores are accepted for them everywhere */
     char key;         /* short name or 0 */
     const char *arg;  /* "N", "DIR", ...; NULL for flags */
@@ -53,11 +55,18 @@ typedef struct lam_option {
     const char *const *choices; /* for LAM_OPT_CHOICE, and in help; ends with NULL */
     const char *aliases;        /* more long names, separated by spaces */
     const char *shown;          /* text for the default when `value` cannot say it */
-    const char *only;           /* the memories it is of use with, separated by spaces; NULL: all */
+    unsigned traits;            /* lam_mem_trait of the memories it is of use with; 0: all */
+    const char *only;           /* the one memory it is of use with, or NULL */
     bool harmless;              /* where it is of no use, that is told, not refused */
     const char *with;           /* "optim adam muon": an option and its values it is of use with */
     bool hidden;                /* parsed, but in no documentation */
-} lam_option;
+    int (*more)(lam_option *rows, int room, size_t offset); /* LAM_OPT_MORE: returns how many */
+};
+
+/* A command's options as they are used: without rows of LAM_OPT_MORE, and a row of zeros at the end. */
+typedef struct lam_option_table {
+    lam_option rows[LAM_OPTIONS_MAX + 1];
+} lam_option_table;
 
 typedef struct lam_args lam_args;
 
@@ -67,9 +76,9 @@ typedef struct lam_command {
     const char *operands;           /* "FILE..." in the usage line; NULL if it takes none */
     int operands_min, operands_max; /* max < 0: any number */
     const char *description;        /* a paragraph */
-    const lam_option *options;      /* ends with an entry of zeros */
-    size_t options_size;            /* sizeof the struct the table points into */
-    const char *examples; /* lines, each a command with an optional "# comment" line above */
+    const lam_option *options; /* ends with an entry of zeros; lam_option_table is what counts */
+    size_t options_size;       /* sizeof the struct the table points into */
+    const char *examples;      /* lines, each a command with an optional "# comment" line above */
     lam_status (*run)(const lam_args *args);
     const char
         *source; /* the file that the words come from, for messages; NULL: the command line */
@@ -84,10 +93,14 @@ struct lam_args {
     int n_operands;
     char *const *operands;
     bool quiet, verbose;               /* every command has -q and -v */
+    lam_option_table table;            /* the command's */
     int64_t max_memory;                /* and --max-memory; 0: not given */
     bool given[LAM_OPTIONS_MAX];       /* the user wrote table entry i */
     const char *text[LAM_OPTIONS_MAX]; /* as what; NULL for flags */
 };
+
+/* The options of a command. */
+void lam_options_list(lam_option_table *out, const lam_command *command);
 
 /* Parses argv (argv[0] is ignored) into *args and `options` (zeroed, options_size bytes).  argv is
  * reordered and kept.  Wrong usage prints one line and where to find help, and exits with 2;

@@ -33,7 +33,7 @@ lam_recipe lam_recipe_chosen(const lam_args *args)
 
 void lam_recipe_apply(lam_args *args, lam_train_options *options, lam_recipe recipe)
 {
-    const lam_option *table = args->command->options;
+    const lam_option *table = args->table.rows;
     options->settings.recipe = (int)recipe;
     for (const pair *p = recipes[recipe]; p->name; p++) {
         const int i = row_of(table, p->name);

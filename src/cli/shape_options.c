@@ -2,6 +2,8 @@
 #include "cli/shape_options.h"
 
 #include "core/log.h"
+#include "mem/fields.h"
+#include "model/configure.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +61,20 @@ static lam_status apply_cutoffs(lam_config *cfg, const lam_shape_options *o)
 
 /* ---- the whole configuration ---- */
 
+/* Lengths of memories that follow the two others and were not written. */
+static void follow(lam_config *cfg, const lam_args *args, lam_which w, bool mem_len, bool tgt_len)
+{
+    for (int i = 0; lam_mem_all[i]; i++)
+        for (const lam_mem_field *f = lam_mem_all[i]->fields; f && f->json.name; f++) {
+            const bool changed = (f->follows == LAM_FOLLOWS_MEM_LEN && mem_len) ||
+                                 (f->follows == LAM_FOLLOWS_TGT_LEN && tgt_len);
+            const bool kept =
+                f->weighs && w == LAM_WRITTEN; /* there are weights, which hang on it */
+            if (changed && !kept && !lam_option_given(args, f->option))
+                lam_fields_set(cfg, f->json.name, "0");
+        }
+}
+
 static lam_status apply(lam_config *cfg, const lam_args *args, lam_which w)
 {
     const lam_shape_options *o = args->options;
@@ -66,13 +82,7 @@ static lam_status apply(lam_config *cfg, const lam_args *args, lam_which w)
     lam_options_copy(cfg, args, LAM_SHAPE(cfg), sizeof *cfg, w);
     if (cfg->d_model != width && !lam_option_given(args, "d-embed"))
         cfg->d_embed = 0; /* it follows */
-    if (cfg->mem_len != rows && !lam_option_given(args, "cmem-len"))
-        cfg->cmem_len = 0; /* it follows too */
-    if (w == LAM_WRITTEN_OR_DEFAULT && cfg->mem_len != rows && !lam_option_given(args, "ltm-basis"))
-        cfg->ltm_basis = 0; /* unless there are weights, which hang on it */
-    if (cfg->tgt_len != length && !lam_option_given(args, "ltm-block"))
-        cfg->ltm_block = 0;
-    cfg->ltm_share_proj |= o->ltm_share_proj;
+    follow(cfg, args, w, cfg->mem_len != rows, cfg->tgt_len != length);
     cfg->same_length |= o->same_length;
     cfg->pre_lnorm |= o->pre_lnorm;
     cfg->tie_weight &= !o->not_tied;
@@ -124,11 +134,12 @@ static const char *print_field(char *text, size_t size, const lam_option *row, c
 lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const lam_args *args,
                           const char *why)
 {
-    const lam_option *table = args->command->options;
+    const lam_option *table = args->table.rows;
     char text[32];
     for (int i = 0; table[i].help; i++) {
         const size_t at = table[i].offset - LAM_SHAPE(cfg);
-        if (!args->given[i] || table[i].offset < LAM_SHAPE(cfg) || at >= sizeof *was)
+        if (!args->given[i] || table[i].offset < LAM_SHAPE(cfg) || at >= sizeof *was ||
+            table[i].type == LAM_OPT_FLAG) /* lam_config_same() has words for those */
             continue;
         const char *then = (const char *)was + at, *now = (const char *)wanted + at;
         if (memcmp(then, now, lam_option_size(&table[i])) != 0)
@@ -140,21 +151,74 @@ lam_status lam_shape_same(const lam_config *was, const lam_config *wanted, const
 
 bool lam_option_serves(const lam_option *option, const char *memory)
 {
-    return !option->only || lam_word_listed(option->only, memory);
+    const lam_mem_ops *mem;
+    return lam_mem_find(&mem, memory) == LAM_OK && lam_mem_has(mem, option->traits) &&
+           (!option->only || strcmp(option->only, memory) == 0);
 }
 
 lam_status lam_shape_usable(const lam_args *args, const char *memory)
 {
-    const lam_option *table = args->command->options;
+    char text[LAM_MEMORY_TEXT];
+    const lam_option *table = args->table.rows;
     for (int i = 0; table[i].help; i++) {
         const bool off = args->text[i] && strcmp(args->text[i], "0") == 0;
         if (!args->given[i] || off || lam_option_serves(&table[i], memory))
             continue;
+        const char *only = table[i].only ? table[i].only : lam_mem_having(text, table[i].traits);
         if (!table[i].harmless)
             return lam_fail(LAM_ERR_ARG, "--%s is of no use with memory %s, only with: %s",
-                            table[i].name, memory, table[i].only);
+                            table[i].name, memory, only);
         lam_log(LAM_LOG_WARN, "--%s has no effect with memory %s, only with: %s", table[i].name,
-                memory, table[i].only);
+                memory, only);
     }
     return LAM_OK;
+}
+
+/* ---- the memories' options ---- */
+
+static lam_option option_of(const lam_mem_ops *mem, const lam_mem_field *f, size_t at)
+{
+    lam_option o = {.name = f->option,
+                    .offset = at + f->json.offset,
+                    .value = f->value,
+                    .help = f->help,
+                    .min = f->min,
+                    .max = f->max,
+                    .aliases = f->aliases,
+                    .only = mem->name};
+    o.shown = f->follows == LAM_FOLLOWS_MEM_LEN   ? "mem-len"
+              : f->follows == LAM_FOLLOWS_TGT_LEN ? "tgt-len"
+                                                  : f->fresh;
+    o.type = f->json.kind == LAM_JSON_INT    ? LAM_OPT_INT
+             : f->json.kind == LAM_JSON_REAL ? LAM_OPT_DOUBLE
+             : f->json.kind == LAM_JSON_FLAG ? LAM_OPT_FLAG
+                                             : LAM_OPT_CHOICE;
+    o.arg = o.type == LAM_OPT_INT      ? "N"
+            : o.type == LAM_OPT_DOUBLE ? "X"
+            : o.type == LAM_OPT_FLAG   ? NULL
+                                       : "WORD";
+    o.choices = f->json.words;
+    return o;
+}
+
+static int list_fields(lam_option *rows, int room, const lam_mem_ops *mem, size_t cfg)
+{
+    int n = 0;
+    if (mem->fields)
+        rows[n++] = (lam_option){.type = LAM_OPT_GROUP, .help = mem->options};
+    for (const lam_mem_field *f = mem->fields; f && f->json.name; f++)
+        if (f->option && n < room)
+            rows[n++] = option_of(mem, f, cfg + lam_fields_offset(mem));
+    return n;
+}
+
+/* Those of the memory that is the default come first. */
+int lam_shape_memories(lam_option *rows, int room, size_t offset)
+{
+    int n = 0;
+    for (int first = 1; first >= 0; first--)
+        for (int i = 0; lam_mem_all[i] && n < room; i++)
+            if ((strcmp(lam_mem_all[i]->name, LAM_MEMORY_DEFAULT) == 0) == first)
+                n += list_fields(rows + n, room - n, lam_mem_all[i], offset);
+    return n;
 }

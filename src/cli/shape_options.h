@@ -9,11 +9,12 @@
 
 #include "cli/options.h"
 #include "mem/mem.h"
+#include "model/configure.h"
 #include "nn/config.h"
 
 typedef struct lam_shape_options {
     const char *preset, *memory;
-    bool same_length, pre_lnorm, not_tied, adaptive, ltm_share_proj;
+    bool same_length, pre_lnorm, not_tied, adaptive;
     lam_int_list cutoffs;
     lam_config cfg; /* only the fields that are options */
 } lam_shape_options;
@@ -39,6 +40,10 @@ typedef struct lam_shape_options {
             .min = 1, .max = 1 << 24, .shown = LAM_PRESETS, .aliases = "vocab-size",               \
             .help = "Size of the vocabulary."                                                      \
     }
+
+/* The options of the memories' own fields: a heading for each memory that has some.  `offset` is where the command's
+ * struct has its lam_config. */
+int lam_shape_memories(lam_option *rows, int room, size_t offset);
 
 extern const char *const lam_init_names[]; /* of init_uniform */
 #define LAM_PRESETS "the preset's"

@@ -3,6 +3,7 @@
 
 #include "cli/recipes.h"
 #include "core/log.h"
+#include "mem/fields.h"
 #include "model/boxed.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ const lam_option lam_train_table[] = {
 #include "cli/train_rows.inc"
 
 #include "cli/shape_rows.inc"
+#include "model/configure.h"
 
     {.type = LAM_OPT_GROUP, .help = "Seed, machine and output"},
 #define SEED(field, kind, use, text, low, high, ...) {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.field), text,
@@ -84,13 +86,12 @@ static void take_free_fields(lam_config *cfg, const lam_config *wanted)
 {
     cfg->tgt_len = wanted->tgt_len;
     cfg->mem_len = wanted->mem_len;
-    cfg->cmem_len = wanted->cmem_len;
-    cfg->ltm_block = wanted->ltm_block;
     cfg->ext_len = wanted->ext_len;
     cfg->clamp_len = wanted->clamp_len;
     cfg->same_length = wanted->same_length;
     cfg->dropout = wanted->dropout;
     cfg->dropatt = wanted->dropatt;
+    lam_fields_take_lengths(cfg, wanted);
 }
 
 lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args, int64_t tokens)
@@ -136,7 +137,7 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
 
 void lam_train_warn(const lam_args *args, const lam_settings *s)
 {
-    const lam_option *table = args->command->options;
+    const lam_option *table = args->table.rows;
     for (int i = 0; table[i].help; i++) {
         if (!args->given[i] || !table[i].with || strcmp(args->text[i], table[i].value) == 0)
             continue; /* a default that was written changes nothing anyway */

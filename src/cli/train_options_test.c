@@ -2,6 +2,8 @@
 #include "cli/train_options.h"
 
 #include "cli/commands.h"
+#include "mem/fields.h"
+#include "model/configure.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -71,7 +73,7 @@ START_TEST(what_the_user_wrote_overrides_the_preset)
     ck_assert_int_eq(cfg.pre_lnorm, 1);
     ck_assert_int_eq(cfg.tie_weight, 0);
     ck_assert_int_eq(cfg.init_uniform, 1);
-    ck_assert_int_eq(cfg.alpha, LAM_ALPHA_ZERO);
+    ck_assert_double_eq(lam_fields_value(&cfg, "alpha"), 1); /* zero */
     ck_assert_int_eq(s.batch_size, 5);
     ck_assert_int_eq(s.mem_reset, 50);
     ck_assert_int_eq(s.scheduler, LAM_SCHEDULE_DEV_PERF);
@@ -387,7 +389,8 @@ START_TEST(a_run_from_a_model_keeps_its_sizes)
     cfg = model;
     parse(&p, "--init-from x --tgt_len 8 --mem_len 1");
     must(lam_train_from(&cfg, &s, &p.args, 0));
-    ck_assert(cfg.mem_len == 1 && cfg.ltm_basis == 48 && cfg.ltm_block == 8);
+    ck_assert(cfg.mem_len == 1 && lam_fields_value(&cfg, "ltm_basis") == 48 &&
+              lam_fields_value(&cfg, "ltm_block") == 8);
     parse(&p, "--init-from x --ltm_basis 12");
     ck_assert_int_eq(lam_train_from(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--ltm-basis 12: the model of --init-from has 48");

@@ -133,7 +133,9 @@ static lam_status add_definition(lam_words *w, const char *definition)
 static bool is_for(const lam_compared_model *m, const char *name)
 {
     char memory[LAM_DEFINITION_MAX];
-    const lam_option *row = lam_train_table;
+    lam_option_table table;
+    const lam_option *row = table.rows;
+    lam_options_list(&table, &lam_command_train);
     while (row->help && (!row->name || strcmp(row->name, name) != 0))
         row++;
     snprintf(memory, sizeof memory, "%.*s", (int)strcspn(m->definition, ":"), m->definition);

@@ -1,6 +1,8 @@
 /* foreign.c -- see foreign.h: what a checkpoint says, and what shapes show. */
 #include "convert/foreign.h"
 
+#include "model/configure.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "core/file.h"
 #include "data/vocab.h"
+#include "model/configure.h"
 #include "model/folder.h"
 #include "support/alloc.h"
 #include "support/checkpoint.h"

@@ -217,7 +217,7 @@ START_TEST(lengths_beyond_what_is_fed_take_no_memory_and_change_nothing)
     enum { LONG = 3000 };
     lam_config cfg = toy_config(memories[_i], -1, 5, _i == 0 ? 0 : 4);
     if (_i >= 3) /* lengths of the memory's own */
-        *(_i == 3 ? &cfg.cmem_len : &cfg.ltm_block) = LONG;
+        toy_set_number(&cfg, _i == 3 ? "cmem_len" : "ltm_block", LONG);
     toy t = toy_open("ref", &cfg, &(lam_stack_options){.B = 1, .N = 5, .M = cfg.mem_len}, 1);
     toy_fill(&t);
     lam_session_options o = {.longest = LONG, .mem_len = LONG};

@@ -7,6 +7,7 @@
 #include "infer/session.h"
 
 #include "core/file.h"
+#include "model/configure.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -7,6 +7,17 @@
 
 enum { MOST_INT = 1 << 30 }; /* two of them can be added */
 
+static json_t *list_of(const lam_json_reals *reals)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < reals->n; i++)
+        json_array_append_new(list, json_real(reals->v[i]));
+    if ((int)json_array_size(list) == reals->n)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
 int lam_json_put(json_t *object, const lam_json_field *f, const void *from)
 {
     const void *at = (const char *)from + f->offset;
@@ -29,6 +40,9 @@ int lam_json_put(json_t *object, const lam_json_field *f, const void *from)
         break;
     case LAM_JSON_WORD:
         value = json_string(f->words[*(const int *)at]);
+        break;
+    case LAM_JSON_REALS:
+        value = list_of(at);
         break;
     }
     return json_object_set_new(object, f->name, value);
@@ -67,6 +81,22 @@ static lam_status take_word(int *at, const lam_json_field *f, const json_t *valu
                     f->words[0]);
 }
 
+static lam_status take_reals(lam_json_reals *to, const lam_json_field *f, const json_t *list,
+                             const char *label)
+{
+    const size_t n = json_array_size(list);
+    if (!json_is_array(list) || n < 1 || n > LAM_JSON_REALS_MAX)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %s must be a list of 1 to %d numbers", label, f->name,
+                        LAM_JSON_REALS_MAX);
+    *to = (lam_json_reals){.n = (int)n};
+    for (size_t i = 0; i < n; i++) {
+        if (!json_is_number(json_array_get(list, i)))
+            return lam_fail(LAM_ERR_FORMAT, "%s: %s[%zu] must be a number", label, f->name, i);
+        to->v[i] = json_number_value(json_array_get(list, i));
+    }
+    return LAM_OK;
+}
+
 lam_status lam_json_take(void *to, const lam_json_field *f, const json_t *object, const char *label)
 {
     void *at = (char *)to + f->offset;
@@ -93,6 +123,8 @@ lam_status lam_json_take(void *to, const lam_json_field *f, const json_t *object
         break;
     case LAM_JSON_WORD:
         return take_word(at, f, value, label);
+    case LAM_JSON_REALS:
+        return take_reals(at, f, value, label);
     }
     return LAM_OK;
 }

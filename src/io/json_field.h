@@ -1,7 +1,7 @@
 /* json_field.h -- a field of a struct as a member of a JSON object, both ways.
  *
- * What a model is (nn/config_json.c) and how a run goes (train/settings.c) are one table of such fields each: what
- * is written can be read, and a new field is a new row.  Lists, and what goes together, are the tables' own. */
+ * What a model is (model/config_json.c) and how a run goes (train/settings.c) are one table of such fields each: what
+ * is written can be read, and a new field is a new row.  Other lists, and what goes together, are the tables' own. */
 #ifndef LAM_IO_JSON_FIELD_H
 #define LAM_IO_JSON_FIELD_H
 
@@ -13,8 +13,16 @@ typedef enum lam_json_kind {
     LAM_JSON_REAL, /* double */
     LAM_JSON_BOOL, /* int: true or false */
     LAM_JSON_FLAG, /* bool */
-    LAM_JSON_WORD  /* int or an enum: one of `words` */
+    LAM_JSON_WORD, /* int or an enum: one of `words` */
+    LAM_JSON_REALS /* lam_json_reals: a list of at least one number */
 } lam_json_kind;
+
+enum { LAM_JSON_REALS_MAX = 8 };
+
+typedef struct lam_json_reals {
+    int n;
+    double v[LAM_JSON_REALS_MAX];
+} lam_json_reals;
 
 typedef struct lam_json_field {
     const char *name;

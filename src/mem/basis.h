@@ -6,28 +6,28 @@
  * places.  G depends on the places alone, so it is computed once, in double, on the host.
  *
  * As in the authors' code the places reach beyond [0, 1] on either side, with zeros as data there, so
- * that the signal falls off at its ends; cfg->ltm_padding 0 leaves that out. */
+ * that the signal falls off at its ends; its->ltm_padding 0 leaves that out. */
 #ifndef LAM_MEM_BASIS_H
 #define LAM_MEM_BASIS_H
 
-#include "nn/config.h"
+#include "mem/infinite_int.h"
 
 typedef struct lam_bump {
     double centre, width;
 } lam_bump;
 
-/* Bump j of cfg->ltm_basis. */
-lam_bump lam_basis_bump(const lam_config *cfg, int j);
+/* Bump j of its->ltm_basis. */
+lam_bump lam_basis_bump(const lam_infinite *its, int j);
 /* Its value at t. */
 double lam_bump_at(lam_bump bump, double t);
 
-/* Where the old signal is sampled again: place m of cfg->ltm_samples, before it is contracted. */
-double lam_basis_sample(const lam_config *cfg, int m);
+/* Where the old signal is sampled again: place m of its->ltm_samples, before it is contracted. */
+double lam_basis_sample(const lam_infinite *its, int m);
 
 /* G of the first block of rows, [block][ltm_basis]: they are at (i + 1/2) / block. */
-lam_status lam_basis_first(double *G, const lam_config *cfg, int block);
+lam_status lam_basis_first(double *G, const lam_infinite *its, int block);
 /* G of an update, [ltm_samples + block][ltm_basis]: samples of the old signal contracted to (0, tau], then
  * the new block on (tau, 1]. */
-lam_status lam_basis_update(double *G, const lam_config *cfg, int block);
+lam_status lam_basis_update(double *G, const lam_infinite *its, int block);
 
 #endif

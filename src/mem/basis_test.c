@@ -7,31 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lam_config config_of(int basis, int block, int samples, double ridge)
+static lam_infinite config_of(int basis, int block, int samples, double ridge)
 {
-    lam_config cfg;
-    lam_config_defaults(&cfg);
-    cfg.ltm_basis = basis;
-    cfg.ltm_block = block;
-    cfg.ltm_samples = samples;
-    cfg.ltm_ridge = ridge;
-    return cfg;
+    return (lam_infinite){.ltm_basis = basis,
+                          .ltm_ridge = ridge,
+                          .ltm_block = block,
+                          .ltm_samples = samples,
+                          .ltm_tau = 0.5,
+                          .ltm_padding = true,
+                          .ltm_widths = {2, {0.01, 0.05}}};
 }
 
-static double *first_of(const lam_config *cfg)
+static double *first_of(const lam_infinite *its)
 {
-    double *G = malloc((size_t)cfg->ltm_block * (size_t)cfg->ltm_basis * sizeof *G);
+    double *G = malloc((size_t)its->ltm_block * (size_t)its->ltm_basis * sizeof *G);
     ck_assert_ptr_nonnull(G);
-    ck_assert_msg(lam_basis_first(G, cfg, cfg->ltm_block) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_basis_first(G, its, its->ltm_block) == LAM_OK, "%s", lam_error());
     return G;
 }
 
-static double *update_of(const lam_config *cfg)
+static double *update_of(const lam_infinite *its)
 {
-    const size_t rows = (size_t)(cfg->ltm_samples + cfg->ltm_block);
-    double *G = malloc(rows * (size_t)cfg->ltm_basis * sizeof *G);
+    const size_t rows = (size_t)(its->ltm_samples + its->ltm_block);
+    double *G = malloc(rows * (size_t)its->ltm_basis * sizeof *G);
     ck_assert_ptr_nonnull(G);
-    ck_assert_msg(lam_basis_update(G, cfg, cfg->ltm_block) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_basis_update(G, its, its->ltm_block) == LAM_OK, "%s", lam_error());
     return G;
 }
 
@@ -60,8 +60,8 @@ START_TEST(a_first_fit_has_the_specified_numbers)
     } rows[] = {{1.0, 0.0147332706, 0.0191781461, 0.000466906679, 1.00046619, 0.369996845},
                 {0.5, 0.0155533394, 0.0123080983, 0.000431908048, 1.0006122, 0.386199996}};
     for (int i = 0; i < 2; i++) {
-        const lam_config cfg = config_of(150, 150, 512, rows[i].ridge);
-        double *G = first_of(&cfg);
+        const lam_infinite its = config_of(150, 150, 512, rows[i].ridge);
+        double *G = first_of(&its);
         near_digits(G[0], rows[i].at00);
         near_digits(G[1], rows[i].at01);
         near_digits(G[75 * 150 + 75], rows[i].at75);
@@ -73,10 +73,10 @@ END_TEST
 
 START_TEST(a_tiny_fit_has_the_specified_numbers)
 {
-    lam_config cfg = config_of(4, 6, 8, 1.0);
-    cfg.n_ltm_widths = 1;
-    cfg.ltm_widths[0] = 0.1;
-    double *G = first_of(&cfg);
+    lam_infinite its = config_of(4, 6, 8, 1.0);
+    its.ltm_widths.n = 1;
+    its.ltm_widths.v[0] = 0.1;
+    double *G = first_of(&its);
     near_digits(G[0], 0.166221871);
     near_digits(G[1], 0.000613992792);
     near_digits(G[3 * 4 + 2], 0.16679248);
@@ -94,9 +94,9 @@ START_TEST(an_update_has_the_specified_numbers)
     } rows[] = {{0.5, 512, 0.00460261786, 0.000122747917, 1.00012048, 0.274409197},
                 {1.0, 150, 0.00872579555, 0.000215955801, 1.00025139, 0.271331658}};
     for (int i = 0; i < 2; i++) {
-        const lam_config cfg = config_of(150, 150, rows[i].samples, rows[i].ridge);
+        const lam_infinite its = config_of(150, 150, rows[i].samples, rows[i].ridge);
         const size_t M = (size_t)rows[i].samples;
-        double *G = update_of(&cfg);
+        double *G = update_of(&its);
         near_digits(G[0], rows[i].first);
         near_digits(G[M * 150 + 75], rows[i].middle);
         check_sums(G, (M + 150) * 150, rows[i].sum, rows[i].norm);
@@ -106,14 +106,14 @@ START_TEST(an_update_has_the_specified_numbers)
 END_TEST
 
 /* The fitted signal at t, of data x at the places of a block. */
-static double signal(const lam_config *cfg, const double *G, const double *x, double t)
+static double signal(const lam_infinite *its, const double *G, const double *x, double t)
 {
     double sum = 0.0;
-    for (int j = 0; j < cfg->ltm_basis; j++) {
+    for (int j = 0; j < its->ltm_basis; j++) {
         double b = 0.0;
-        for (int i = 0; i < cfg->ltm_block; i++)
-            b += x[i] * G[i * cfg->ltm_basis + j];
-        sum += b * lam_bump_at(lam_basis_bump(cfg, j), t);
+        for (int i = 0; i < its->ltm_block; i++)
+            b += x[i] * G[i * its->ltm_basis + j];
+        sum += b * lam_bump_at(lam_basis_bump(its, j), t);
     }
     return sum;
 }
@@ -121,8 +121,8 @@ static double signal(const lam_config *cfg, const double *G, const double *x, do
 /* Smooth signals are kept, the ends and what changes from row to row are not: hence the gate. */
 START_TEST(a_fit_keeps_what_is_smooth)
 {
-    const lam_config cfg = config_of(150, 150, 512, 1.0);
-    double *G = first_of(&cfg), one[150], wave[150], alternating[150];
+    const lam_infinite its = config_of(150, 150, 512, 1.0);
+    double *G = first_of(&its), one[150], wave[150], alternating[150];
     double worst[2] = {0}, squares[2] = {0};
     for (int i = 0; i < 150; i++) {
         one[i] = 1.0;
@@ -130,16 +130,16 @@ START_TEST(a_fit_keeps_what_is_smooth)
         alternating[i] = i % 2 ? 1.0 : -1.0;
     }
     for (int i = 0; i < 150; i++) {
-        const double t = (i + 0.5) / 150, off = signal(&cfg, G, one, t) - 1.0;
+        const double t = (i + 0.5) / 150, off = signal(&its, G, one, t) - 1.0;
         worst[0] = fmax(worst[0], fabs(off));
         squares[0] += off * off / 150;
-        worst[1] = fmax(worst[1], fabs(signal(&cfg, G, wave, t) - wave[i]));
-        const double lost = signal(&cfg, G, alternating, t) - alternating[i];
+        worst[1] = fmax(worst[1], fabs(signal(&its, G, wave, t) - wave[i]));
+        const double lost = signal(&its, G, alternating, t) - alternating[i];
         squares[1] += lost * lost / 150;
     }
     ck_assert_double_eq_tol(worst[0], 0.3493, 5e-5);
     ck_assert_double_eq_tol(sqrt(squares[0]), 0.04524, 5e-6);
-    ck_assert_double_eq_tol(fabs(signal(&cfg, G, one, 75.5 / 150) - 1.0), 4.5e-5, 5e-7);
+    ck_assert_double_eq_tol(fabs(signal(&its, G, one, 75.5 / 150) - 1.0), 4.5e-5, 5e-7);
     ck_assert_double_eq_tol(worst[1], 1.6e-3, 5e-5);
     ck_assert_double_eq_tol(sqrt(squares[1]), 0.998, 5e-4);
     free(G);
@@ -150,9 +150,9 @@ END_TEST
  * each time: that becomes a dip at tau, tau^2, ... */
 START_TEST(a_constant_survives_ten_updates)
 {
-    const lam_config cfg = config_of(150, 150, 512, 0.5);
-    const int N = cfg.ltm_basis, M = cfg.ltm_samples, L = cfg.ltm_block;
-    double *first = first_of(&cfg), *G = update_of(&cfg), B[150], next[150];
+    const lam_infinite its = config_of(150, 150, 512, 0.5);
+    const int N = its.ltm_basis, M = its.ltm_samples, L = its.ltm_block;
+    double *first = first_of(&its), *G = update_of(&its), B[150], next[150];
     for (int j = 0; j < N; j++) {
         B[j] = 0.0;
         for (int i = 0; i < L; i++)
@@ -163,7 +163,7 @@ START_TEST(a_constant_survives_ten_updates)
         for (int p = 0; p < M + L; p++) {
             double x = p < M ? 0.0 : 1.0;
             for (int j = 0; p < M && j < N; j++)
-                x += B[j] * lam_bump_at(lam_basis_bump(&cfg, j), lam_basis_sample(&cfg, p));
+                x += B[j] * lam_bump_at(lam_basis_bump(&its, j), lam_basis_sample(&its, p));
             for (int j = 0; j < N; j++)
                 next[j] += x * G[p * N + j];
         }
@@ -173,7 +173,7 @@ START_TEST(a_constant_survives_ten_updates)
     for (int i = 5; i < 95; i++) {
         double x = 0.0;
         for (int j = 0; j < N; j++)
-            x += B[j] * lam_bump_at(lam_basis_bump(&cfg, j), i / 100.0);
+            x += B[j] * lam_bump_at(lam_basis_bump(&its, j), i / 100.0);
         ck_assert_msg(x > 0.8 && x < 1.1, "%g at %g", x, i / 100.0);
         mean += x / 90.0;
     }
@@ -187,17 +187,17 @@ END_TEST
 START_TEST(without_padding_the_ends_stay)
 {
     for (int L = 39; L <= 40; L++) {
-        lam_config cfg = config_of(20, L, 40, 1e-4);
+        lam_infinite its = config_of(20, L, 40, 1e-4);
         double one[40];
         for (int i = 0; i < 40; i++)
             one[i] = 1.0;
-        cfg.ltm_widths[0] = 0.05;
-        cfg.ltm_widths[1] = 0.1;
-        double *padded = first_of(&cfg);
-        cfg.ltm_padding = 0;
-        double *plain = first_of(&cfg);
-        ck_assert_double_lt(fabs(signal(&cfg, plain, one, 0.5 / L) - 1.0), 0.02);
-        ck_assert_double_gt(fabs(signal(&cfg, padded, one, 0.5 / L) - 1.0), 0.2);
+        its.ltm_widths.v[0] = 0.05;
+        its.ltm_widths.v[1] = 0.1;
+        double *padded = first_of(&its);
+        its.ltm_padding = 0;
+        double *plain = first_of(&its);
+        ck_assert_double_lt(fabs(signal(&its, plain, one, 0.5 / L) - 1.0), 0.02);
+        ck_assert_double_gt(fabs(signal(&its, padded, one, 0.5 / L) - 1.0), 0.2);
         free(padded);
         free(plain);
     }

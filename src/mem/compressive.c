@@ -11,6 +11,39 @@
 #include <math.h>
 #include <stdio.h>
 
+enum { MOST_RATE = LAM_FIT_LEAST }; /* a group fits into a memory that was made shorter */
+
+static const char *const pooling_names[] = {"conv", "mean", "max", NULL};
+static const char *const remainder_names[] = {"drop", "pad", "carry", NULL};
+
+static const lam_mem_field fields[] = {
+    {LAM_FIELD(lam_compressive, cmem_len, INT), .min = 1, .max = LAM_MAX_LEN,
+     .follows = LAM_FOLLOWS_MEM_LEN, .option = "cmem-len",
+     .help = "Rows of its second, coarser part."},
+    {LAM_FIELD(lam_compressive, rate, INT), .value = "4", .min = 1, .max = MOST_RATE,
+     .option = "rate", .aliases = "compression-rate", .help = "Rows that compression makes one."},
+    {LAM_WORD_FIELD(lam_compressive, pooling, pooling_names), .value = "conv", .option = "pooling",
+     .help = "How it does so: conv (learned), mean or max."},
+    {LAM_WORD_FIELD(lam_compressive, remainder, remainder_names), .value = "drop",
+     .option = "remainder",
+     .help = "Rows that fill no whole group: drop them, pad with zeros or carry them on."},
+    {LAM_FIELD(lam_compressive, aux_weight, REAL), .value = "1", .max = 1e6, .option = "aux-weight",
+     .help = "Weight of the loss that trains the compression."},
+    {.json = {0}}};
+
+static lam_status settle(lam_config *cfg)
+{
+    lam_compressive o;
+    lam_fields_get(&o, sizeof o, cfg, &lam_mem_compressive);
+    if (o.cmem_len == 0)
+        o.cmem_len = cfg->mem_len;
+    if (o.cmem_len == 0)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: memory compressive needs cmem_len or mem_len above 0");
+    lam_fields_put(cfg, &lam_mem_compressive, &o, sizeof o);
+    return LAM_OK;
+}
+
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
     const int per = slots_per_layer(cfg);
@@ -21,14 +54,14 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
         slot[COARSE] = slot[NEWEST] = like;
         slot[COARSE].name = "cm";
         slot[COARSE].front = 1;
-        slot[COARSE].cap = cfg->cmem_len;
+        slot[COARSE].cap = fields_of(cfg).cmem_len;
         slot[NEWEST].name = "m";
         slot[NEWEST].front = 1;
         slot[NEWEST].own = 0;
         if (has_pending(cfg)) {
             slot[PENDING] = like;
             slot[PENDING].name = "pend";
-            slot[PENDING].cap = cfg->rate - 1;
+            slot[PENDING].cap = fields_of(cfg).rate - 1;
         }
     }
     return cfg->n_layer * per;
@@ -37,36 +70,41 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
 /* A group waiting in front of a segment must not be longer than what attention is made for. */
 static lam_status check(const lam_config *cfg, int N, int M)
 {
+    const lam_compressive o = fields_of(cfg);
     (void)N;
-    return cfg->rate <= M + cfg->cmem_len + 1
+    return o.rate <= M + o.cmem_len + 1
                ? LAM_OK
                : lam_fail(LAM_ERR_ARG,
                           "memory compressive: compression rate %d, at most %d with a memory of %d "
                           "rows and %d compressed ones",
-                          cfg->rate, M + cfg->cmem_len + 1, M, cfg->cmem_len);
+                          o.rate, M + o.cmem_len + 1, M, o.cmem_len);
 }
 
 static int beyond(const lam_config *cfg)
 {
-    return cfg->cmem_len;
+    return fields_of(cfg).cmem_len;
 }
 
 static int reaches(const lam_config *cfg)
 {
-    return cfg->cmem_len * cfg->rate;
+    return fields_of(cfg).cmem_len * fields_of(cfg).rate;
 }
 
 static void fit(lam_config *cfg, int64_t most)
 {
-    cfg->cmem_len = lam_length_fit(cfg->cmem_len, most);
+    lam_compressive o;
+    lam_fields_get(&o, sizeof o, cfg, &lam_mem_compressive);
+    o.cmem_len = lam_length_fit(o.cmem_len, most);
+    lam_fields_put(cfg, &lam_mem_compressive, &o, sizeof o);
 }
 
 /* Nothing initialises the convolution in the authors' way: PyTorch's uniform start stays. */
 static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
 {
     const lam_dim D = {1, cfg->d_model, lam_padded(dev, cfg->d_model)};
-    const lam_dim taps = {1, cfg->rate, cfg->rate};
-    const double range = 1.0 / sqrt((double)cfg->rate * cfg->d_model);
+    const int rate = fields_of(cfg).rate;
+    const lam_dim taps = {1, rate, rate};
+    const double range = 1.0 / sqrt((double)rate * cfg->d_model);
     if (!is_learned(cfg))
         return;
     ids[WEIGHT] = lam_params_add(p, &(lam_spec){3, {D, D, taps}, LAM_INIT_UNIFORM, range, 0},
@@ -80,14 +118,14 @@ static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_de
 
 static void layout(lam_segment *s, lam_arena *arena)
 {
-    const size_t B = (size_t)s->B, N = (size_t)s->N, c = (size_t)s->cfg->rate;
+    const size_t B = (size_t)s->B, N = (size_t)s->N, c = (size_t)fields_of(s->cfg).rate;
     const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head;
     const size_t groups = B * ((N + c - 1) / c), rows = groups * c;
     s->own[EVICTED] = lam_mem_take(s, arena, LAM_ACT, rows * D);
     s->own[COMPRESSED] = lam_mem_take(s, arena, LAM_ACT, groups * D);
     if (!s->train || !reconstructs(s->cfg))
         return;
-    const int pre = s->cfg->pre_lnorm, fresh = s->cfg->remainder == LAM_REMAINDER_DROP;
+    const int pre = s->cfg->pre_lnorm, fresh = fields_of(s->cfg).remainder == DROP;
     s->own[EVICTED_NORM] = lam_mem_take(s, arena, LAM_ACT, pre && !fresh ? rows * D : 0);
     s->own[COMPRESSED_NORM] = lam_mem_take(s, arena, LAM_ACT, pre ? groups * D : 0);
     s->own[MEAN] = lam_mem_take(s, arena, LAM_WIDE, pre ? rows : 0);
@@ -106,11 +144,11 @@ static void layout(lam_segment *s, lam_arena *arena)
 static lam_eviction eviction_of(const lam_segment *s, int done)
 {
     const lam_evicted rows = lam_mem_evicted(s, done);
-    const int c = s->cfg->rate;
+    const int c = fields_of(s->cfg).rate;
     lam_eviction e = {.first = rows.first, .fresh = rows.rows};
     if (has_pending(s->cfg))
         e.front = slot_of(s, 0, PENDING)->n;
-    if (s->cfg->remainder == LAM_REMAINDER_PAD)
+    if (fields_of(s->cfg).remainder == PAD)
         e.front = (c - e.fresh % c) % c;
     e.groups = (e.front + e.fresh) / c;
     return e;
@@ -118,11 +156,11 @@ static lam_eviction eviction_of(const lam_segment *s, int done)
 
 void lam_compress(const lam_segment *s, int layer, const lam_eviction *e)
 {
-    const int rows = e->groups * s->cfg->rate;
+    const int rows = e->groups * fields_of(s->cfg).rate;
     const size_t D = (size_t)s->dims.D;
     if (e->front > 0) {
         lam_view pending = {NULL, 0}; /* zeros */
-        if (s->cfg->remainder == LAM_REMAINDER_CARRY) {
+        if (fields_of(s->cfg).remainder == CARRY) {
             const lam_slot *slot = slot_of(s, layer, PENDING);
             pending = (lam_view){slot->rows, (size_t)slot->cap * D};
         }
@@ -138,14 +176,14 @@ void lam_compress(const lam_segment *s, int layer, const lam_eviction *e)
                        &(lam_epilogue){.bias = lam_vector(s->params, ids[BIAS])});
         return;
     }
-    s->dev->ops->pool(s->dev,
-                      &(lam_pool){.kind = s->cfg->pooling == LAM_POOL_MEAN ? LAM_MEAN : LAM_MAXIMUM,
-                                  .rows = s->B * e->groups,
-                                  .group = s->cfg->rate,
-                                  .width = s->cfg->d_model,
-                                  .ld = s->dims.D,
-                                  .in = s->own[EVICTED],
-                                  .out = s->own[COMPRESSED]});
+    s->dev->ops->pool(
+        s->dev, &(lam_pool){.kind = fields_of(s->cfg).pooling == MEAN_POOL ? LAM_MEAN : LAM_MAXIMUM,
+                            .rows = s->B * e->groups,
+                            .group = fields_of(s->cfg).rate,
+                            .width = s->cfg->d_model,
+                            .ld = s->dims.D,
+                            .in = s->own[EVICTED],
+                            .out = s->own[COMPRESSED]});
 }
 
 static void attend_bwd(const lam_segment *s, int layer)
@@ -172,7 +210,7 @@ static void keep_coarse(const lam_segment *s, lam_slot *slot, const lam_eviction
 /* The rest below `rate` rows; without a group it joins those that wait. */
 static void keep_pending(const lam_segment *s, lam_slot *slot, const lam_eviction *e)
 {
-    const int rest = e->front + e->fresh - e->groups * s->cfg->rate;
+    const int rest = e->front + e->fresh - e->groups * fields_of(s->cfg).rate;
     const int old = e->groups > 0 ? 0 : slot->n, fresh = rest - old;
     lam_mem_copy(
         s, lam_packed_view(s, slot->rows, slot->cap, old),
@@ -201,7 +239,7 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
 static void cost(lam_mem_cost *out, const lam_config *cfg)
 {
     const double D = cfg->d_model, HK = lam_cost_heads(cfg), L = cfg->n_layer;
-    const int rows = cfg->cmem_len > 0 ? cfg->cmem_len : cfg->mem_len;
+    const int rows = fields_of(cfg).cmem_len > 0 ? fields_of(cfg).cmem_len : cfg->mem_len;
     const double keys = L * 2.0 * D * HK * rows / cfg->tgt_len;
     const double convolution = is_learned(cfg) ? L * D * D : 0.0;
     lam_cost_keys(out, cfg);
@@ -215,8 +253,9 @@ static void cost(lam_mem_cost *out, const lam_config *cfg)
 
 static void details(char *text, size_t size, const lam_config *cfg)
 {
-    snprintf(text, size, "%d rows at a rate of %d, %s", cfg->cmem_len, cfg->rate,
-             lam_pooling_names[cfg->pooling]);
+    const lam_compressive o = fields_of(cfg);
+    snprintf(text, size, "%d rows at a rate of %d, %s", o.cmem_len, o.rate,
+             pooling_names[o.pooling]);
 }
 
 static void remark(char *text, size_t size, const lam_config *cfg)
@@ -225,7 +264,7 @@ static void remark(char *text, size_t size, const lam_config *cfg)
         text, size,
         "each of its %d compressed rows stands for %d tokens but has one position, so distances "
         "beyond the memory are counted in rows",
-        cfg->cmem_len, cfg->rate);
+        fields_of(cfg).cmem_len, fields_of(cfg).rate);
 }
 
 const lam_mem_ops lam_mem_compressive = {
@@ -238,6 +277,9 @@ const lam_mem_ops lam_mem_compressive = {
     .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS | LAM_CLIPS_APART,
     .attn_types = (const int[]){LAM_ATTN_XL, -1},
     .cost = cost,
+    .fields = fields,
+    .options = "The compressive memory",
+    .settle = settle,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = attend_bwd,

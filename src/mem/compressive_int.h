@@ -4,6 +4,38 @@
 #define LAM_MEM_COMPRESSIVE_INT_H
 
 #include "mem/causal.h"
+#include "mem/fields.h"
+
+/* How a group of `rate` rows becomes one. */
+typedef enum pooling_kind {
+    CONV, /* a convolution, trained by attention reconstruction */
+    MEAN_POOL,
+    MAX_POOL
+} pooling_kind;
+
+/* What happens to evicted rows that fill no whole group. */
+typedef enum remainder_kind {
+    DROP, /* the newest of them are lost */
+    PAD,  /* zero rows in front fill the first group */
+    CARRY /* they wait, unseen, for the next segment */
+} remainder_kind;
+
+typedef struct lam_compressive {
+    int cmem_len; /* rows of compressed memory; 0: mem_len */
+    int rate;     /* rows that become one */
+    pooling_kind pooling;
+    remainder_kind remainder;
+    double aux_weight; /* of the attention-reconstruction loss */
+} lam_compressive;
+
+extern const lam_mem_ops lam_mem_compressive;
+
+static inline lam_compressive fields_of(const lam_config *cfg)
+{
+    lam_compressive own;
+    lam_fields_get(&own, sizeof own, cfg, &lam_mem_compressive);
+    return own;
+}
 
 enum { WEIGHT, BIAS }; /* parameters */
 
@@ -30,7 +62,7 @@ enum { COARSE, NEWEST, PENDING }; /* slots of a layer */
 /* Do evicted rows that fill no group wait for the next segment? */
 static inline int has_pending(const lam_config *cfg)
 {
-    return cfg->remainder == LAM_REMAINDER_CARRY && cfg->rate > 1;
+    return fields_of(cfg).remainder == CARRY && fields_of(cfg).rate > 1;
 }
 
 static inline int slots_per_layer(const lam_config *cfg)
@@ -45,12 +77,12 @@ static inline const lam_slot *slot_of(const lam_segment *s, int layer, int which
 
 static inline int is_learned(const lam_config *cfg)
 {
-    return cfg->pooling == LAM_POOL_CONV;
+    return fields_of(cfg).pooling == CONV;
 }
 
 static inline int reconstructs(const lam_config *cfg)
 {
-    return is_learned(cfg) && cfg->aux_weight > 0.0;
+    return is_learned(cfg) && fields_of(cfg).aux_weight > 0.0;
 }
 
 /* What a segment of `done` tokens pushes out of the memory of every layer. */
@@ -62,14 +94,14 @@ typedef struct lam_eviction {
 
 static inline lam_linear convolution(const lam_segment *s, const lam_eviction *e)
 {
-    const int in = s->cfg->rate * s->dims.D;
+    const int in = fields_of(s->cfg).rate * s->dims.D;
     return (lam_linear){s->dev, 1, s->B * e->groups, in, s->dims.D, (size_t)in};
 }
 
 /* A group of rows side by side is one row of the convolution. */
 static inline lam_rows group_rows(const lam_segment *s)
 {
-    return (lam_rows){s->own[EVICTED], 0, (size_t)s->cfg->rate * (size_t)s->dims.D};
+    return (lam_rows){s->own[EVICTED], 0, (size_t)fields_of(s->cfg).rate * (size_t)s->dims.D};
 }
 
 /* Makes E and Z of a layer, EVICTED and COMPRESSED. */

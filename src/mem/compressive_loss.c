@@ -67,9 +67,9 @@ static lam_attn packed_attn(const lam_segment *s, int layer, int keys, void *kv,
 /* O: what the evicted rows gave.  Unless rows stand before them, their keys are still there. */
 static void attend_evicted(const lam_segment *s, int layer, const lam_eviction *e)
 {
-    const int keys = e->groups * s->cfg->rate;
+    const int keys = e->groups * fields_of(s->cfg).rate;
     lam_attn a;
-    if (s->cfg->remainder == LAM_REMAINDER_DROP) {
+    if (fields_of(s->cfg).remainder == DROP) {
         a = content_attn(s, layer, keys, s->own[TARGET]);
         a.k = lam_qkv_view(s, layer, LAM_K, e->first);
         a.value = lam_qkv_view(s, layer, LAM_V, e->first);
@@ -90,7 +90,7 @@ static void compare(const lam_segment *s, int layer)
     s->dev->ops->distance(s->dev, &(lam_distance){.rows = s->B * s->n,
                                                   .width = s->dims.HK,
                                                   .ld = s->dims.HK,
-                                                  .weight = cfg->aux_weight / parts,
+                                                  .weight = fields_of(cfg).aux_weight / parts,
                                                   .scale = s->grad_scale,
                                                   .a = s->own[REBUILT],
                                                   .b = s->own[TARGET],
@@ -150,7 +150,7 @@ void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e)
 /* Keys and values of the new rows and the way back; O and O' by content; the gradient of O' (scores, dP, dV, dK, dQ). */
 double lam_compress_loss_macs(const lam_config *cfg)
 {
-    const double HK = lam_cost_heads(cfg), c = cfg->rate;
+    const double HK = lam_cost_heads(cfg), c = fields_of(cfg).rate;
     if (!reconstructs(cfg))
         return 0.0;
     return cfg->n_layer *

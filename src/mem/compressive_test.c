@@ -1,4 +1,5 @@
 /* compressive_test.c -- what the Compressive Transformer must be, beside the traces. */
+#include "mem/fields.h"
 #include "model/stack.h"
 
 #include "support/suite.h"
@@ -24,7 +25,7 @@ static void set_kernels(toy *t, double share)
         if (!strstr(p->list[i].name, "compress"))
             continue;
         double host[8 * 8 * 4] = {0};
-        const int taps = t->model->cfg.rate;
+        const int taps = (int)lam_fields_value(&t->model->cfg, "rate");
         ck_assert_uint_le(lam_param_count(&p->list[i]), sizeof host / sizeof *host);
         for (int k = 0; p->list[i].rank == 3 && k < 8 * taps; k++)
             host[(k / taps * 8 + k / taps) * taps + k % taps] = share;
@@ -53,8 +54,8 @@ START_TEST(rate_one_with_an_identity_kernel_is_a_longer_xl)
 {
     for (int pre = 0; pre < 2; pre++) {
         lam_config cfg = toy_config("compressive", 0, 4, 5), longer = toy_config("xl", 0, 4, 11);
-        cfg.rate = 1;
-        cfg.cmem_len = 6;
+        toy_set(&cfg, "rate", "1");
+        toy_set(&cfg, "cmem_len", "6");
         cfg.pre_lnorm = longer.pre_lnorm = pre;
         toy a = open_toy(&cfg, 0), b = open_toy(&longer, 0);
         set_kernels(&a, 1.0);
@@ -96,8 +97,8 @@ START_TEST(the_memory_fills_as_specified)
 {
     static const int published[] = {0, 37, 74, 111, 148, 150, 150};
     lam_config cfg = toy_config("compressive", 0, 150, 150);
-    cfg.rate = 4;
-    cfg.cmem_len = 150;
+    toy_set(&cfg, "rate", "4");
+    toy_set(&cfg, "cmem_len", "150");
     cfg.n_layer = 1;
     const lam_stack_options opt = {.B = 1, .N = 150, .M = 150};
     toy t = toy_open("cpu", &cfg, &opt, 1);
@@ -210,7 +211,7 @@ START_TEST(the_two_losses_do_not_meet)
         double *grad[3], aux;
         const double weights[] = {1.0, 8.0, 0.0};
         for (int w = 0; w < 3; w++) {
-            cfg.aux_weight = weights[w];
+            toy_set_number(&cfg, "aux_weight", weights[w]);
             grad[w] = gradients(&cfg, &t[w]);
         }
         const lam_params *p = &t[0].model->params;
@@ -238,7 +239,7 @@ END_TEST
 START_TEST(a_perfect_compression_has_no_loss)
 {
     lam_config cfg = toy_config("compressive", 0, 4, 5);
-    cfg.rate = 1;
+    toy_set(&cfg, "rate", "1");
     toy t = open_toy(&cfg, 1);
     int32_t in[B * 4];
     double aux;
@@ -262,7 +263,7 @@ END_TEST
 START_TEST(a_rate_beyond_the_memory_is_refused)
 {
     lam_config cfg = toy_config("compressive", 0, 4, 4);
-    cfg.rate = 7;
+    toy_set(&cfg, "rate", "7");
     toy t = open_toy(&cfg, 0);
     lam_stack *st = NULL;
     const lam_stack_options opt = {.B = 1, .N = 4, .M = 2};

@@ -19,6 +19,62 @@
 #include <math.h>
 #include <stdio.h>
 
+enum { MOST_BASIS = 1 << 12 };
+
+static const char *const sticky_names[] = {"off", "left", "uniform", NULL};
+
+static const lam_mem_field fields[] = {
+    {LAM_FIELD(lam_infinite, ltm_basis, INT), .min = 1, .max = MOST_BASIS,
+     .follows = LAM_FOLLOWS_MEM_LEN, .weighs = 1, .option = "ltm-basis",
+     .help = "Basis functions of its long-term part."},
+    {LAM_FIELD(lam_infinite, ltm_block, INT), .min = 2, .max = LAM_MAX_LEN,
+     .follows = LAM_FOLLOWS_TGT_LEN, .option = "ltm-block", .help = "Rows that enter it together."},
+    {LAM_FIELD(lam_infinite, ltm_samples, INT), .value = "512", .min = 1, .max = LAM_MAX_LEN,
+     .option = "ltm-samples", .help = "Samples of the old signal for the next one."},
+    {LAM_WORD_FIELD(lam_infinite, ltm_sticky, sticky_names), .fresh = "left",
+     /* Table 1 */ .option = "ltm-sticky",
+     .help = "Draw them where attention was: off (evenly), left (at left edges of bins) or uniform "
+             "(within bins)."},
+    {LAM_FIELD(lam_infinite, ltm_tau, REAL), .value = "0.5", .max = 1, .rule = LAM_BETWEEN_0_AND_1,
+     .option = "ltm-tau", .help = "The old signal's share of the next one."},
+    {LAM_FIELD(lam_infinite, ltm_ridge, REAL), .value = "0.5", .max = 1e6, .rule = LAM_POSITIVE,
+     .option = "ltm-ridge", .help = "Ridge of the regression."},
+    {LAM_FIELD(lam_infinite, ltm_sigma0, REAL), .value = "0.05", .max = 1e3, .rule = LAM_POSITIVE,
+     .option = "ltm-sigma0", .help = "Deviation that attention to it should have."},
+    {LAM_FIELD(lam_infinite, ltm_kl, REAL), .value = "1e-6", .max = 1e6, .option = "ltm-kl",
+     .help = "Weight of the divergence from that."},
+    {LAM_FIELD(lam_infinite, ltm_var_min, REAL), .value = "1e-6", .max = 1e3, .rule = LAM_POSITIVE,
+     .option = "ltm-var-min", .help = "Least variance of attention."},
+    {LAM_FIELD(lam_infinite, ltm_reset, INT), .value = "0", .max = 1 << 30, .option = "ltm-reset",
+     .help = "Forget it after so many tokens; 0: never."},
+    {LAM_FIELD(lam_infinite, ltm_share_proj, FLAG), .option = "ltm-share-proj",
+     .help = "Project it by the layer's own weights."},
+    {LAM_FIELD(lam_infinite, ltm_padding, FLAG), .value = "1"},
+    {LAM_FIELD(lam_infinite, ltm_widths, REALS), .value = "0.01 0.05", .rule = LAM_POSITIVE},
+    {.json = {0}}};
+
+static lam_status settle(lam_config *cfg)
+{
+    lam_infinite o;
+    lam_fields_get(&o, sizeof o, cfg, &lam_mem_infinite);
+    if (o.ltm_basis == 0)
+        o.ltm_basis = cfg->mem_len - cfg->mem_len % o.ltm_widths.n;
+    if (o.ltm_block == 0)
+        o.ltm_block = cfg->tgt_len;
+    if (o.ltm_basis == 0)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: memory infinite needs ltm_basis or mem_len of %d or more",
+                        o.ltm_widths.n);
+    if (o.ltm_block == 1)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: memory infinite needs ltm_block or tgt_len of 2 or more");
+    if (o.ltm_basis % o.ltm_widths.n)
+        return lam_fail(LAM_ERR_ARG, "config: ltm_basis is %d, must be a multiple of the %d widths",
+                        o.ltm_basis, o.ltm_widths.n);
+    lam_fields_put(cfg, &lam_mem_infinite, &o, sizeof o);
+    return LAM_OK;
+}
+
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
     const int per = slots_per_layer(cfg);
@@ -30,7 +86,7 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
         slot[PENDING].name = "pend";
         slot[PENDING].cap = block_rows(cfg, mem->N) + mem->N - 1;
         slot[SIGNAL].name = "B";
-        slot[SIGNAL].cap = cfg->ltm_basis;
+        slot[SIGNAL].cap = fields_of(cfg).ltm_basis;
         if (!is_sticky(cfg))
             continue;
         slot[MEAN_WAS] = slot[VAR_WAS] =
@@ -50,15 +106,18 @@ static lam_status check(const lam_config *cfg, int N, int M)
 /* The signal is there from the first block on. */
 static int reaches(const lam_config *cfg)
 {
-    return cfg->ltm_block;
+    return fields_of(cfg).ltm_block;
 }
 
 /* Rows wait only after they left the newest ones, of which there is at least one: fewer than `most` do. */
 static void fit(lam_config *cfg, int64_t most)
 {
-    cfg->ltm_block = lam_length_fit(cfg->ltm_block, most);
-    if (cfg->ltm_block >= most)
-        cfg->ltm_samples = 1; /* there will be no signal */
+    lam_infinite o;
+    lam_fields_get(&o, sizeof o, cfg, &lam_mem_infinite);
+    o.ltm_block = lam_length_fit(o.ltm_block, most);
+    if (o.ltm_block >= most)
+        o.ltm_samples = 1; /* there will be no signal */
+    lam_fields_put(cfg, &lam_mem_infinite, &o, sizeof o);
 }
 
 static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
@@ -66,10 +125,10 @@ static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_de
     const lam_dims w = lam_dims_of(cfg, dev);
     const lam_dim D = {1, cfg->d_model, w.D}, heads = {cfg->n_head, cfg->d_head, w.K};
     const lam_dim taps = {1, LAM_LTM_TAPS, LAM_LTM_TAPS};
-    const lam_dim N = {1, cfg->ltm_basis, lam_padded(dev, cfg->ltm_basis)};
+    const lam_dim N = {1, fields_of(cfg).ltm_basis, lam_padded(dev, fields_of(cfg).ltm_basis)};
     const lam_init linear = LAM_INIT_LINEAR, uniform = LAM_INIT_UNIFORM;
     const double std = cfg->init_std, range = 1.0 / sqrt((double)LAM_LTM_TAPS * cfg->d_model);
-    if (!cfg->ltm_share_proj) {
+    if (!fields_of(cfg).ltm_share_proj) {
         ids[KEY] = lam_params_add(p, &(lam_spec){2, {heads, D}, linear, std, 0},
                                   "layers.%d.ltm.key.weight", layer);
         ids[VALUE] = lam_params_add(p, &(lam_spec){2, {heads, D}, linear, std, 1},
@@ -94,7 +153,8 @@ static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_de
 static void layout_layer(lam_segment *s, lam_arena *arena, int layer)
 {
     const size_t B = (size_t)s->B, D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
-    const size_t H = (size_t)s->cfg->n_head, N = (size_t)s->cfg->ltm_basis, length = (size_t)s->N;
+    const size_t H = (size_t)s->cfg->n_head, N = (size_t)fields_of(s->cfg).ltm_basis,
+                 length = (size_t)s->N;
     const int same = layer > 0 && !s->train;
     void **own = s->layer[layer].own, **first = s->layer[0].own;
     const size_t block = (size_t)block_of(s);
@@ -110,9 +170,10 @@ static void layout_layer(lam_segment *s, lam_arena *arena, int layer)
 static void layout(lam_segment *s, lam_arena *arena)
 {
     const size_t B = (size_t)s->B, D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
-    const size_t H = (size_t)s->cfg->n_head, N = (size_t)s->cfg->ltm_basis, ld = basis_ld(s);
+    const size_t H = (size_t)s->cfg->n_head, N = (size_t)fields_of(s->cfg).ltm_basis,
+                 ld = basis_ld(s);
     const size_t length = (size_t)s->N, block = (size_t)block_of(s);
-    const size_t samples = is_sticky(s->cfg) ? (size_t)s->cfg->ltm_samples : 0;
+    const size_t samples = is_sticky(s->cfg) ? (size_t)fields_of(s->cfg).ltm_samples : 0;
     const size_t train = s->train ? 1 : 0;
     for (int l = 0; l < s->cfg->n_layer; l++)
         layout_layer(s, arena, l);
@@ -186,10 +247,10 @@ static void keep_attention(const lam_segment *s, lam_slot *slot, const void *fro
 static void commit(lam_mem *mem, const lam_segment *s, int done)
 {
     const lam_config *cfg = s->cfg;
-    const int per = slots_per_layer(cfg), alive = is_alive(s), N = cfg->ltm_basis;
+    const int per = slots_per_layer(cfg), alive = is_alive(s), N = fields_of(cfg).ltm_basis;
     const int taken = takes_block(s) ? block_of(s) : 0;
     const lam_evicted gone = lam_mem_evicted(s, done);
-    const int64_t period = cfg->ltm_reset;
+    const int64_t period = fields_of(cfg).ltm_reset;
     const int forget = period > 0 && mem->seen / period != (mem->seen + done) / period;
     for (int l = 0; l < cfg->n_layer; l++) {
         lam_slot *slot = mem->slots + l * per;
@@ -215,9 +276,10 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
 static void cost(lam_mem_cost *out, const lam_config *cfg)
 {
     const double D = cfg->d_model, HK = lam_cost_heads(cfg), N = cfg->tgt_len, L = cfg->n_layer;
-    const int rows = cfg->ltm_basis > 0 ? cfg->ltm_basis : cfg->mem_len;
-    const double basis = rows, block = cfg->ltm_block > 0 ? cfg->ltm_block : N;
-    const double samples = cfg->ltm_samples, drawn = is_sticky(cfg) ? 2.0 * samples : basis;
+    const lam_infinite o = fields_of(cfg);
+    const int rows = o.ltm_basis > 0 ? o.ltm_basis : cfg->mem_len;
+    const double basis = rows, block = o.ltm_block > 0 ? o.ltm_block : N;
+    const double samples = o.ltm_samples, drawn = is_sticky(cfg) ? 2.0 * samples : basis;
     const double keys = 2.0 * D * HK * basis / N, moments = 2.0 * cfg->n_head * basis;
     const double resample = D * samples * basis / block;
     const double regress = D * (samples + block) * basis / block;
@@ -235,8 +297,9 @@ static void cost(lam_mem_cost *out, const lam_config *cfg)
 
 static void details(char *text, size_t size, const lam_config *cfg)
 {
-    snprintf(text, size, "%d basis functions, blocks of %d, sticky %s", cfg->ltm_basis,
-             cfg->ltm_block, lam_sticky_names[cfg->ltm_sticky]);
+    const lam_infinite o = fields_of(cfg);
+    snprintf(text, size, "%d basis functions, blocks of %d, sticky %s", o.ltm_basis, o.ltm_block,
+             sticky_names[o.ltm_sticky]);
 }
 
 static void remark(char *text, size_t size, const lam_config *cfg)
@@ -258,6 +321,9 @@ const lam_mem_ops lam_mem_infinite = {
     .traits = LAM_REMEMBERS,
     .attn_types = (const int[]){LAM_ATTN_XL, -1},
     .cost = cost,
+    .fields = fields,
+    .options = "The infinite memory",
+    .settle = settle,
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,

@@ -17,7 +17,7 @@
 static lam_status put_rows(const lam_segment *s, void *to, lam_class type, const double *from,
                            int rows, size_t ld)
 {
-    const size_t N = (size_t)s->cfg->ltm_basis, size = lam_class_size(s->dev, type);
+    const size_t N = (size_t)fields_of(s->cfg).ltm_basis, size = lam_class_size(s->dev, type);
     char *raw = calloc((size_t)rows * ld, size);
     if (!raw)
         return lam_fail(LAM_ERR_MEMORY, "long-term memory: no memory");
@@ -30,39 +30,38 @@ static lam_status put_rows(const lam_segment *s, void *to, lam_class type, const
 }
 
 /* A [N][N] = G_old^T Psi: what old coefficients become in new ones. */
-static void carry_over(double *A, const double *G, const lam_config *cfg)
+static void carry_over(double *A, const double *G, const lam_infinite *its)
 {
-    const int N = cfg->ltm_basis;
+    const int N = its->ltm_basis;
     for (int i = 0; i < N * N; i++)
         A[i] = 0.0;
-    for (int m = 0; m < cfg->ltm_samples; m++)
+    for (int m = 0; m < its->ltm_samples; m++)
         for (int k = 0; k < N; k++) {
-            const double psi = lam_bump_at(lam_basis_bump(cfg, k), lam_basis_sample(cfg, m));
+            const double psi = lam_bump_at(lam_basis_bump(its, k), lam_basis_sample(its, m));
             for (int j = 0; j < N; j++)
                 A[j * N + k] += G[(size_t)m * (size_t)N + (size_t)j] * psi;
         }
 }
 
-static lam_status fill_matrices(const lam_segment *s, double *G, double *A)
+static lam_status fill_matrices(const lam_segment *s, const lam_infinite *its, double *G, double *A)
 {
-    const lam_config *cfg = s->cfg;
     const int block = block_of(s);
-    const size_t ld = basis_ld(s), N = (size_t)cfg->ltm_basis;
-    LAM_TRY(lam_basis_first(G, cfg, block));
+    const size_t ld = basis_ld(s), N = (size_t)its->ltm_basis;
+    LAM_TRY(lam_basis_first(G, its, block));
     LAM_TRY(put_rows(s, s->own[FIRST], LAM_ACT, G, block, ld));
-    LAM_TRY(lam_basis_update(G, cfg, block));
-    LAM_TRY(put_rows(s, s->own[FRESH], LAM_ACT, G + (size_t)cfg->ltm_samples * N, block, ld));
-    if (is_sticky(cfg))
-        return put_rows(s, s->own[OLD], LAM_ACT, G, cfg->ltm_samples, ld);
-    carry_over(A, G, cfg);
-    return put_rows(s, s->own[OLD], LAM_ACT, A, cfg->ltm_basis, ld);
+    LAM_TRY(lam_basis_update(G, its, block));
+    LAM_TRY(put_rows(s, s->own[FRESH], LAM_ACT, G + (size_t)its->ltm_samples * N, block, ld));
+    if (is_sticky(s->cfg))
+        return put_rows(s, s->own[OLD], LAM_ACT, G, its->ltm_samples, ld);
+    carry_over(A, G, its);
+    return put_rows(s, s->own[OLD], LAM_ACT, A, its->ltm_basis, ld);
 }
 
 lam_status lam_ltm_fill(const lam_segment *s)
 {
-    const lam_config *cfg = s->cfg;
-    const size_t N = (size_t)cfg->ltm_basis;
-    double *G = malloc((size_t)(cfg->ltm_samples + block_of(s)) * N * sizeof *G);
+    const lam_infinite its = fields_of(s->cfg);
+    const size_t N = (size_t)its.ltm_basis;
+    double *G = malloc((size_t)(its.ltm_samples + block_of(s)) * N * sizeof *G);
     double *A = malloc(N * N * sizeof *A), *bumps = malloc(2 * N * sizeof *bumps);
     lam_status status = G && A && bumps ? LAM_OK
                                         : lam_fail(LAM_ERR_MEMORY,
@@ -71,15 +70,15 @@ lam_status lam_ltm_fill(const lam_segment *s)
                                                    N);
     if (status == LAM_OK) {
         for (size_t j = 0; j < N; j++) {
-            bumps[j] = lam_basis_bump(cfg, (int)j).centre;
-            bumps[N + j] = lam_basis_bump(cfg, (int)j).width;
+            bumps[j] = lam_basis_bump(&its, (int)j).centre;
+            bumps[N + j] = lam_basis_bump(&its, (int)j).width;
         }
         status = put_rows(s, s->own[CENTRE], LAM_WIDE, bumps, 1, N);
     }
     if (status == LAM_OK)
         status = put_rows(s, s->own[WIDTH], LAM_WIDE, bumps + N, 1, N);
     if (status == LAM_OK)
-        status = fill_matrices(s, G, A);
+        status = fill_matrices(s, &its, G, A);
     free(G);
     free(A);
     free(bumps);
@@ -170,7 +169,7 @@ static void draw_sorted(const lam_segment *s, int layer)
     enum { PIECE = 256 };
     const lam_rng start = {.key = s->drop.seed ^ 0x5354494b59ull,
                            .stream = (uint64_t)s->mem->seen * LAM_MAX_LAYERS + (uint64_t)layer};
-    const int n = s->cfg->ltm_samples;
+    const int n = fields_of(s->cfg).ltm_samples;
     lam_rng rng = start;
     double total = 0.0, sum = 0.0;
     for (int i = 0; i <= n; i++)
@@ -201,9 +200,9 @@ static void sample_signal(const lam_segment *s, int layer)
                                               .rows = mu->n,
                                               .H = cfg->n_head,
                                               .bins = LAM_LTM_BINS,
-                                              .samples = cfg->ltm_samples,
-                                              .basis = cfg->ltm_basis,
-                                              .within = cfg->ltm_sticky == LAM_STICKY_UNIFORM,
+                                              .samples = fields_of(cfg).ltm_samples,
+                                              .basis = fields_of(cfg).ltm_basis,
+                                              .within = fields_of(cfg).ltm_sticky == UNIFORM,
                                               .mu = {mu->rows, (size_t)mu->cap * H},
                                               .var = {var->rows, (size_t)var->cap * H},
                                               .draws = s->own[DRAWS],
@@ -212,8 +211,9 @@ static void sample_signal(const lam_segment *s, int layer)
                                               .edge = s->own[EDGES],
                                               .psi = s->own[PSI],
                                               .ld = ld});
-    lam_gemm g = stream_gemm(s, cfg->ltm_samples, cfg->ltm_basis, s->own[PSI], s->own[SAMPLES]);
-    g.step_a = (size_t)cfg->ltm_samples * ld;
+    lam_gemm g = stream_gemm(s, fields_of(cfg).ltm_samples, fields_of(cfg).ltm_basis, s->own[PSI],
+                             s->own[SAMPLES]);
+    g.step_a = (size_t)fields_of(cfg).ltm_samples * ld;
     g.b = slot_of(s, layer, SIGNAL)->rows;
     s->dev->ops->gemm(s->dev, &g);
 }
@@ -221,7 +221,7 @@ static void sample_signal(const lam_segment *s, int layer)
 void lam_ltm_fit(const lam_segment *s, int layer)
 {
     const lam_slot *signal = slot_of(s, layer, SIGNAL);
-    const int N = s->cfg->ltm_basis;
+    const int N = fields_of(s->cfg).ltm_basis;
     void *coef = s->layer[layer].own[COEF];
     if (!takes_block(s)) {
         lam_mem_copy(s, lam_packed_view(s, coef, N, 0), lam_packed_view(s, signal->rows, N, 0), N);
@@ -229,7 +229,7 @@ void lam_ltm_fit(const lam_segment *s, int layer)
     }
     const int old = signal->n > 0;
     if (old) {
-        const int sticky = is_sticky(s->cfg), k = sticky ? s->cfg->ltm_samples : N;
+        const int sticky = is_sticky(s->cfg), k = sticky ? fields_of(s->cfg).ltm_samples : N;
         if (sticky)
             sample_signal(s, layer);
         lam_gemm g = stream_gemm(s, N, k, s->own[OLD], coef);
@@ -248,7 +248,7 @@ void lam_ltm_fit(const lam_segment *s, int layer)
 /* forward was B = .. + G^T x~, x~ = x sigmoid(conv(x)); x is constant. */
 void lam_ltm_fit_bwd(const lam_segment *s, int layer)
 {
-    const int *ids = s->ids[layer].own, N = s->cfg->ltm_basis;
+    const int *ids = s->ids[layer].own, N = fields_of(s->cfg).ltm_basis;
     const size_t D = (size_t)s->dims.D;
     const int old = slot_of(s, layer, SIGNAL)->n > 0;
     lam_gemm g = stream_gemm(s, block_of(s), N, s->own[old ? FRESH : FIRST], s->own[GATED]);

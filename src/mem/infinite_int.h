@@ -4,11 +4,47 @@
 #define LAM_MEM_INFINITE_INT_H
 
 #include "mem/causal.h"
+#include "mem/fields.h"
+
+#include <stdbool.h>
 
 enum {
     LAM_LTM_TAPS = 3,  /* of the gate's kernel */
     LAM_LTM_BINS = 128 /* of the histogram of attention */
 };
+
+/* Where the old signal is sampled for the next one. */
+typedef enum sticky_kind {
+    OFF,    /* evenly */
+    LEFT,   /* where attention was, at the left edges of a histogram's bins */
+    UNIFORM /* where attention was, anywhere in the bins */
+} sticky_kind;
+
+/* The long-term memory. */
+typedef struct lam_infinite {
+    int ltm_basis; /* bumps; 0: mem_len, as far as the widths divide it */
+    double ltm_ridge;
+    int ltm_block;     /* evicted rows that enter it together; 0: tgt_len */
+    int ltm_samples;   /* of the old signal, for the next one */
+    double ltm_tau;    /* the old signal's share of the next one */
+    double ltm_sigma0; /* prior deviation of attention, */
+    double ltm_kl;     /* and the weight of the divergence from it */
+    double ltm_var_min;
+    bool ltm_padding;    /* zeros beyond both ends of the signal */
+    bool ltm_share_proj; /* keys, values and output are projected by the layer's own weights */
+    sticky_kind ltm_sticky;
+    int ltm_reset;             /* forget it after so many tokens; 0: never */
+    lam_json_reals ltm_widths; /* each centre has a bump of each of these */
+} lam_infinite;
+
+extern const lam_mem_ops lam_mem_infinite;
+
+static inline lam_infinite fields_of(const lam_config *cfg)
+{
+    lam_infinite own;
+    lam_fields_get(&own, sizeof own, cfg, &lam_mem_infinite);
+    return own;
+}
 
 enum { CONV, CONV_BIAS, MU, SIGMA, KEY, VALUE, OUT }; /* parameters; the last three unless shared */
 
@@ -48,7 +84,7 @@ enum { NEWEST, PENDING, SIGNAL, MEAN_WAS, VAR_WAS }; /* slots of a layer */
 
 static inline int is_sticky(const lam_config *cfg)
 {
-    return cfg->ltm_sticky != LAM_STICKY_OFF;
+    return fields_of(cfg).ltm_sticky != OFF;
 }
 
 static inline int slots_per_layer(const lam_config *cfg)
@@ -64,14 +100,15 @@ static inline const lam_slot *slot_of(const lam_segment *s, int layer, int which
 /* Stored width of rows of N numbers. */
 static inline size_t basis_ld(const lam_segment *s)
 {
-    return (size_t)lam_padded(s->dev, s->cfg->ltm_basis);
+    return (size_t)lam_padded(s->dev, fields_of(s->cfg).ltm_basis);
 }
 
 /* Rows that enter together: the config's, and at least a segment's, since no more than one block enters at a
  * time and rows must not pile up. */
 static inline int block_rows(const lam_config *cfg, int N)
 {
-    return cfg->ltm_block > N ? cfg->ltm_block : N;
+    const int block = fields_of(cfg).ltm_block;
+    return block > N ? block : N;
 }
 
 static inline int block_of(const lam_segment *s)

@@ -14,14 +14,14 @@
 /* [W_K; W_V], own or the layer's; the gradient likewise, marked as used. */
 static lam_weights kv_weight(const lam_segment *s, int layer)
 {
-    return s->cfg->ltm_share_proj ? lam_kv_weight(s, layer)
-                                  : lam_weight(s->params, s->ids[layer].own[KEY]);
+    return fields_of(s->cfg).ltm_share_proj ? lam_kv_weight(s, layer)
+                                            : lam_weight(s->params, s->ids[layer].own[KEY]);
 }
 
 static void *kv_grad(const lam_segment *s, int layer)
 {
     const size_t third = (size_t)s->dims.HK * (size_t)s->dims.D;
-    if (s->cfg->ltm_share_proj)
+    if (fields_of(s->cfg).ltm_share_proj)
         return lam_at(s->dev, LAM_WIDE, lam_grad(s->params, s->ids[layer].qkv), third);
     lam_grad(s->params, s->ids[layer].own[VALUE]); /* stands right behind */
     return lam_grad(s->params, s->ids[layer].own[KEY]);
@@ -29,16 +29,16 @@ static void *kv_grad(const lam_segment *s, int layer)
 
 static int out_param(const lam_segment *s, int layer)
 {
-    return s->cfg->ltm_share_proj ? s->ids[layer].o_net : s->ids[layer].own[OUT];
+    return fields_of(s->cfg).ltm_share_proj ? s->ids[layer].o_net : s->ids[layer].own[OUT];
 }
 
 /* pull = [w_mu; w_sigma] K of every stream. */
 static lam_gemm pull_gemm(const lam_segment *s, int layer)
 {
-    const size_t HK = (size_t)s->dims.HK, N = (size_t)s->cfg->ltm_basis;
+    const size_t HK = (size_t)s->dims.HK, N = (size_t)fields_of(s->cfg).ltm_basis;
     return (lam_gemm){.m = 2,
                       .n = s->dims.HK,
-                      .k = s->cfg->ltm_basis,
+                      .k = fields_of(s->cfg).ltm_basis,
                       .batch = s->B,
                       .a = lam_weight(s->params, s->ids[layer].own[MU]).p,
                       .lda = basis_ld(s),
@@ -55,7 +55,7 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
 static void recall(const lam_segment *s, int layer)
 {
     void **own = s->layer[layer].own;
-    const lam_linear kv = lam_kv_map(s, s->B * s->cfg->ltm_basis);
+    const lam_linear kv = lam_kv_map(s, s->B * fields_of(s->cfg).ltm_basis);
     lam_ltm_fit(s, layer);
     lam_linear_fwd(&kv, (lam_rows){own[KV], 0, 2 * (size_t)s->dims.HK},
                    (lam_rows){own[COEF], 0, (size_t)s->dims.D}, kv_weight(s, layer), NULL);
@@ -73,9 +73,9 @@ static lam_density density_of(const lam_segment *s, int layer)
                          .H = cfg->n_head,
                          .K = s->dims.K,
                          .queries = s->n,
-                         .basis = cfg->ltm_basis,
+                         .basis = fields_of(cfg).ltm_basis,
                          .scale = 1.0 / sqrt((double)cfg->d_head),
-                         .var_min = cfg->ltm_var_min,
+                         .var_min = fields_of(cfg).ltm_var_min,
                          .centre = s->own[CENTRE],
                          .width = s->own[WIDTH],
                          .q = lam_qkv_view(s, layer, LAM_Q, s->ctx + s->first),
@@ -98,7 +98,7 @@ static lam_heads v_heads(const lam_segment *s, void *kv)
 {
     const size_t HK = (size_t)s->dims.HK;
     return (lam_heads){lam_at(s->dev, LAM_ACT, kv, HK), 2 * HK, (size_t)s->dims.K,
-                       (size_t)s->cfg->ltm_basis * 2 * HK};
+                       (size_t)fields_of(s->cfg).ltm_basis * 2 * HK};
 }
 
 static lam_heads z_heads(const lam_segment *s, void *z)
@@ -114,7 +114,7 @@ void lam_ltm_read(const lam_segment *s, int layer)
     void **own = s->layer[layer].own;
     const lam_density a = density_of(s, layer);
     s->dev->ops->density_fwd(s->dev, &a);
-    lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = s->dims.K, .k = s->cfg->ltm_basis},
+    lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = s->dims.K, .k = fields_of(s->cfg).ltm_basis},
                    r_heads(s, a.r), v_heads(s, own[KV]), z_heads(s, own[Z]));
 }
 
@@ -148,16 +148,17 @@ static void density_bwd(const lam_segment *s, int layer)
     const size_t aux = (size_t)layer * (size_t)s->B * (size_t)s->N * H;
     lam_density a = density_of(s, layer);
     s->dev->ops->density_fwd(s->dev, &a); /* R serves all layers: make it again */
-    lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = cfg->ltm_basis, .k = s->dims.K, .tb = LAM_FLIP},
-                   z_heads(s, s->own[DZ]), v_heads(s, s->layer[layer].own[KV]),
-                   r_heads(s, s->own[DR]));
-    lam_heads_gemm(s, (lam_gemm){.m = cfg->ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
-                   r_heads(s, a.r), z_heads(s, s->own[DZ]), v_heads(s, s->own[DKV]));
+    lam_heads_gemm(
+        s, (lam_gemm){.m = s->n, .n = fields_of(cfg).ltm_basis, .k = s->dims.K, .tb = LAM_FLIP},
+        z_heads(s, s->own[DZ]), v_heads(s, s->layer[layer].own[KV]), r_heads(s, s->own[DR]));
+    lam_heads_gemm(
+        s, (lam_gemm){.m = fields_of(cfg).ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
+        r_heads(s, a.r), z_heads(s, s->own[DZ]), v_heads(s, s->own[DKV]));
     a.dr = s->own[DR];
     a.dq = lam_dqkv_view(s, LAM_Q, s->ctx);
     a.dpull = (lam_view){s->own[DPULL], 2 * HK};
-    a.prior = cfg->ltm_sigma0 * cfg->ltm_sigma0;
-    a.weight = cfg->ltm_kl / cfg->n_head;
+    a.prior = fields_of(cfg).ltm_sigma0 * fields_of(cfg).ltm_sigma0;
+    a.weight = fields_of(cfg).ltm_kl / cfg->n_head;
     a.grad_scale = s->grad_scale;
     a.kl = (lam_view){lam_at(s->dev, LAM_WIDE, s->aux, aux), (size_t)s->n * H};
     s->dev->ops->density_bwd(s->dev, &a);
@@ -166,11 +167,11 @@ static void density_bwd(const lam_segment *s, int layer)
 /* forward was pull = W K with W = [w_mu; w_sigma]: dW += dpull K^T, dK = W^T dpull. */
 static void pull_bwd(const lam_segment *s, int layer)
 {
-    const size_t HK = (size_t)s->dims.HK, N = (size_t)s->cfg->ltm_basis;
+    const size_t HK = (size_t)s->dims.HK, N = (size_t)fields_of(s->cfg).ltm_basis;
     const int mu = s->ids[layer].own[MU];
     lam_gemm g = pull_gemm(s, layer);
     const void *weight = g.a, *keys = g.b;
-    g.n = s->cfg->ltm_basis;
+    g.n = fields_of(s->cfg).ltm_basis;
     g.k = s->dims.HK;
     g.a = s->own[DPULL];
     g.lda = HK;
@@ -185,7 +186,7 @@ static void pull_bwd(const lam_segment *s, int layer)
     g.b = keys;
     s->dev->ops->gemm(s->dev, &g);
 
-    s->dev->ops->gemm(s->dev, &(lam_gemm){.m = s->cfg->ltm_basis,
+    s->dev->ops->gemm(s->dev, &(lam_gemm){.m = fields_of(s->cfg).ltm_basis,
                                           .n = s->dims.HK,
                                           .k = 2,
                                           .batch = s->B,
@@ -205,7 +206,7 @@ void lam_ltm_read_bwd(const lam_segment *s, int layer)
 {
     void **own = s->layer[layer].own;
     const size_t HK = (size_t)s->dims.HK, D = (size_t)s->dims.D;
-    const lam_linear out = out_map(s), kv = lam_kv_map(s, s->B * s->cfg->ltm_basis);
+    const lam_linear out = out_map(s), kv = lam_kv_map(s, s->B * fields_of(s->cfg).ltm_basis);
     const int id = out_param(s, layer);
     lam_linear_bwd_w(&out, lam_grad(s->params, id), out_rows(s), z_rows(s, own[Z]));
     lam_linear_bwd_x(&out, z_rows(s, s->own[DZ]), out_rows(s), lam_weight(s->params, id), 0.0);

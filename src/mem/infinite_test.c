@@ -1,4 +1,5 @@
 /* infinite_test.c -- what the infinity-former must be, beside the traces. */
+#include "mem/fields.h"
 #include "model/stack.h"
 
 #include "support/suite.h"
@@ -46,7 +47,7 @@ static int same(const double *x, const double *y, int n)
 START_TEST(it_is_transformer_xl_while_its_memory_is_empty)
 {
     lam_config cfg = toy_config("infinite", 0, 3, 5), plain = toy_config("xl", 0, 3, 5);
-    cfg.ltm_block = 8;
+    toy_set(&cfg, "ltm_block", "8");
     toy a = open_toy(&cfg, 0), b = open_toy(&plain, 0);
     double x[B * MOST], y[B * MOST];
     for (int s = 0; s < 8; s++) {
@@ -64,7 +65,7 @@ END_TEST
 START_TEST(blocks_enter_one_at_a_time)
 {
     lam_config cfg = toy_config("infinite", 0, 5, 5);
-    cfg.ltm_block = 6;
+    toy_set(&cfg, "ltm_block", "6");
     toy t = open_toy(&cfg, 0);
     double nll[B * MOST];
     int evicted = 0, entered = 0;
@@ -73,7 +74,8 @@ START_TEST(blocks_enter_one_at_a_time)
         segment(&t, s, nll);
         evicted += s > 0 ? 5 : 0;
         ck_assert_int_eq(find_slot(&t, "pend")->n, evicted - entered);
-        ck_assert_int_eq(find_slot(&t, "B")->n, entered > 0 ? cfg.ltm_basis : 0);
+        ck_assert_int_eq(find_slot(&t, "B")->n,
+                         entered > 0 ? (int)lam_fields_value(&cfg, "ltm_basis") : 0);
     }
     lam_stack_reset(t.stack);
     ck_assert_int_eq(find_slot(&t, "B")->n, 0);
@@ -86,7 +88,7 @@ START_TEST(shared_projections_are_the_layers_own)
 {
     lam_config cfg = toy_config("infinite", 0, 4, 4);
     toy a = open_toy(&cfg, 0);
-    cfg.ltm_share_proj = 1;
+    toy_set(&cfg, "ltm_share_proj", "1");
     toy b = open_toy(&cfg, 0);
     toy_copy_params(&b, &a);
     const lam_params *q = &b.model->params;
@@ -125,7 +127,7 @@ END_TEST
 START_TEST(a_period_makes_it_forget)
 {
     lam_config cfg = toy_config("infinite sticky", 0, 4, 4);
-    cfg.ltm_reset = 16;
+    toy_set(&cfg, "ltm_reset", "16");
     toy t = open_toy(&cfg, 0);
     double nll[B * MOST];
     for (int s = 0; s < 12; s++) {
@@ -145,7 +147,7 @@ END_TEST
 START_TEST(a_period_may_end_within_a_segment)
 {
     lam_config cfg = toy_config("infinite", 0, 4, 4);
-    cfg.ltm_reset = 13;
+    toy_set(&cfg, "ltm_reset", "13");
     toy t = open_toy(&cfg, 0);
     double nll[B * MOST];
     for (int s = 0; s < 12; s++) {
@@ -199,8 +201,8 @@ END_TEST
 START_TEST(segments_may_be_longer_than_blocks)
 {
     lam_config cfg = toy_config("infinite", 0, 6, 4), as_long = cfg;
-    cfg.ltm_block = 3;
-    as_long.ltm_block = 6;
+    toy_set(&cfg, "ltm_block", "3");
+    toy_set(&as_long, "ltm_block", "6");
     toy a = open_toy(&cfg, 0), b = open_toy(&as_long, 0);
     double x[B * MOST], y[B * MOST];
     for (int s = 0; s < 6; s++) {

@@ -10,8 +10,61 @@
  *
  * Ablations: alpha = 0 (no interpolation) keeps only C<-; alpha = 1 (no look-ahead) keeps only C->. */
 #include "mem/causal.h"
+#include "mem/fields.h"
 
 #include <stdio.h>
+
+/* What alpha of Eq. 11 is. */
+typedef enum alpha_kind {
+    LEARNED, /* the paper's */
+    ZERO,    /* ablation "no interpolation": only what look-ahead finds */
+    ONE      /* ablation "no look-ahead": only what was known; equals Transformer-XL */
+} alpha_kind;
+
+/* Which keys are new to a memory slot (Eq. 7; docs/equations.md says why two). */
+typedef enum window_kind {
+    PREVIOUS, /* the previous segment's tokens, shifted by one: each key seen once */
+    CURRENT   /* the authors' code */
+} window_kind;
+
+typedef struct lamemo {
+    double interp_eps; /* eps of Eq. 11, relative to the larger sum */
+    alpha_kind alpha;
+    window_kind window;
+} lamemo;
+
+static const char *const alpha_names[] = {"learned", "zero", "one", NULL};
+static const char *const window_names[] = {"previous", "current", NULL};
+
+static const lam_mem_field fields[] = {
+    {LAM_WORD_FIELD(lamemo, alpha, alpha_names), .value = "learned", .option = "alpha",
+     .help = "Interpolation: learned, zero (only what is new) or one (only what was known)."},
+    {LAM_WORD_FIELD(lamemo, window, window_names), .value = "previous", .option = "window",
+     .help = "Keys new to a slot: as many as the segment before had (previous), or as this one has "
+             "(current, the authors' code)."},
+    {LAM_FIELD(lamemo, interp_eps, REAL), .value = "1e-6", .max = 1, .option = "interp-eps",
+     .help = "Epsilon of the interpolation."},
+    {.json = {0}}};
+
+extern const lam_mem_ops lam_mem_lamemo;
+
+static lamemo fields_of(const lam_config *cfg)
+{
+    lamemo own;
+    lam_fields_get(&own, sizeof own, cfg, &lam_mem_lamemo);
+    return own;
+}
+
+static int implied(const lam_config *cfg)
+{
+    return lam_attn_looks_ahead(cfg->attn_type);
+}
+
+static lam_status settle(lam_config *cfg)
+{
+    return cfg->mem_len > 0 ? LAM_OK
+                            : lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
+}
 
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
@@ -48,7 +101,7 @@ static int refreshes(const lam_segment *s, int layer)
 static lam_attn ahead_attn(const lam_segment *s, int layer)
 {
     const lam_layer_rows *rows = &s->layer[layer];
-    const int window = s->cfg->window == LAM_WINDOW_CURRENT ? s->T - s->ctx : s->mem->prev;
+    const int window = fields_of(s->cfg).window == CURRENT ? s->T - s->ctx : s->mem->prev;
     const int oldest = s->ctx - window + 1 > 1 ? s->ctx - window + 1 : 1;
     const size_t HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head;
     lam_attn a = lam_attn_base(s, LAM_SITE_ATTN_AHEAD, layer);
@@ -59,7 +112,7 @@ static lam_attn ahead_attn(const lam_segment *s, int layer)
     a.q = lam_qkv_view(s, layer, LAM_Q, 0);
     a.k = lam_qkv_view(s, layer, LAM_K, oldest);
     a.value = lam_qkv_view(s, layer, LAM_V, oldest);
-    if (s->cfg->alpha == LAM_ALPHA_ZERO) { /* C<-> is C<- */
+    if (fields_of(s->cfg).alpha == ZERO) { /* C<-> is C<- */
         a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0);
         a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0);
     } else {
@@ -79,7 +132,7 @@ static lam_interp interpolation(const lam_segment *s, int layer)
                         .rows = s->ctx,
                         .H = s->cfg->n_head,
                         .K = s->dims.K,
-                        .eps = s->cfg->interp_eps,
+                        .eps = fields_of(s->cfg).interp_eps,
                         .c_old = {c_old->rows, M * HK},
                         .c_new = {rows->c_new, M * HK},
                         .c_out = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0),
@@ -102,16 +155,16 @@ static void keep_old(const lam_segment *s, int layer)
 static void attend_fwd(const lam_segment *s, int layer)
 {
     const int refresh = refreshes(s, layer);
-    lam_causal_fwd(s, layer, refresh && s->cfg->alpha != LAM_ALPHA_ONE);
+    lam_causal_fwd(s, layer, refresh && fields_of(s->cfg).alpha != ONE);
     if (!refresh)
         return;
-    if (s->cfg->alpha == LAM_ALPHA_ONE) {
+    if (fields_of(s->cfg).alpha == ONE) {
         keep_old(s, layer);
         return;
     }
     const lam_attn a = ahead_attn(s, layer);
     s->dev->ops->attn_fwd(s->dev, &a);
-    if (s->cfg->alpha == LAM_ALPHA_LEARNED) {
+    if (fields_of(s->cfg).alpha == LEARNED) {
         const lam_interp i = interpolation(s, layer);
         s->dev->ops->interp_fwd(s->dev, &i);
     }
@@ -122,7 +175,7 @@ static void ahead_bwd(const lam_segment *s, int layer)
 {
     lam_attn a = ahead_attn(s, layer);
     a.d_o = lam_row_view(s, LAM_ACT, s->dc, s->dims.HK, 0);
-    if (s->cfg->alpha == LAM_ALPHA_LEARNED) {
+    if (fields_of(s->cfg).alpha == LEARNED) {
         lam_interp i = interpolation(s, layer);
         i.dc_out = a.d_o;
         i.dc_new = (lam_view){s->dc_new, (size_t)s->M * (size_t)s->dims.HK};
@@ -143,7 +196,7 @@ static void ahead_bwd(const lam_segment *s, int layer)
 
 static void attend_bwd(const lam_segment *s, int layer)
 {
-    const int ahead = s->ctx > 0 && leads(s->cfg, layer) && s->cfg->alpha != LAM_ALPHA_ONE;
+    const int ahead = s->ctx > 0 && leads(s->cfg, layer) && fields_of(s->cfg).alpha != ONE;
     lam_causal_bwd(s, layer);
     if (ahead)
         ahead_bwd(s, layer);
@@ -172,18 +225,20 @@ static void cost(lam_mem_cost *out, const lam_config *cfg)
 
 static void details(char *text, size_t size, const lam_config *cfg)
 {
-    const int alpha = cfg->alpha != LAM_ALPHA_LEARNED, window = cfg->window != LAM_WINDOW_PREVIOUS;
-    snprintf(text, size, "%s%s%s%s%s", alpha ? "alpha " : "",
-             alpha ? lam_alpha_names[cfg->alpha] : "", alpha && window ? ", " : "",
-             window ? "window " : "", window ? lam_window_names[cfg->window] : "");
+    const lamemo o = fields_of(cfg);
+    const int alpha = o.alpha != LEARNED, window = o.window != PREVIOUS;
+    snprintf(text, size, "%s%s%s%s%s", alpha ? "alpha " : "", alpha ? alpha_names[o.alpha] : "",
+             alpha && window ? ", " : "", window ? "window " : "",
+             window ? window_names[o.window] : "");
 }
 
 static const char *lacks_alpha(const lam_config *cfg)
 {
-    return cfg->alpha == LAM_ALPHA_ZERO  ? "it was made with alpha = 0"
-           : cfg->alpha == LAM_ALPHA_ONE ? "it was made with alpha = 1"
-           : leads(cfg, 0)               ? NULL
-                                         : "its memory rows are not refreshed";
+    const alpha_kind alpha = fields_of(cfg).alpha;
+    return alpha == ZERO   ? "it was made with alpha = 0"
+           : alpha == ONE  ? "it was made with alpha = 1"
+           : leads(cfg, 0) ? NULL
+                           : "its memory rows are not refreshed";
 }
 
 /* Table 3. */
@@ -200,6 +255,11 @@ const lam_mem_ops lam_mem_lamemo = {
     .attn_types = (const int[]){LAM_ATTN_LAMEMO, LAM_ATTN_LAMEMO_XL, LAM_ATTN_LAMEMO_BOTH,
                                 LAM_ATTN_LAMEMO_FULL, -1},
     .cost = cost,
+    .fields = fields,
+    .options = "LaMemo's memory",
+    .in_every_file = 1,
+    .implied = implied,
+    .settle = settle,
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,

@@ -19,6 +19,9 @@ const lam_mem_ops *const lam_mem_all[] = {
     NULL};
 #undef MEMORY
 
+_Static_assert(sizeof lam_mem_all / sizeof *lam_mem_all <= LAM_MOST_MEMORIES + 1,
+               "lam_config has no room for so many memories: LAM_MOST_MEMORIES");
+
 #define MEMORY(name) #name,
 const char *const lam_mem_names[] = {
 #include LAM_MEMORIES

@@ -128,6 +128,8 @@ typedef struct lam_ablation {
     const char *name, *options;
 } lam_ablation;
 
+typedef struct lam_mem_field lam_mem_field; /* mem/fields.h */
+
 typedef struct lam_mem_ops {
     const char *name;  /* as in config.json and on the command line */
     const char *title; /* as in tables */
@@ -144,6 +146,15 @@ typedef struct lam_mem_ops {
 
     /* What follows may be NULL or 0. */
 
+    /* Its fields in configurations; a row of zeros ends them.  `options` is the heading above their options. */
+    const lam_mem_field *fields;
+    const char *options;
+    /* They are in config.json of all models, as they were before memories had fields of their own. */
+    int in_every_file;
+    /* Is this the memory of a configuration that names none? */
+    int (*implied)(const lam_config *cfg);
+    /* Fills in what of its fields follows from others, and refuses what ranges cannot say; attn_type is settled. */
+    lam_status (*settle)(lam_config *cfg);
     /* Refuses segments of N tokens with M remembered rows. */
     lam_status (*check)(const lam_config *cfg, int N, int M);
     /* Do memory rows climb through `layer`?  Then the block computes them as well. */

@@ -9,6 +9,11 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
     return 0;
 }
 
+static int implied(const lam_config *cfg)
+{
+    return !lam_attn_looks_ahead(cfg->attn_type) && cfg->mem_len == 0;
+}
+
 static void cost(lam_mem_cost *out, const lam_config *cfg)
 {
     (void)out, (void)cfg;
@@ -24,6 +29,7 @@ const lam_mem_ops lam_mem_none = {
     .traits = LAM_EXTENDS | LAM_CACHED | LAM_REPEATS,
     .attn_types = (const int[]){LAM_ATTN_XL, LAM_ATTN_LEARNED, LAM_ATTN_ABSOLUTE, -1},
     .cost = cost,
+    .implied = implied,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = lam_causal_attend_bwd,

@@ -12,6 +12,11 @@ static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *
     return n;
 }
 
+static int implied(const lam_config *cfg)
+{
+    return !lam_attn_looks_ahead(cfg->attn_type) && cfg->mem_len > 0;
+}
+
 const lam_mem_ops lam_mem_xl = {
     .name = "xl",
     .title = "Transformer-XL",
@@ -22,6 +27,7 @@ const lam_mem_ops lam_mem_xl = {
     .traits = LAM_REMEMBERS | LAM_EXTENDS | LAM_CACHED | LAM_REPEATS,
     .attn_types = (const int[]){LAM_ATTN_XL, LAM_ATTN_LEARNED, -1},
     .cost = lam_cost_keys,
+    .implied = implied,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = lam_causal_attend_bwd,

@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "model/boxed.h"
+#include "model/configure.h"
 #include "nn/params_io.h"
 
 #include <limits.h>

@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "io/safetensors.h"
+#include "model/configure.h"
 #include "support/fault.h"
 #include "support/suite.h"
 

@@ -17,45 +17,153 @@
 
 enum { MOST = 64, PROBES = 4 };
 
+/* What is not there is 0 or the default. */
 typedef struct model_case {
-    const char *memory;
+    const char *memory; /* and words, as in toy_config */
     int attn_type, B, N, M;
     int pre_lnorm, same_length, clamp_len;
-    int n_cutoffs, div_val, d_embed, tie_weight;
-    double dropout, dropatt, eps;
-    lam_alpha alpha;
+    int n_cutoffs, div_val, d_embed, untied;
+    double dropout, dropatt;
+    const char *interp_eps;
     int score; /* rows of each stream whose loss counts; 0: all */
 } model_case;
 
 static const model_case cases[] = {
-    {"none", 0, 2, 5, 0, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"none", 1, 1, 4, 0, 1, 0, 0, 0, 1, 0, 0, 0.2, 0.1, 1e-6, 0, 0},
-    {"none", 2, 2, 4, 0, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.1, 1e-6, 0, 0},
-    {"xl", 0, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-6, 0, 0},
-    {"xl", 0, 1, 3, 8, 1, 1, 4, 2, 1, 6, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"xl", 1, 2, 5, 3, 0, 0, 0, 2, 2, 0, 1, 0.1, 0.0, 1e-6, 0, 0},
-    {"compressive", 0, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-6, 0, 0},
-    {"compressive", 0, 2, 5, 3, 1, 1, 0, 2, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"compressive pad thirds", 0, 2, 4, 5, 1, 0, 4, 0, 1, 0, 1, 0.1, 0.0, 1e-6, 0, 0},
-    {"compressive carry thirds", 0, 2, 4, 5, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"compressive pad thirds", 0, 1, 4, 1, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"compressive max", 0, 1, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"infinite", 0, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-6, 0, 0},
-    {"infinite share", 0, 2, 4, 3, 1, 1, 0, 2, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"infinite sticky slow", 0, 2, 3, 3, 0, 0, 4, 0, 1, 0, 1, 0.1, 0.0, 1e-6, 0, 0},
-    {"lamemo", 3, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"lamemo", 3, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-2, 0, 0},
-    {"lamemo", 3, 1, 5, 2, 0, 0, 0, 2, 1, 0, 1, 0.1, 0.0, 0.0, 0, 0},
-    {"lamemo", 3, 1, 3, 11, 1, 0, 5, 2, 2, 0, 0, 0.1, 0.1, 1e-6, 0, 0},
-    {"lamemo", 31, 2, 4, 6, 0, 1, 3, 0, 1, 5, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"lamemo", 32, 2, 3, 6, 0, 0, 0, 0, 1, 0, 1, 0.1, 0.0, 1e-2, 0, 0},
-    {"lamemo", 33, 2, 4, 6, 1, 0, 0, 0, 1, 0, 1, 0.1, 0.1, 1e-6, 0, 0},
-    {"lamemo", 3, 2, 4, 6, 0, 0, 0, 0, 1, 0, 1, 0.1, 0.0, 1e-6, LAM_ALPHA_ZERO, 0},
-    {"lamemo", 3, 2, 4, 6, 0, 0, 0, 0, 1, 0, 1, 0.1, 0.0, 1e-6, LAM_ALPHA_ONE, 0},
-    {"lamemo", 3, 1, 1, 3, 0, 0, 0, 0, 1, 0, 1, 0.0, 0.0, 1e-6, 0, 0},
-    {"xl", 0, 2, 4, 4, 0, 0, 0, 2, 1, 0, 1, 0.2, 0.2, 1e-6, 0, 2},
-    {"compressive", 0, 2, 4, 4, 1, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-6, 0, 2},
-    {"lamemo", 3, 2, 4, 4, 0, 0, 0, 0, 1, 0, 1, 0.2, 0.2, 1e-2, 0, 1},
+    {.memory = "none", .B = 2, .N = 5},
+    {.memory = "none",
+     .attn_type = 1,
+     .B = 1,
+     .N = 4,
+     .pre_lnorm = 1,
+     .untied = 1,
+     .dropout = 0.2,
+     .dropatt = 0.1},
+    {.memory = "none", .attn_type = 2, .B = 2, .N = 4, .dropout = 0.2, .dropatt = 0.1},
+    {.memory = "xl", .B = 2, .N = 4, .M = 4, .dropout = 0.2, .dropatt = 0.2},
+    {.memory = "xl",
+     .B = 1,
+     .N = 3,
+     .M = 8,
+     .pre_lnorm = 1,
+     .same_length = 1,
+     .clamp_len = 4,
+     .n_cutoffs = 2,
+     .d_embed = 6},
+    {.memory = "xl",
+     .attn_type = 1,
+     .B = 2,
+     .N = 5,
+     .M = 3,
+     .n_cutoffs = 2,
+     .div_val = 2,
+     .dropout = 0.1},
+    {.memory = "compressive", .B = 2, .N = 4, .M = 4, .dropout = 0.2, .dropatt = 0.2},
+    {.memory = "compressive",
+     .B = 2,
+     .N = 5,
+     .M = 3,
+     .pre_lnorm = 1,
+     .same_length = 1,
+     .n_cutoffs = 2},
+    {.memory = "compressive pad thirds",
+     .B = 2,
+     .N = 4,
+     .M = 5,
+     .pre_lnorm = 1,
+     .clamp_len = 4,
+     .dropout = 0.1},
+    {.memory = "compressive carry thirds", .B = 2, .N = 4, .M = 5},
+    {.memory = "compressive pad thirds", .B = 1, .N = 4, .M = 1},
+    {.memory = "compressive max", .B = 1, .N = 4, .M = 4},
+    {.memory = "infinite", .B = 2, .N = 4, .M = 4, .dropout = 0.2, .dropatt = 0.2},
+    {.memory = "infinite share",
+     .B = 2,
+     .N = 4,
+     .M = 3,
+     .pre_lnorm = 1,
+     .same_length = 1,
+     .n_cutoffs = 2},
+    {.memory = "infinite sticky slow", .B = 2, .N = 3, .M = 3, .clamp_len = 4, .dropout = 0.1},
+    {.memory = "lamemo", .attn_type = 3, .B = 2, .N = 4, .M = 4},
+    {.memory = "lamemo",
+     .attn_type = 3,
+     .B = 2,
+     .N = 4,
+     .M = 4,
+     .dropout = 0.2,
+     .dropatt = 0.2,
+     .interp_eps = "1e-2"},
+    {.memory = "lamemo",
+     .attn_type = 3,
+     .B = 1,
+     .N = 5,
+     .M = 2,
+     .n_cutoffs = 2,
+     .dropout = 0.1,
+     .interp_eps = "0"},
+    {.memory = "lamemo",
+     .attn_type = 3,
+     .B = 1,
+     .N = 3,
+     .M = 11,
+     .pre_lnorm = 1,
+     .clamp_len = 5,
+     .n_cutoffs = 2,
+     .div_val = 2,
+     .untied = 1,
+     .dropout = 0.1,
+     .dropatt = 0.1},
+    {.memory = "lamemo",
+     .attn_type = 31,
+     .B = 2,
+     .N = 4,
+     .M = 6,
+     .same_length = 1,
+     .clamp_len = 3,
+     .d_embed = 5},
+    {.memory = "lamemo",
+     .attn_type = 32,
+     .B = 2,
+     .N = 3,
+     .M = 6,
+     .dropout = 0.1,
+     .interp_eps = "1e-2"},
+    {.memory = "lamemo",
+     .attn_type = 33,
+     .B = 2,
+     .N = 4,
+     .M = 6,
+     .pre_lnorm = 1,
+     .dropout = 0.1,
+     .dropatt = 0.1},
+    {.memory = "lamemo zero", .attn_type = 3, .B = 2, .N = 4, .M = 6, .dropout = 0.1},
+    {.memory = "lamemo one", .attn_type = 3, .B = 2, .N = 4, .M = 6, .dropout = 0.1},
+    {.memory = "lamemo", .attn_type = 3, .B = 1, .N = 1, .M = 3},
+    {.memory = "xl",
+     .B = 2,
+     .N = 4,
+     .M = 4,
+     .n_cutoffs = 2,
+     .dropout = 0.2,
+     .dropatt = 0.2,
+     .score = 2},
+    {.memory = "compressive",
+     .B = 2,
+     .N = 4,
+     .M = 4,
+     .pre_lnorm = 1,
+     .dropout = 0.2,
+     .dropatt = 0.2,
+     .score = 2},
+    {.memory = "lamemo",
+     .attn_type = 3,
+     .B = 2,
+     .N = 4,
+     .M = 4,
+     .dropout = 0.2,
+     .dropatt = 0.2,
+     .interp_eps = "1e-2",
+     .score = 1},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -70,13 +178,13 @@ static lam_config config_of(const model_case *c)
     cfg.n_cutoffs = c->n_cutoffs;
     cfg.cutoffs[0] = 4;
     cfg.cutoffs[1] = 9;
-    cfg.div_val = c->div_val;
+    cfg.div_val = c->div_val > 0 ? c->div_val : 1;
     cfg.d_embed = c->d_embed;
-    cfg.tie_weight = c->tie_weight;
+    cfg.tie_weight = !c->untied;
     cfg.dropout = c->dropout;
     cfg.dropatt = c->dropatt;
-    cfg.interp_eps = c->eps;
-    cfg.alpha = c->alpha;
+    if (c->interp_eps)
+        toy_set(&cfg, "interp_eps", c->interp_eps);
     return cfg;
 }
 

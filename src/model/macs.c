@@ -4,7 +4,7 @@
  * out within 1.1 %; that of the infinity-former, 235 million, would take far more samples than were published. */
 #include "model/macs.h"
 
-#include "mem/mem.h"
+#include "mem/fields.h"
 
 #include <assert.h>
 
@@ -30,6 +30,14 @@ static lam_mem_cost cost_of(const lam_config *cfg, const lam_mem_ops *mem)
     lam_mem_cost cost = {0};
     mem->cost(&cost, cfg);
     return cost;
+}
+
+/* The same with the defaults of its own fields. */
+static lam_mem_cost usual_cost(const lam_config *cfg, const lam_mem_ops *mem)
+{
+    lam_config usual = *cfg;
+    lam_fields_default(&usual, mem);
+    return cost_of(&usual, mem);
 }
 
 int lam_macs_external_rows(const lam_config *cfg)
@@ -58,7 +66,8 @@ lam_macs lam_macs_token(const lam_config *cfg, const char *memory)
     if (cfg->ext_len > 0)
         return extended(cfg, memory);
     const lam_mem_ops *mem = memory_called(memory);
-    const lam_mem_cost cost = cost_of(cfg, mem);
+    const lam_mem_cost cost =
+        mem == memory_called(cfg->memory) ? cost_of(cfg, mem) : usual_cost(cfg, mem);
     const double D = cfg->d_model, HK = lam_cost_heads(cfg), F = cfg->d_inner;
     const double N = cfg->tgt_len, L = cfg->n_layer;
     const double M = lam_mem_has(mem, LAM_REMEMBERS) ? cfg->mem_len : 0.0;

@@ -1,6 +1,7 @@
 /* macs_test.c -- the paper's Table 1, and the count of a step against a count of its operations. */
 #include "model/macs.h"
 
+#include "model/configure.h"
 #include "support/suite.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* model_test.c -- parameter counts of the published configurations, and how parameters begin. */
 #include "model/model.h"
 
+#include "mem/fields.h"
+#include "model/configure.h"
 #include "support/suite.h"
 #include "support/toy.h"
 
@@ -60,7 +62,7 @@ START_TEST(shared_projections_leave_gate_and_weights)
     lam_config cfg;
     lam_model model;
     ck_assert(lam_config_preset(&cfg, "wt103-base", "infinite") == LAM_OK);
-    cfg.ltm_share_proj = 1;
+    must(lam_fields_set(&cfg, "ltm_share_proj", "1"));
     ck_assert(lam_model_declare(&model, &cfg, &bare) == LAM_OK);
     ck_assert_uint_eq(lam_model_count(&model), 159186465);
     lam_model_undeclare(&model);

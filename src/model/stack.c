@@ -1,6 +1,8 @@
 /* stack.c -- see stack.h: what a stack needs, and creating it. */
 #include "model/stack_int.h"
 
+#include "model/configure.h"
+
 #include <stdlib.h>
 
 static int max_of(int a, int b)

@@ -13,48 +13,47 @@ enum { B = 2, SEGMENTS = 5, MOST = 64 };
 
 /* Every mechanism and encoding, with the memory below, at and above the segment length. */
 typedef struct kind {
-    const char *memory;
+    const char *memory; /* and words, as in toy_config */
     int attn_type, N, M, pre_lnorm, same_length, clamp_len;
-    lam_alpha alpha;
 } kind;
 
 static const kind kinds[] = {
-    {"none", 0, 5, 0, 0, 0, 0, 0},
-    {"none", 1, 5, 0, 0, 0, 0, 0},
-    {"none", 2, 5, 0, 0, 0, 0, 0},
-    {"none", 2, 4, 0, 1, 0, 2, 0},
-    {"xl", 0, 5, 5, 0, 0, 0, 0},
-    {"xl", 0, 5, 3, 0, 1, 0, 0},
-    {"xl", 0, 4, 9, 1, 0, 6, 0},
-    {"xl", 1, 5, 7, 0, 0, 0, 0},
-    {"xl", 0, 1, 4, 0, 0, 0, 0},
-    {"compressive", 0, 4, 4, 0, 0, 0, 0},
-    {"compressive", 0, 5, 3, 1, 0, 0, 0},
-    {"compressive thirds", 0, 4, 5, 0, 1, 4, 0},
-    {"compressive pad thirds", 0, 4, 5, 0, 0, 0, 0},
-    {"compressive carry thirds", 0, 4, 5, 1, 0, 0, 0},
-    {"compressive carry", 0, 1, 4, 0, 0, 0, 0},
-    {"compressive pad thirds", 0, 5, 1, 0, 0, 0, 0},
-    {"compressive", 0, 4, 0, 0, 0, 0, 0},
-    {"compressive mean", 0, 5, 5, 0, 0, 0, 0},
-    {"compressive max", 0, 3, 2, 0, 0, 0, 0},
-    {"infinite", 0, 4, 4, 0, 0, 0, 0},
-    {"infinite slow", 0, 4, 3, 1, 0, 0, 0},
-    {"infinite share", 0, 4, 5, 0, 1, 4, 0},
-    {"infinite sticky", 0, 4, 4, 0, 0, 0, 0},
-    {"infinite within slow", 0, 3, 2, 1, 0, 0, 0},
-    {"infinite", 0, 1, 2, 0, 0, 0, 0},
-    {"lamemo", 3, 5, 5, 0, 0, 0, 0},
-    {"lamemo", 3, 5, 3, 0, 0, 0, 0},
-    {"lamemo", 3, 4, 11, 0, 1, 5, 0},
-    {"lamemo", 3, 5, 5, 1, 0, 0, 0},
-    {"lamemo", 31, 5, 6, 0, 0, 0, 0},
-    {"lamemo", 32, 3, 7, 0, 0, 4, 0},
-    {"lamemo", 33, 5, 5, 0, 0, 0, 0},
-    {"lamemo", 33, 4, 9, 1, 0, 0, 0},
-    {"lamemo", 3, 1, 4, 0, 0, 0, 0},
-    {"lamemo", 3, 5, 5, 0, 0, 0, LAM_ALPHA_ZERO},
-    {"lamemo", 3, 5, 8, 0, 0, 0, LAM_ALPHA_ONE},
+    {.memory = "none", .N = 5},
+    {.memory = "none", .attn_type = 1, .N = 5},
+    {.memory = "none", .attn_type = 2, .N = 5},
+    {.memory = "none", .attn_type = 2, .N = 4, .pre_lnorm = 1, .clamp_len = 2},
+    {.memory = "xl", .N = 5, .M = 5},
+    {.memory = "xl", .N = 5, .M = 3, .same_length = 1},
+    {.memory = "xl", .N = 4, .M = 9, .pre_lnorm = 1, .clamp_len = 6},
+    {.memory = "xl", .attn_type = 1, .N = 5, .M = 7},
+    {.memory = "xl", .N = 1, .M = 4},
+    {.memory = "compressive", .N = 4, .M = 4},
+    {.memory = "compressive", .N = 5, .M = 3, .pre_lnorm = 1},
+    {.memory = "compressive thirds", .N = 4, .M = 5, .same_length = 1, .clamp_len = 4},
+    {.memory = "compressive pad thirds", .N = 4, .M = 5},
+    {.memory = "compressive carry thirds", .N = 4, .M = 5, .pre_lnorm = 1},
+    {.memory = "compressive carry", .N = 1, .M = 4},
+    {.memory = "compressive pad thirds", .N = 5, .M = 1},
+    {.memory = "compressive", .N = 4},
+    {.memory = "compressive mean", .N = 5, .M = 5},
+    {.memory = "compressive max", .N = 3, .M = 2},
+    {.memory = "infinite", .N = 4, .M = 4},
+    {.memory = "infinite slow", .N = 4, .M = 3, .pre_lnorm = 1},
+    {.memory = "infinite share", .N = 4, .M = 5, .same_length = 1, .clamp_len = 4},
+    {.memory = "infinite sticky", .N = 4, .M = 4},
+    {.memory = "infinite within slow", .N = 3, .M = 2, .pre_lnorm = 1},
+    {.memory = "infinite", .N = 1, .M = 2},
+    {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 5},
+    {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 3},
+    {.memory = "lamemo", .attn_type = 3, .N = 4, .M = 11, .same_length = 1, .clamp_len = 5},
+    {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 5, .pre_lnorm = 1},
+    {.memory = "lamemo", .attn_type = 31, .N = 5, .M = 6},
+    {.memory = "lamemo", .attn_type = 32, .N = 3, .M = 7, .clamp_len = 4},
+    {.memory = "lamemo", .attn_type = 33, .N = 5, .M = 5},
+    {.memory = "lamemo", .attn_type = 33, .N = 4, .M = 9, .pre_lnorm = 1},
+    {.memory = "lamemo", .attn_type = 3, .N = 1, .M = 4},
+    {.memory = "lamemo zero", .attn_type = 3, .N = 5, .M = 5},
+    {.memory = "lamemo one", .attn_type = 3, .N = 5, .M = 8},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -64,7 +63,6 @@ static lam_config config_of(const kind *k)
     cfg.pre_lnorm = k->pre_lnorm;
     cfg.same_length = k->same_length;
     cfg.clamp_len = k->clamp_len;
-    cfg.alpha = k->alpha;
     cfg.n_layer = 3;
     return cfg;
 }
@@ -135,7 +133,7 @@ static void lead_rows(toy *t, int layer, double *rows, size_t n)
 
 START_TEST(only_the_first_token_of_a_segment_changes_the_memory)
 {
-    const kind k = {"lamemo", 3, 5, 7, 0, 0, 0, 0};
+    const kind k = {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 7};
     toy t = open_kind("ref", &k, 1, 0);
     int32_t in[MOST], out[MOST];
     double nll[MOST], base[MOST], rows[MOST];
@@ -272,7 +270,7 @@ static void same_losses(toy *a, toy *b, int segments, double tolerance)
 
 START_TEST(xl_without_memory_is_none)
 {
-    const kind xl = {"xl", 0, 5, 0, 0, 0, 0, 0}, none = {"none", 0, 5, 0, 0, 0, 0, 0};
+    const kind xl = {.memory = "xl", .N = 5}, none = {.memory = "none", .N = 5};
     toy a = open_kind("ref", &xl, B, 0), b = open_kind("ref", &none, B, 0);
     same_losses(&a, &b, 4, 0.0);
     toy_close(&a);
@@ -283,7 +281,7 @@ END_TEST
 /* What was trained without a memory may be read with one. */
 START_TEST(the_memory_is_as_long_as_the_stack_says)
 {
-    const kind xl = {"xl", 0, 4, 6, 0, 0, 0, 0};
+    const kind xl = {.memory = "xl", .N = 4, .M = 6};
     lam_config without = config_of(&xl);
     without.mem_len = 0;
     toy a = open_kind("ref", &xl, B, 0);
@@ -298,8 +296,8 @@ END_TEST
 START_TEST(lamemo_with_alpha_one_is_transformer_xl)
 {
     for (int pre = 0; pre < 2; pre++) {
-        const kind la = {"lamemo", 3, 5, 8, pre, 0, 0, LAM_ALPHA_ONE};
-        const kind xl = {"xl", 0, 5, 8, pre, 0, 0, 0};
+        const kind la = {.memory = "lamemo one", .attn_type = 3, .N = 5, .M = 8, .pre_lnorm = pre};
+        const kind xl = {.memory = "xl", .N = 5, .M = 8, .pre_lnorm = pre};
         toy a = open_kind("ref", &la, B, 0), b = open_kind("ref", &xl, B, 0);
         toy_copy_params(&b, &a);
         same_losses(&a, &b, 6, 1e-12);
@@ -312,7 +310,7 @@ END_TEST
 START_TEST(a_memory_of_all_history_is_the_unsplit_text)
 {
     enum { N = 4, ALL = 16 };
-    const kind split = {"xl", 0, N, ALL, 0, 0, 0, 0}, whole = {"none", 0, ALL, 0, 0, 0, 0, 0};
+    const kind split = {.memory = "xl", .N = N, .M = ALL}, whole = {.memory = "none", .N = ALL};
     toy a = open_kind("ref", &split, B, 0), b = open_kind("ref", &whole, B, 0);
     int32_t in[B * ALL], out[B * ALL], x[B * N], y[B * N];
     double want[B * ALL], got[B * N];
@@ -429,7 +427,8 @@ END_TEST
 
 START_TEST(impossible_stacks_are_refused)
 {
-    const kind k = {"lamemo", 3, 5, 5, 0, 0, 0, 0}, learned = {"xl", 1, 5, 5, 0, 0, 0, 0};
+    const kind k = {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 5},
+               learned = {.memory = "xl", .attn_type = 1, .N = 5, .M = 5};
     toy a = open_kind("ref", &k, 1, 0), b = open_kind("ref", &learned, 1, 0);
     lam_stack *st = NULL;
     const lam_stack_options bad[] = {{.B = 0, .N = 5, .M = 5},

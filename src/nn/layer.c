@@ -5,7 +5,6 @@
 #include "nn/dims.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Of W_o and the second feed-forward map. */
 static double std_of_outputs(const lam_config *cfg)
@@ -28,7 +27,7 @@ void lam_layer_declare(lam_layer_params *ids, lam_params *p, const lam_config *c
     /* LaMemo's module and the absolute one have W_q apart; both stand side by side here, so that one
      * product serves. */
     const int absolute = cfg->attn_type == LAM_ATTN_ABSOLUTE;
-    if (strcmp(cfg->memory, "lamemo") == 0 || absolute) {
+    if (lam_attn_looks_ahead(cfg->attn_type) || absolute) {
         ids->qkv = lam_params_add(p, &(lam_spec){2, {one, D}, linear, std, 0},
                                   "layers.%d.dec_attn.q_net.weight", layer);
         const int kv = lam_params_add(p, &(lam_spec){2, {two, D}, linear, std, 1},

@@ -1,4 +1,5 @@
 /* analysis_cost.c -- parameters and multiply-accumulates of the memories, beside the paper's columns (Table 1). */
+#include "model/configure.h"
 #include "model/macs.h"
 #include "report/analysis_int.h"
 

@@ -1,6 +1,7 @@
 /* bench_test.c -- a bench of each kind has numbers, and none of a model that computes none. */
 #include "report/bench.h"
 
+#include "model/configure.h"
 #include "support/suite.h"
 
 #include <math.h>

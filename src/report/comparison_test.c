@@ -2,6 +2,7 @@
 #include "report/comparison.h"
 
 #include "core/file.h"
+#include "model/configure.h"
 #include "support/alloc.h"
 #include "support/suite.h"
 

@@ -6,6 +6,7 @@
 #include "report/probe.h"
 
 #include "infer/session.h"
+#include "mem/fields.h"
 #include "support/suite.h"
 #include "support/toyrun.h"
 
@@ -119,7 +120,7 @@ static double alpha_of(const lam_segment *s, int layer, int b, int h, int i)
                 score(s, &pos, row_of(s, layer, 0, b, i, h), row_of(s, layer, 1, b, j, h), h, r));
     }
     const double known = exp(old), top = fmax(known, sum);
-    return known / (known + sum + s->cfg->interp_eps * top);
+    return known / (known + sum + lam_fields_value(s->cfg, "interp_eps") * top);
 }
 
 static lam_status on_segment(void *user, const lam_eval_segment *seg)

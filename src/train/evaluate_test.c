@@ -2,6 +2,7 @@
 #include "train/evaluate.h"
 
 #include "support/suite.h"
+#include "support/toy.h"
 #include "support/toyrun.h"
 
 #include <math.h>
@@ -141,7 +142,7 @@ START_TEST(lengths_beyond_the_text_take_no_memory_and_change_nothing)
     toyrun r = open_run("ref", memories[_i]);
     const int M = _i == 0 ? 0 : LONG, E = _i < 2 ? LONG : 0;
     if (_i >= 3)
-        *(_i == 3 ? &r.model->cfg.cmem_len : &r.model->cfg.ltm_block) = LONG;
+        toy_set_number(&r.model->cfg, _i == 3 ? "cmem_len" : "ltm_block", LONG);
     const lam_eval_options asked[] = {
         {.batch = 2, .tgt_len = 7, .mem_len = M},
         {.batch = 2, .tgt_len = 7, .mem_len = M, .ext_len = E},

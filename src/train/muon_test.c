@@ -1,4 +1,5 @@
 /* muon_test.c -- Muon against the textbook in double, on padded bf16 too; what it leaves alone. */
+#include "model/configure.h"
 #include "support/alloc.h"
 #include "support/naive16.h"
 #include "support/suite.h"

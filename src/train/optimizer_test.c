@@ -2,6 +2,7 @@
  * parameter out. */
 #include "train/optimizer.h"
 
+#include "model/configure.h"
 #include "support/suite.h"
 #include "support/toy.h"
 #include "support/toyrun.h"

@@ -4,6 +4,7 @@
  * nothing. */
 #include "train/run_int.h"
 
+#include "model/configure.h"
 #include "model/folder.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "train/settings.h"
 
 #include "io/json_field.h"
+#include "model/configure.h"
 #include "nn/config.h"
 
 #include <assert.h>

@@ -2,6 +2,7 @@
  * may change. */
 #include "train/settings.h"
 
+#include "model/configure.h"
 #include "nn/config.h"
 #include "support/suite.h"
 

@@ -2,6 +2,7 @@
 #include "train/trace.h"
 
 #include "io/json.h"
+#include "model/configure.h"
 
 #include <stdio.h>
 #include <stdlib.h>

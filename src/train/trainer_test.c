@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "support/suite.h"
+#include "support/toy.h"
 #include "support/toyrun.h"
 
 #include <malloc.h>
@@ -64,7 +65,7 @@ static toyrun clipped_run(double weight, int together)
 {
     lam_config cfg = toyrun_config("compressive");
     lam_settings s = toyrun_settings();
-    cfg.aux_weight = weight;
+    toy_set_number(&cfg, "aux_weight", weight);
     s.optim = LAM_OPTIM_SGD; /* Adam would not notice the scale */
     s.clip = 0.05;
     s.clip_together = together;

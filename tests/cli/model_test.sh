@@ -38,7 +38,7 @@ run 0 eval --model "$work/none" --data "$work/corpus" --json --tgt-len 4 --ext-l
 says "$out" '"ext_len":4'
 [ "$(number nats)" != "$short" ] || fail "ext_len changes nothing"
 run 2 eval --model "$work/lamemo" --data "$work/corpus" --ext-len 4
-says "$err" "--ext-len 4 has no meaning for memory lamemo, only for none and xl"
+says "$err" "--ext-len 4 has no meaning for memory lamemo, only for: none, xl"
 # Lengths beyond the text are as long as it is: 300 columns of a million rows would be refused.
 run 0 eval --model "$work/none" --data "$work/corpus" --json --batch-size 300 --ext-len 1000000
 says "$out" '"ext_len":1000000'

@@ -184,7 +184,7 @@ says "$err" "magic"
 train 0 --out "$work/mems" --max_step 1 --short_mem 8
 says "$err" "warning: --short-mem 8 is no shorter than the memory, 8: it has no effect"
 train 0 --out "$work/mems" --overwrite --max_step 1 --memory none
-says "$err" "warning: --mem-len has no effect with memory none, only with: xl compressive infinite lamemo"
+says "$err" "warning: --mem-len has no effect with memory none, only with: xl, compressive, infinite, lamemo"
 # What has no effect with this optimiser or schedule is told; a default that is written is not.
 train 0 --out "$work/mems" --overwrite --max_step 1 --mom 0.9 --muon_mom 0.9 --patience 0 --beta1 0.8 --scheduler constant --eta-min 1e-5
 says "$err" "warning: --mom has no effect with --optim adam, only with: sgd"
@@ -192,7 +192,7 @@ says "$err" "warning: --muon-mom has no effect with --optim adam, only with: muo
 says "$err" "warning: --eta-min has no effect with --scheduler constant, only with: cosine linear wsd dev_perf"
 [ "$(grep -c "has no effect" "$err")" -eq 3 ] || fail "not three warnings"
 run 2 train --data "$work/corpus" --out "$work/new" --memory xl --attn-type 7
-says "$err" "--attn-type 7: must be 0, 1, 2, 3, 31, 32 or 33"
+says "$err" "--attn-type 7: must be one of: 0, 1, 2, 3, 31, 32, 33"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
 says "$err" "too few for 100000 streams"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 1000000
@@ -359,7 +359,7 @@ for memory in compressive infinite xl; do
 done
 grep -q 'ext_len' "$work/aux/last/config.json" || fail "config.json has no ext_len"
 train 2 --out "$work/new" --ext_len 4
-says "$err" "--ext-len 4 has no meaning for memory lamemo, only for none and xl"
+says "$err" "--ext-len 4 has no meaning for memory lamemo, only for: none, xl"
 
 # `lamemo info` announces what a training takes, within 10 %; a sanitizer takes more.
 case $LAMEMO in */release/*) ;; *) exit 0 ;; esac

@@ -2,29 +2,46 @@
 #include "support/toy.h"
 
 #include "core/rng.h"
+#include "mem/fields.h"
+#include "model/configure.h"
 #include "support/suite.h"
 #include "support/taped.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What the words after a mechanism's name say. */
 static void set_variant(lam_config *cfg, const char *words)
 {
-    cfg->remainder = strstr(words, "pad")     ? LAM_REMAINDER_PAD
-                     : strstr(words, "carry") ? LAM_REMAINDER_CARRY
-                                              : LAM_REMAINDER_DROP;
-    cfg->pooling = strstr(words, "mean")  ? LAM_POOL_MEAN
-                   : strstr(words, "max") ? LAM_POOL_MAX
-                                          : LAM_POOL_CONV;
-    if (strstr(words, "thirds"))
-        cfg->rate = 3;
-    cfg->ltm_sticky = strstr(words, "sticky")   ? LAM_STICKY_LEFT
-                      : strstr(words, "within") ? LAM_STICKY_UNIFORM
-                                                : LAM_STICKY_OFF;
-    cfg->ltm_share_proj = strstr(words, "share") != NULL;
-    cfg->ltm_block += strstr(words, "slow") ? 2 : 0;
+    static const struct {
+        const char *word, *key, *value;
+    } variants[] = {{"pad", "remainder", "pad"},
+                    {"carry", "remainder", "carry"},
+                    {"mean", "pooling", "mean"},
+                    {"max", "pooling", "max"},
+                    {"thirds", "rate", "3"},
+                    {"sticky", "ltm_sticky", "left"},
+                    {"within", "ltm_sticky", "uniform"},
+                    {"share", "ltm_share_proj", "1"},
+                    {"zero", "alpha", "zero"},
+                    {"one", "alpha", "one"}};
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
+        if (strstr(words, variants[i].word))
+            toy_set(cfg, variants[i].key, variants[i].value);
+}
+
+void toy_set(lam_config *cfg, const char *key, const char *value)
+{
+    must(lam_fields_set(cfg, key, value));
+}
+
+void toy_set_number(lam_config *cfg, const char *key, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.17g", value);
+    toy_set(cfg, key, text);
 }
 
 lam_config toy_config(const char *memory, int attn_type, int N, int M)
@@ -34,15 +51,14 @@ lam_config toy_config(const char *memory, int attn_type, int N, int M)
     const size_t name = strcspn(memory, " ");
     ck_assert_uint_lt(name, sizeof cfg.memory);
     memcpy(cfg.memory, memory, name);
-    cfg.cmem_len = 3;
-    cfg.rate = 2;
-    cfg.ltm_basis = 6;
-    cfg.ltm_widths[0] = 0.1;
-    cfg.ltm_widths[1] = 0.3;
-    cfg.ltm_block = N > 2 ? N : 2;
-    cfg.ltm_samples = 7;
-    cfg.ltm_sigma0 = 0.3;
-    cfg.ltm_kl = 0.05;
+    toy_set(&cfg, "cmem_len", "3");
+    toy_set(&cfg, "rate", "2");
+    toy_set(&cfg, "ltm_basis", "6");
+    toy_set(&cfg, "ltm_widths", "0.1 0.3");
+    toy_set_number(&cfg, "ltm_block", (N > 2 ? N : 2) + (strstr(memory, "slow") ? 2 : 0));
+    toy_set(&cfg, "ltm_samples", "7");
+    toy_set(&cfg, "ltm_sigma0", "0.3");
+    toy_set(&cfg, "ltm_kl", "0.05");
     set_variant(&cfg, memory + name);
     cfg.attn_type = attn_type;
     cfg.n_token = 13;

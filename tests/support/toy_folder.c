@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "data/vocab.h"
+#include "model/configure.h"
 #include "model/folder.h"
 
 #include <stdlib.h>

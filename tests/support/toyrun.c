@@ -1,6 +1,7 @@
 /* toyrun.c -- see toyrun.h. */
 #include "support/toyrun.h"
 
+#include "model/configure.h"
 #include "support/suite.h"
 #include "support/toy.h"
 

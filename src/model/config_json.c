@@ -1,95 +1,53 @@
-/* config_json.c -- config.json: one table of keys drives reading and writing (io/json_field.h).
+/* config_json.c -- config.json: tables of keys drive reading and writing (io/json_field.h, mem/fields.h).
  *
  * Keys we do not know are skipped, so that files of other tools (Hugging Face folders, traces with a
  * learning rate) load; keys we know must have the right type. */
-#include "nn/config.h"
+#include "model/configure.h"
 
-#include "io/json_field.h"
+#include "mem/fields.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *const lam_alpha_names[] = {"learned", "zero", "one", NULL};
-const char *const lam_window_names[] = {"previous", "current", NULL};
-const char *const lam_pooling_names[] = {"conv", "mean", "max", NULL};
-const char *const lam_remainder_names[] = {"drop", "pad", "carry", NULL};
-const char *const lam_sticky_names[] = {"off", "left", "uniform", NULL};
-const char *const lam_init_out_names[] = {"same", "depth", "zero", NULL};
-
 enum { MAX_FILE = 1 << 20 };
 
-typedef struct key {
-    lam_json_field field;
-    const char *memory; /* written for this mechanism alone; NULL: for all */
-} key;
-
 /* clang-format off */
-#define KEY(name, kind, memory) {{#name, LAM_JSON_##kind, offsetof(lam_config, name), NULL}, memory}
-#define WORD(name, words, memory) {{#name, LAM_JSON_WORD, offsetof(lam_config, name), words}, memory}
-static const key keys[] = {
-    KEY(attn_type, INT, NULL),
-    KEY(n_token, INT, NULL),
-    KEY(n_layer, INT, NULL),
-    KEY(n_head, INT, NULL),
-    KEY(d_model, INT, NULL),
-    KEY(d_head, INT, NULL),
-    KEY(d_inner, INT, NULL),
-    KEY(d_embed, INT, NULL),
-    KEY(tgt_len, INT, NULL),
-    KEY(mem_len, INT, NULL),
-    KEY(ext_len, INT, NULL),
-    KEY(clamp_len, INT, NULL),
-    KEY(same_length, BOOL, NULL),
-    KEY(pre_lnorm, BOOL, NULL),
-    KEY(tie_weight, BOOL, NULL),
-    KEY(div_val, INT, NULL),
-    KEY(dropout, REAL, NULL),
-    KEY(dropatt, REAL, NULL),
-    KEY(layer_norm_epsilon, REAL, NULL),
-    KEY(interp_eps, REAL, NULL),
-    WORD(alpha, lam_alpha_names, NULL),
-    WORD(window, lam_window_names, NULL),
-    KEY(cmem_len, INT, "compressive"),
-    KEY(rate, INT, "compressive"),
-    WORD(pooling, lam_pooling_names, "compressive"),
-    WORD(remainder, lam_remainder_names, "compressive"),
-    KEY(aux_weight, REAL, "compressive"),
-    KEY(ltm_basis, INT, "infinite"),
-    KEY(ltm_ridge, REAL, "infinite"),
-    KEY(ltm_block, INT, "infinite"),
-    KEY(ltm_samples, INT, "infinite"),
-    KEY(ltm_tau, REAL, "infinite"),
-    KEY(ltm_sigma0, REAL, "infinite"),
-    KEY(ltm_kl, REAL, "infinite"),
-    KEY(ltm_var_min, REAL, "infinite"),
-    KEY(ltm_padding, BOOL, "infinite"),
-    KEY(ltm_share_proj, BOOL, "infinite"),
-    WORD(ltm_sticky, lam_sticky_names, "infinite"),
-    KEY(ltm_reset, INT, "infinite"),
-    KEY(init_uniform, BOOL, NULL),
-    KEY(init_std, REAL, NULL),
-    KEY(init_range, REAL, NULL),
-    KEY(proj_init_std, REAL, NULL),
-    WORD(init_out, lam_init_out_names, NULL),
+#define KEY(name, kind)   {#name, LAM_JSON_##kind, offsetof(lam_config, name), NULL}
+#define WORD(name, words) {#name, LAM_JSON_WORD, offsetof(lam_config, name), words}
+/* The memories' own fields stand between the two, in files. */
+static const lam_json_field shape_keys[] = {
+    KEY(attn_type, INT),
+    KEY(n_token, INT),
+    KEY(n_layer, INT),
+    KEY(n_head, INT),
+    KEY(d_model, INT),
+    KEY(d_head, INT),
+    KEY(d_inner, INT),
+    KEY(d_embed, INT),
+    KEY(tgt_len, INT),
+    KEY(mem_len, INT),
+    KEY(ext_len, INT),
+    KEY(clamp_len, INT),
+    KEY(same_length, BOOL),
+    KEY(pre_lnorm, BOOL),
+    KEY(tie_weight, BOOL),
+    KEY(div_val, INT),
+    KEY(dropout, REAL),
+    KEY(dropatt, REAL),
+    KEY(layer_norm_epsilon, REAL),
+};
+static const lam_json_field init_keys[] = {
+    KEY(init_uniform, BOOL),
+    KEY(init_std, REAL),
+    KEY(init_range, REAL),
+    KEY(proj_init_std, REAL),
+    WORD(init_out, lam_init_out_names),
 };
 /* clang-format on */
-enum { KEYS = sizeof keys / sizeof *keys };
-
-static lam_status read_widths(lam_config *cfg, const json_t *list, const char *label)
-{
-    const size_t n = json_array_size(list);
-    if (!json_is_array(list) || n < 1 || n > LAM_MAX_LTM_WIDTHS)
-        return lam_fail(LAM_ERR_FORMAT, "%s: ltm_widths must be a list of 1 to %d numbers", label,
-                        LAM_MAX_LTM_WIDTHS);
-    cfg->n_ltm_widths = (int)n;
-    memset(cfg->ltm_widths, 0, sizeof cfg->ltm_widths);
-    for (size_t i = 0; i < n; i++) {
-        if (!json_is_number(json_array_get(list, i)))
-            return lam_fail(LAM_ERR_FORMAT, "%s: ltm_widths[%zu] must be a number", label, i);
-        cfg->ltm_widths[i] = json_number_value(json_array_get(list, i));
-    }
-    return LAM_OK;
-}
+enum {
+    SHAPE_KEYS = sizeof shape_keys / sizeof *shape_keys,
+    INIT_KEYS = sizeof init_keys / sizeof *init_keys
+};
 
 static lam_status read_lists(lam_config *cfg, const json_t *root, const char *label)
 {
@@ -123,8 +81,12 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
     if (!json_is_object(root))
         return lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", label);
     lam_config_defaults(cfg);
-    for (int i = 0; i < KEYS; i++)
-        LAM_TRY(lam_json_take(cfg, &keys[i].field, root, label));
+    for (int i = 0; i < SHAPE_KEYS; i++)
+        LAM_TRY(lam_json_take(cfg, &shape_keys[i], root, label));
+    for (int i = 0; lam_mem_all[i]; i++)
+        LAM_TRY(lam_fields_read(cfg, lam_mem_all[i], root, label));
+    for (int i = 0; i < INIT_KEYS; i++)
+        LAM_TRY(lam_json_take(cfg, &init_keys[i], root, label));
     /* Hugging Face's spelling of n_token. */
     static const lam_json_field vocab_size = {"vocab_size", LAM_JSON_INT,
                                               offsetof(lam_config, n_token), NULL};
@@ -136,8 +98,6 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
         return lam_fail(LAM_ERR_FORMAT, "%s: memory must name a mechanism", label);
     if (value)
         strcpy(cfg->memory, json_string_value(value));
-    if ((value = json_object_get(root, "ltm_widths")))
-        LAM_TRY(read_widths(cfg, value, label));
     return read_lists(cfg, root, label);
 }
 
@@ -167,14 +127,26 @@ lam_status lam_config_load(lam_config *cfg, const char *path)
     return from_json(cfg, root, path);
 }
 
+/* Of the memories that every file has something of, then of the model's own. */
+static int write_fields(json_t *root, const lam_config *cfg, lam_fields_part part)
+{
+    const lam_mem_ops *own = NULL;
+    int bad = lam_mem_find(&own, cfg->memory) != LAM_OK;
+    for (int i = 0; lam_mem_all[i]; i++)
+        if (lam_mem_all[i]->in_every_file)
+            bad |= lam_fields_write(root, cfg, lam_mem_all[i], part);
+    return bad || own->in_every_file ? bad : lam_fields_write(root, cfg, own, part);
+}
+
 lam_status lam_config_print(char **json, const lam_config *cfg)
 {
     json_t *root = json_pack("{s:s, s:s}", "model_type", "lamemo", "memory", cfg->memory);
     int bad = !root;
-    for (int i = 0; i < KEYS; i++) {
-        if (!keys[i].memory || strcmp(keys[i].memory, cfg->memory) == 0)
-            bad |= lam_json_put(root, &keys[i].field, cfg);
-    }
+    for (int i = 0; i < SHAPE_KEYS; i++)
+        bad |= lam_json_put(root, &shape_keys[i], cfg);
+    bad |= write_fields(root, cfg, LAM_FIELDS_SINGLE);
+    for (int i = 0; i < INIT_KEYS; i++)
+        bad |= lam_json_put(root, &init_keys[i], cfg);
     json_t *cutoffs = json_array(), *ties = json_array();
     for (int i = 0; i < cfg->n_cutoffs; i++)
         bad |= json_array_append_new(cutoffs, json_integer(cfg->cutoffs[i]));
@@ -182,12 +154,7 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
         bad |= json_array_append_new(ties, json_boolean(cfg->tie_projs[i]));
     bad |= json_object_set_new(root, "cutoffs", cutoffs);
     bad |= json_object_set_new(root, "tie_projs", ties);
-    if (strcmp(cfg->memory, "infinite") == 0) {
-        json_t *widths = json_array();
-        for (int i = 0; i < cfg->n_ltm_widths; i++)
-            bad |= json_array_append_new(widths, json_real(cfg->ltm_widths[i]));
-        bad |= json_object_set_new(root, "ltm_widths", widths);
-    }
+    bad |= write_fields(root, cfg, LAM_FIELDS_LISTS);
     *json = NULL;
     const lam_status status = bad ? lam_fail(LAM_ERR_MEMORY, "config.json: no memory")
                                   : lam_json_text_short(json, root, JSON_INDENT(2));

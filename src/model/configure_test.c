@@ -1,6 +1,7 @@
 /* config_test.c -- presets, JSON and refusals. */
-#include "nn/config.h"
+#include "model/configure.h"
 
+#include "mem/fields.h"
 #include "support/suite.h"
 
 #include <stdio.h>
@@ -9,16 +10,15 @@
 
 START_TEST(every_preset_survives_json)
 {
-    const char *const memories[] = {"none", "xl", "compressive", "infinite", "lamemo"};
     for (int p = 0; lam_preset_name(p); p++)
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; lam_mem_names[i]; i++) {
             lam_config a, b;
             char *json = NULL;
-            ck_assert_msg(lam_config_preset(&a, lam_preset_name(p), memories[i]) == LAM_OK, "%s",
-                          lam_error());
-            a.alpha = LAM_ALPHA_ZERO;
-            a.window = LAM_WINDOW_CURRENT;
-            a.interp_eps = 0.1;
+            ck_assert_msg(lam_config_preset(&a, lam_preset_name(p), lam_mem_names[i]) == LAM_OK,
+                          "%s", lam_error());
+            must(lam_fields_set(&a, "alpha", "zero"));
+            must(lam_fields_set(&a, "window", "current"));
+            must(lam_fields_set(&a, "interp_eps", "0.1"));
             ck_assert(lam_config_print(&json, &a) == LAM_OK);
             ck_assert_msg(lam_config_parse(&b, json, "text") == LAM_OK, "%s", lam_error());
             ck_assert_mem_eq(&a, &b, sizeof a);
@@ -180,5 +180,5 @@ int main(void)
     tcase_add_test(tests, wrong_configurations_are_named);
     tcase_add_test(tests, clusters_divide_the_vocabulary);
     tcase_add_test(tests, a_length_is_fitted_to_the_tokens_there_are);
-    return test_run("nn/config", tests);
+    return test_run("model/configure", tests);
 }

@@ -2,7 +2,9 @@
  *
  * wt103-base is what the authors' scripts really build (a full softmax); wt103-adaptive is
  * Transformer-XL's own.  n_token is a default that the corpus replaces. */
-#include "nn/config.h"
+#include "model/configure.h"
+
+#include "mem/fields.h"
 
 #include <string.h>
 
@@ -35,12 +37,13 @@ const lam_preset *lam_preset_find(const char *name)
 lam_status lam_config_preset(lam_config *cfg, const char *name, const char *memory)
 {
     const lam_preset *p = lam_preset_find(name);
+    const lam_mem_ops *mem;
     if (!p)
         return lam_fail(LAM_ERR_ARG, "preset %s: must be " LAM_PRESET_LIST, name);
-    if (strlen(memory) >= sizeof cfg->memory)
-        return lam_fail(LAM_ERR_ARG, "memory %s: there is no such mechanism", memory);
+    LAM_TRY(lam_mem_find(&mem, memory));
 
     lam_config_defaults(cfg);
+    lam_fields_fresh(cfg, mem);
     strcpy(cfg->memory, memory);
     cfg->n_layer = p->n_layer;
     cfg->d_model = p->d_model;
@@ -51,7 +54,5 @@ lam_status lam_config_preset(lam_config *cfg, const char *name, const char *memo
     cfg->n_token = p->n_token;
     cfg->n_cutoffs = p->n_cutoffs;
     memcpy(cfg->cutoffs, p->cutoffs, sizeof p->cutoffs);
-    if (strcmp(memory, "infinite") == 0)
-        cfg->ltm_sticky = LAM_STICKY_LEFT; /* as in the row of Table 1 */
     return lam_config_finish(cfg);
 }

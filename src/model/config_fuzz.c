@@ -1,6 +1,6 @@
 /* config_fuzz.c -- whatever is in config.json, parsing fails with a message naming the file or gives a
  * configuration that reads the same when it is printed. */
-#include "nn/config.h"
+#include "model/configure.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configurations of every memory to start from: nn_config_fuzz.sh FOLDER
+# Configurations of every memory to start from: model_config_fuzz.sh FOLDER
 set -euo pipefail
 cd "$1"
 

@@ -1,0 +1,177 @@
+/* configure.c -- defaults and the rules a configuration must obey. */
+#include "model/configure.h"
+
+#include "mem/fields.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void lam_config_defaults(lam_config *cfg)
+{
+    *cfg = (lam_config){
+        .attn_type = -1,
+        .clamp_len = -1,
+        .tie_weight = 1,
+        .div_val = 1,
+        .dropout = 0.1,
+        .layer_norm_epsilon = 1e-5,
+        .init_std = 0.02,
+        .init_range = 0.1,
+        .proj_init_std = 0.01,
+    };
+    /* Transformer-XL's scripts: the head's projection is its own, the tails share the input's. */
+    for (int i = 1; i <= LAM_MAX_CUTOFFS; i++)
+        cfg->tie_projs[i] = 1;
+    for (int i = 0; lam_mem_all[i]; i++)
+        lam_fields_default(cfg, lam_mem_all[i]);
+}
+
+static lam_status in_range(const char *name, int value, int lo, int hi)
+{
+    if (value >= lo && value <= hi)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %d, must be %d to %d", name, value, lo, hi);
+}
+
+static lam_status probability(const char *name, double p)
+{
+    if (p >= 0.0 && p < 1.0)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be at least 0 and below 1", name, p);
+}
+
+static lam_status not_negative(const char *name, double x)
+{
+    if (x >= 0.0 && isfinite(x))
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be 0 or more", name, x);
+}
+
+static int takes(const lam_mem_ops *mem, int attn_type)
+{
+    const int *type = mem->attn_types;
+    while (*type >= 0 && *type != attn_type)
+        type++;
+    return *type >= 0;
+}
+
+/* The attn_types that a memory takes, or (NULL) that any does: "0, 1". */
+static const char *list_types(char *text, size_t size, const lam_mem_ops *mem)
+{
+    size_t used = 0;
+    for (int type = 0; type <= LAM_ATTN_LAMEMO_FULL && used < size; type++) {
+        int known = mem && takes(mem, type);
+        for (int i = 0; !mem && lam_mem_all[i]; i++)
+            known |= takes(lam_mem_all[i], type);
+        if (known)
+            used += (size_t)snprintf(text + used, size - used, "%s%d", used > 0 ? ", " : "", type);
+    }
+    return text;
+}
+
+static lam_status check_type(const lam_config *cfg, const lam_mem_ops *mem)
+{
+    char text[64];
+    if (takes(mem, cfg->attn_type))
+        return LAM_OK;
+    for (int i = 0; lam_mem_all[i]; i++)
+        if (takes(lam_mem_all[i], cfg->attn_type))
+            return lam_fail(LAM_ERR_ARG,
+                            "config: attn_type %d does not go with memory %s, only: %s",
+                            cfg->attn_type, mem->name, list_types(text, sizeof text, mem));
+    return lam_fail(LAM_ERR_ARG, "config: attn_type %d: must be one of: %s", cfg->attn_type,
+                    list_types(text, sizeof text, NULL));
+}
+
+/* memory and attn_type say partly the same: traces and the authors' scripts give only the latter. */
+static lam_status settle_memory(lam_config *cfg, const lam_mem_ops **mem)
+{
+    for (int i = 0; cfg->memory[0] == '\0' && lam_mem_all[i]; i++)
+        if (lam_mem_all[i]->implied && lam_mem_all[i]->implied(cfg))
+            strcpy(cfg->memory, lam_mem_all[i]->name);
+    LAM_TRY(lam_mem_find(mem, cfg->memory));
+    if (cfg->attn_type < 0)
+        cfg->attn_type = (*mem)->attn_types[0];
+    if (!lam_mem_has(*mem, LAM_REMEMBERS))
+        cfg->mem_len = 0;
+    return check_type(cfg, *mem);
+}
+
+lam_status lam_config_extends(const lam_config *cfg, int ext_len)
+{
+    const lam_mem_ops *mem;
+    char text[LAM_MEMORY_TEXT];
+    if (ext_len == 0)
+        return LAM_OK;
+    LAM_TRY(lam_mem_find(&mem, cfg->memory));
+    if (!lam_mem_has(mem, LAM_EXTENDS))
+        return lam_fail(LAM_ERR_ARG,
+                        "config: ext_len %d has no meaning for memory %s, only for: %s", ext_len,
+                        cfg->memory, lam_mem_having(text, LAM_EXTENDS));
+    if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
+        return lam_fail(LAM_ERR_ARG, "config: ext_len %d has no meaning for attn_type 2 (absolute)",
+                        ext_len);
+    return LAM_OK;
+}
+
+static lam_status check_cutoffs(const lam_config *cfg)
+{
+    int last = 0;
+    for (int i = 0; i < cfg->n_cutoffs; i++) {
+        if (cfg->cutoffs[i] <= last || cfg->cutoffs[i] >= cfg->n_token)
+            return lam_fail(LAM_ERR_ARG,
+                            "config: cutoff %d must be above %d and below the vocabulary size %d",
+                            cfg->cutoffs[i], last, cfg->n_token);
+        last = cfg->cutoffs[i];
+    }
+    if (lam_config_cluster(cfg, cfg->n_cutoffs).width < 1)
+        return lam_fail(LAM_ERR_ARG, "config: div_val %d leaves no width for the last cluster",
+                        cfg->div_val);
+    return LAM_OK;
+}
+
+lam_status lam_config_finish(lam_config *cfg)
+{
+    const lam_mem_ops *mem;
+    if (cfg->d_embed <= 0)
+        cfg->d_embed = cfg->d_model;
+    LAM_TRY(in_range("n_token", cfg->n_token, 1, 1 << 24));
+    LAM_TRY(in_range("n_layer", cfg->n_layer, 1, LAM_MAX_LAYERS));
+    LAM_TRY(in_range("n_head", cfg->n_head, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_head", cfg->d_head, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_model", cfg->d_model, 2, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_inner", cfg->d_inner, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("d_embed", cfg->d_embed, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("n_head * d_head",
+                     cfg->n_head > LAM_MAX_WIDTH / cfg->d_head ? LAM_MAX_WIDTH + 1
+                                                               : cfg->n_head * cfg->d_head,
+                     1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("tgt_len", cfg->tgt_len, 1, LAM_MAX_LEN));
+    LAM_TRY(in_range("mem_len", cfg->mem_len, 0, LAM_MAX_LEN));
+    LAM_TRY(in_range("ext_len", cfg->ext_len, 0, LAM_MAX_LEN));
+    LAM_TRY(in_range("n_cutoffs", cfg->n_cutoffs, 0, LAM_MAX_CUTOFFS));
+    LAM_TRY(in_range("div_val", cfg->div_val, 1, LAM_MAX_WIDTH));
+    LAM_TRY(in_range("same_length", cfg->same_length, 0, 1));
+    LAM_TRY(in_range("pre_lnorm", cfg->pre_lnorm, 0, 1));
+    LAM_TRY(in_range("tie_weight", cfg->tie_weight, 0, 1));
+    LAM_TRY(probability("dropout", cfg->dropout));
+    LAM_TRY(probability("dropatt", cfg->dropatt));
+    if (cfg->d_model % 2)
+        return lam_fail(LAM_ERR_ARG, "config: d_model is %d, must be even (sine and cosine halves)",
+                        cfg->d_model);
+    if (cfg->init_uniform && cfg->init_out != LAM_INIT_OUT_SAME)
+        return lam_fail(LAM_ERR_ARG, "config: init_out needs normal, not uniform, initial weights");
+    LAM_TRY(not_negative("layer_norm_epsilon", cfg->layer_norm_epsilon));
+    LAM_TRY(not_negative("init_std", cfg->init_std));
+    LAM_TRY(not_negative("init_range", cfg->init_range));
+    LAM_TRY(not_negative("proj_init_std", cfg->proj_init_std));
+    LAM_TRY(settle_memory(cfg, &mem));
+    LAM_TRY(lam_config_extends(cfg, cfg->ext_len));
+    if (mem->settle)
+        LAM_TRY(mem->settle(cfg));
+    for (int i = 0; lam_mem_all[i]; i++)
+        if (lam_fields_written(lam_mem_all[i], mem))
+            LAM_TRY(lam_fields_check(cfg, lam_mem_all[i]));
+    return check_cutoffs(cfg);
+}
