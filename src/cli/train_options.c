@@ -6,6 +6,7 @@
 #include "mem/fields.h"
 #include "model/boxed.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,21 @@ const lam_option lam_train_table[] = {
 };
 /* clang-format on */
 
+/* --epochs in steps: as often as a batch of segments is read before the text has been read so many times. */
+static lam_status count_epochs(lam_settings *s, const lam_config *cfg, const lam_args *args,
+                               int64_t tokens)
+{
+    const double epochs = ((const lam_train_options *)args->options)->epochs;
+    if (!lam_option_given(args, "epochs"))
+        return LAM_OK;
+    if (lam_option_given(args, "max-step") || lam_option_given(args, "scheduler-time"))
+        return lam_fail(LAM_ERR_ARG,
+                        "--epochs and --%s contradict each other: both say how long the run is",
+                        lam_option_given(args, "max-step") ? "max-step" : "scheduler-time");
+    s->max_step = (int64_t)ceil(epochs * (double)tokens / ((double)s->batch_size * cfg->tgt_len));
+    return LAM_OK;
+}
+
 /* A new run whose schedule follows the clock takes as many steps as there is time for, unless their number is written. */
 static lam_status new_settings(lam_config *cfg, lam_settings *s, const lam_args *args,
                                const char *preset, int64_t tokens)
@@ -53,6 +69,7 @@ static lam_status new_settings(lam_config *cfg, lam_settings *s, const lam_args 
     if (o->settings.scheduler_time > 0.0)
         s->max_step = (int64_t)LAM_MANY;
     lam_options_copy(s, args, OPT(settings), sizeof *s, LAM_WRITTEN_OR_DEFAULT);
+    LAM_TRY(count_epochs(s, cfg, args, tokens));
     lam_recipe_fit(cfg, s, args, tokens);
     return lam_settings_check(s); /* now that all are known */
 }
@@ -113,7 +130,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
     return new_settings(cfg, s, &v.args, o->shape.preset, tokens);
 }
 
-lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args)
+lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args, int64_t tokens)
 {
     const lam_train_options *o = args->options;
     lam_config wanted = *cfg;
@@ -132,6 +149,7 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
     LAM_TRY(lam_shape_same(cfg, &wanted, args, "the run was begun with"));
     LAM_TRY(lam_config_same(cfg, &wanted, "the run to resume"));
     lam_options_copy(s, args, OPT(settings), sizeof *s, LAM_WRITTEN);
+    LAM_TRY(count_epochs(s, cfg, args, tokens));
     return lam_settings_check(s);
 }
 

@@ -13,6 +13,7 @@
 typedef struct lam_train_options {
     lam_shape_options shape; /* first */
     const char *data, *out, *init_from;
+    double epochs;
     bool resume, overwrite, no_test, json;
     lam_device_options device;
     lam_settings settings; /* only the fields that are options */
@@ -20,7 +21,7 @@ typedef struct lam_train_options {
 
 extern const lam_option lam_train_table[];
 
-/* The configuration and settings of a new run on a vocabulary of n_token types and a text of so many tokens (0: not
+/* The configuration and settings of a new run on a vocabulary of n_token entries and a text of so many tokens (0: not
  * known). */
 lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *args, int n_token,
                            int64_t tokens);
@@ -29,7 +30,8 @@ lam_status lam_train_fresh(lam_config *cfg, lam_settings *s, const lam_args *arg
 lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args, int64_t tokens);
 /* Those of a resumed run: on entry the checkpoint's, on return with what the user wrote.  LAM_ERR_ARG
  * names a model option that contradicts the checkpoint. */
-lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args);
+lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args,
+                             int64_t tokens);
 /* Warns of what the user wrote that has no effect with the optimiser and the schedule of the run. */
 void lam_train_warn(const lam_args *args, const lam_settings *s);
 

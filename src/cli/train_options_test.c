@@ -96,11 +96,11 @@ START_TEST(a_recipe_gives_way_to_what_the_user_wrote)
     /* On resuming, the run's recipe counts, also where the preset is written again. */
     before = cfg;
     parse(&p, "--resume --preset small --dropout 0.3");
-    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_train_resumed(&cfg, &s, &p.args, 0));
     must(lam_config_same(&cfg, &before, "resumed"));
     ck_assert(s.lr == 0.5 && s.optim == LAM_OPTIM_MUON);
     parse(&p, "--resume --recipe fast");
-    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_train_resumed(&cfg, &s, &p.args, 0));
     ck_assert(s.lr == 0.5);
 }
 END_TEST
@@ -122,6 +122,24 @@ START_TEST(fast_is_the_default_unless_another_optimiser_is_chosen)
         fresh(rows[i].line, &cfg, &s);
         ck_assert_msg(s.recipe == (int)rows[i].recipe, "train %s", rows[i].line);
     }
+}
+END_TEST
+
+START_TEST(epochs_are_counted_in_steps)
+{
+    static parsed p;
+    lam_config cfg;
+    lam_settings s;
+    parse(&p, "--recipe paper --epochs 2.5 --batch_size 10 --tgt_len 20");
+    must(lam_train_fresh(&cfg, &s, &p.args, 256, 10001)); /* 50.005 steps an epoch */
+    ck_assert_int_eq(s.max_step, 126);
+    parse(&p, "--resume --epochs 4");
+    must(lam_train_resumed(&cfg, &s, &p.args, 10001));
+    ck_assert_int_eq(s.max_step, 201);
+    parse(&p, "--epochs 2 --max_step 5");
+    ck_assert_int_eq(lam_train_fresh(&cfg, &s, &p.args, 256, 10001), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "--epochs and --max-step contradict each other: both say how "
+                                  "long the run is");
 }
 END_TEST
 
@@ -198,10 +216,10 @@ START_TEST(a_text_read_many_times_gets_dropout_from_the_fast_recipe)
     before = cfg;
     parse(&p, "--resume --preset tiny --batch_size 10 --tgt_len 20 --max_step 800 --n_layer 1 "
               "--d_model 10 --n_head 1 --d_head 10 --d_inner 30");
-    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_train_resumed(&cfg, &s, &p.args, 0));
     must(lam_config_same(&cfg, &before, "resumed"));
     parse(&p, "--resume --dropout 0.1");
-    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
 }
 END_TEST
 
@@ -290,7 +308,7 @@ START_TEST(cutoffs_of_a_preset_fit_any_vocabulary)
         ck_assert_int_eq(lam_shape_cut(&cfg, &p.args), rows[i].V != 267735);
         again = cfg;
         parse(&p, "--resume --preset wt103-adaptive");
-        must(lam_train_resumed(&again, &s, &p.args));
+        must(lam_train_resumed(&again, &s, &p.args, 0));
     }
     /* What the user writes is an order. */
     parse(&p, "--preset wt103-adaptive --cutoffs 300");
@@ -334,26 +352,26 @@ START_TEST(a_resumed_run_keeps_what_the_user_did_not_write)
           &s);
     before = cfg;
     parse(&p, "--resume --max_step 77");
-    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_train_resumed(&cfg, &s, &p.args, 0));
     must(lam_config_same(&cfg, &before, "resumed"));
     ck_assert(s.max_step == 77 && s.lr == 0.5 && s.batch_size == 5);
     /* The same words once more, or a part of them, are no contradiction. */
     parse(&p, "--resume --preset small --memory xl --n_layer 3 --lr 0.25");
-    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_train_resumed(&cfg, &s, &p.args, 0));
     ck_assert(s.lr == 0.25);
     parse(&p, "--resume --n_layer 4");
-    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--n-layer 4: the run was begun with 3");
     parse(&p, "--resume --dropout 0.2");
-    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--dropout 0.2: the run was begun with 0.1");
     parse(&p, "--resume --d_embed -1"); /* written so, it follows d_model: no contradiction */
-    must(lam_train_resumed(&cfg, &s, &p.args));
+    must(lam_train_resumed(&cfg, &s, &p.args, 0));
     parse(&p, "--resume --pre_lnorm");
-    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_FORMAT);
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args, 0), LAM_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(lam_error(), "\"pre_lnorm\": false, not \"pre_lnorm\": true"));
     parse(&p, "--resume --memory lamemo");
-    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_train_resumed(&cfg, &s, &p.args, 0), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--memory lamemo: the run was begun with xl");
 }
 END_TEST
@@ -404,6 +422,7 @@ int main(void)
     tcase_add_test(tests, what_the_user_wrote_overrides_the_preset);
     tcase_add_test(tests, a_recipe_gives_way_to_what_the_user_wrote);
     tcase_add_test(tests, fast_is_the_default_unless_another_optimiser_is_chosen);
+    tcase_add_test(tests, epochs_are_counted_in_steps);
     tcase_add_test(tests, settings_are_checked_with_what_the_recipe_fits);
     tcase_add_test(tests, every_setting_is_an_option_of_its_name);
     tcase_add_test(tests, the_fast_recipe_fits_the_model);

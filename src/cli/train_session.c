@@ -112,7 +112,7 @@ static lam_status settle_options(lam_train_session *s)
     if (s->resumed) {
         s->settings = s->then.settings;
         LAM_TRY(config_of(s, s->last));
-        return lam_train_resumed(&s->cfg, &s->settings, s->args);
+        return lam_train_resumed(&s->cfg, &s->settings, s->args, tokens);
     }
     LAM_TRY(lam_folder_find(s->from, sizeof s->from, s->o->init_from));
     LAM_TRY(same_vocabulary(s));

@@ -195,7 +195,7 @@ static lam_status check_definition(const lam_compared_model *m, const char *sour
 {
     static const char *const shared[] = {
         "data",   "out",       "preset",  "seed",    "max-step",   "max-time", "scheduler-time",
-        "resume", "overwrite", "tgt-len", "no-test", "batch-size", "json"};
+        "resume", "overwrite", "tgt-len", "no-test", "batch-size", "json",     "epochs"};
     static lam_train_options o;
     lam_args args;
     lam_words w = {0};

@@ -51,9 +51,17 @@ static int out_of_time(const lam_running *r)
     return time_left(r) <= 0.0;
 }
 
+/* Have as many evaluations been in vain as may be? */
+static int stopped_early(const lam_running *r)
+{
+    const int most = settings(r)->early_stop;
+    return most > 0 && r->t->state.evals_since_best >= most;
+}
+
 static int complete(const lam_running *r)
 {
-    return lam_settings_complete(settings(r), r->t->state.step, lam_run_elapsed(r));
+    return stopped_early(r) ||
+           lam_settings_complete(settings(r), r->t->state.step, lam_run_elapsed(r));
 }
 
 static int is_multiple(int64_t step, int64_t of)
@@ -255,6 +263,12 @@ static lam_status between_steps(lam_running *r, int *end)
         if (status == LAM_ERR_INTERRUPTED)
             return leave(r); /* without the evaluation: resuming begins with it */
         LAM_TRY(status);
+        if (!*end && stopped_early(r)) {
+            *end = 1;
+            LAM_TRY(lam_runlog_line(r->log,
+                                    "step %7lld  stopped early: no lower loss in %d evaluations",
+                                    (long long)r->t->state.step, settings(r)->early_stop));
+        }
     }
     return saving_due(r, *end) ? save_last(r) : LAM_OK;
 }

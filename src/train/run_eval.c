@@ -97,6 +97,7 @@ lam_status lam_run_evaluate(lam_running *r)
     const double loss = lam_eval_mean(&e);
     const int better = loss < s->best_loss;
     LAM_TRY(log_evaluation(r, "valid", s->step, &e, better ? "  (best)" : ""));
+    s->evals_since_best = better ? 0 : s->evals_since_best + 1;
     if (better) {
         LAM_TRY(lam_folder_save(r->best, r->t->model, r->opt->vocab));
         s->best_loss = loss;

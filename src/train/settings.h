@@ -49,6 +49,7 @@ typedef struct lam_settings {
     int64_t log_interval, eval_interval, save_interval; /* 0: never; saving goes with evaluation */
     int64_t max_eval_steps;                             /* segments; 0: all */
     int eval_batch_size, eval_tgt_len;                  /* the latter 0: tgt_len */
+    int early_stop; /* evaluations without improvement after which the run ends; 0: it does not */
 } lam_settings;
 
 #define LAM_MANY 1e15 /* steps, seconds: a limit that nobody meets */

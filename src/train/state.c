@@ -77,6 +77,7 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
     bad |= json_object_set_new(root, "files", files);
     bad |= json_object_set_new(root, "corpus", corpus);
     bad |= json_object_set_new(root, "grown", json_boolean(s->grown));
+    bad |= json_object_set_new(root, "evals_since_best", json_integer(s->evals_since_best));
     bad |= json_object_set_new(root, "settings", lam_settings_print(&s->settings));
     bad |= json_object_set_new(root, "param_steps", print_counts(params));
     if (bad)
@@ -147,6 +148,7 @@ static lam_status check_fields(const lam_train_state *s, const char *path)
                   {"plateau.factor", s->plateau.factor, 1.0},
                   {"plateau.bad", s->plateau.bad, LAM_MANY},
                   {"eval_step", (double)s->eval_step, (double)s->step},
+                  {"evals_since_best", (double)s->evals_since_best, LAM_MANY},
                   {"elapsed", s->elapsed, LAM_MANY},
                   {"logged.nll", s->log_nll, DBL_MAX}, /* a run that went wild may still go on */
                   {"logged.tokens", (double)s->log_tokens, LAM_MANY},
@@ -178,6 +180,7 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
         return lam_fail(LAM_ERR_FORMAT, "%s: %s", path, error.text);
     s->step = step;
     s->grown = !json_is_false(json_object_get(root, "grown")); /* older runs always were */
+    s->evals_since_best = json_integer_value(json_object_get(root, "evals_since_best"));
     s->best_loss = number_or_infinity(best);
     s->best_step = best_step;
     s->plateau.best = number_or_infinity(plateau);

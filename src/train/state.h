@@ -27,9 +27,10 @@ typedef struct lam_train_state {
     lam_plateau plateau;
     double best_loss; /* lowest validation loss; infinity: none yet */
     int64_t best_step;
-    int64_t eval_step; /* step of the last evaluation; 0: none yet */
-    double elapsed;    /* seconds of all calls */
-    double log_nll;    /* sum and tokens since the last logged step */
+    int64_t eval_step;        /* step of the last evaluation; 0: none yet */
+    int64_t evals_since_best; /* evaluations that did not improve on it */
+    double elapsed;           /* seconds of all calls */
+    double log_nll;           /* sum and tokens since the last logged step */
     int64_t log_tokens;
     double log_aux; /* the memory's own loss, summed like log_nll */
     lam_log_marks marks;

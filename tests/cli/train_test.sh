@@ -351,6 +351,21 @@ says "$out" "steps in 0.3 seconds: recipe fast"
 run 0 train --out "$work/clock" --resume --no_test --scheduler_time 1000 --max_time 0.2
 says "$err" "of a run of 1000 seconds; --resume goes on"
 
+# Early stopping: with a learning rate of 0 no evaluation is better than the first; resuming finds nothing left.
+train 0 --out "$work/early" --lr 0 --eval_interval 10 --early-stop 3
+says "$err" "step      40  stopped early: no lower loss in 3 evaluations"
+says "$err" "step      10  test bpc"
+run 0 train --out "$work/early" --resume
+[ "$(grep -c '"valid_loss"' "$work/early/metrics.jsonl")" -eq 4 ] || fail "resuming trained on"
+run 0 train --out "$work/early" --resume --early-stop 4 # one more evaluation
+[ "$(grep -c '"valid_loss"' "$work/early/metrics.jsonl")" -eq 5 ] || fail "resuming did not take the new number"
+
+# --epochs counts passes over the text.
+train 0 --out "$work/kinds" --overwrite --no-test --max_step 1 --max_eval_steps 1
+# shellcheck disable=SC2086
+run 2 train $small --out "$work/kinds" --overwrite --epochs 1
+says "$err" "--epochs and --max-step contradict each other"
+
 # A memory's own loss is logged; where it has none, there is none.
 for memory in compressive infinite xl; do
     train 0 --out "$work/aux" --overwrite --no-test --max_step 40 --memory $memory
