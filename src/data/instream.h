@@ -2,7 +2,8 @@
  *
  * The packing is recognised by its first bytes, not by the name.  Everything streams: memory does
  * not grow with the input.  Truncated or corrupt input is an error that names the file and the byte
- * offset in it; nothing is guessed or skipped. */
+ * offset in it; nothing is guessed or skipped.  That is why libarchive does not do this: 3.6.2 reads a gzip file with a
+ * wrong CRC, or with garbage behind it, without an error. */
 #ifndef LAM_DATA_INSTREAM_H
 #define LAM_DATA_INSTREAM_H
 
