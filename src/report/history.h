@@ -2,7 +2,8 @@
  *
  * The file may be growing, empty, cut, packed (gzip, xz, zstd) or written by somebody else: every number
  * with a name becomes a point of the curve of that name; lines that are not objects with a step are counted,
- * and an unfinished last line is left out.  A step that comes again replaces what was logged from there on, as
+ * and an unfinished last line is left out.  A log of more than 6 million numbers, 4 million records, 100,000 lines
+ * that are none, or 512 MiB is refused; a line of more than 1 MiB is none.  A step that comes again replaces what was logged from there on, as
  * a resumed run does. */
 #ifndef LAM_REPORT_HISTORY_H
 #define LAM_REPORT_HISTORY_H
@@ -22,6 +23,7 @@ typedef struct lam_curve {
 typedef struct lam_history {
     int n;
     lam_curve curves[LAM_CURVES_MAX];
+    int lines;        /* all of them, for messages */
     int records, bad; /* lines that were taken, lines that were not */
     char why[256];    /* of the first bad line: "metrics.jsonl, line 3: ..." */
 } lam_history;        /* begins as zeros */

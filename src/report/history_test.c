@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "support/alloc.h"
+#include "report/text.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -96,6 +97,83 @@ START_TEST(more_names_than_fit_are_no_overflow)
 }
 END_TEST
 
+static void add_text(FILE *f, const char *text, long times)
+{
+    for (long i = 0; i < times; i++)
+        ck_assert_int_ge(fputs(text, f), 0);
+}
+
+START_TEST(long_lines_are_left_out_and_what_is_around_them_is_not)
+{
+    const char *path = test_temp_path("long.jsonl");
+    FILE *f = fopen(path, "wb");
+    lam_history h;
+    fputs("{\"step\":1,\"loss\":1}\n{\"step\":2,\"loss\":1,\"x\":\"", f);
+    add_text(f, "abcdefghijklmnop", 80000); /* 1.28 MB */
+    fputs("\"}\n{\"step\":3,\"loss\":3}\n\n{\"step\":4,\"x\":[", f);
+    add_text(f, "[[[[[[[[[[[[[[[[[[[[", 300000); /* 6 MB */
+    fputs("\n{\"step\":5,\"loss\":5,\"x\":\"", f);
+    add_text(f, "abcdefghijklmnop", 60000); /* 0.96 MB: long, but a line */
+    fputs("\"}\n{\"step\":6,\"loss\":6}\n", f);
+    add_text(f, "unfinished ", 300000);
+    ck_assert_int_eq(fclose(f), 0);
+    must(lam_history_read(&h, path));
+    ck_assert_int_eq(h.records, 4);
+    ck_assert_int_eq(h.bad, 3); /* the last cannot become a record any more */
+    ck_assert_msg(strstr(h.why, "long.jsonl, line 2: longer than 1048576 bytes"), "%s", h.why);
+    ck_assert_double_eq(lam_curve_last(lam_history_find(&h, "loss")), 6);
+    lam_history_free(&h);
+}
+END_TEST
+
+/* Whole or in pieces, by a pipe's leave: the same history. */
+START_TEST(a_file_is_read_as_its_text_is)
+{
+    const char *path = test_temp_path("pieces.jsonl");
+    lam_text text = {0};
+    lam_history a = {0}, b;
+    for (int i = 1; i <= 40000; i++) /* 3.5 MB: lines lie across the pieces */
+        lam_text_format(&text,
+                        i % 1000 ? "{\"step\":%d,\"loss\":%d.5,\"elapsed\":%d,\"pad\":\"%*s\"}\n"
+                                 : "%d%d%d%*s\n",
+                        i, i % 17, i, 40, "");
+    must(lam_history_parse(&a, path, text.data, text.size));
+    must(lam_file_save(path, text.data, text.size));
+    must(lam_history_read(&b, path));
+    ck_assert_int_eq(a.records, 39960);
+    ck_assert(a.records == b.records && a.bad == b.bad && a.lines == b.lines && a.n == b.n);
+    ck_assert_str_eq(a.why, b.why);
+    for (int i = 0; i < a.n; i++) {
+        ck_assert_int_eq(a.curves[i].n, b.curves[i].n);
+        ck_assert_mem_eq(a.curves[i].value, b.curves[i].value,
+                         (size_t)a.curves[i].n * sizeof(double));
+    }
+    lam_history_free(&a);
+    lam_history_free(&b);
+    lam_text_free(&text);
+}
+END_TEST
+
+START_TEST(more_numbers_than_a_report_reads_are_refused)
+{
+    lam_history h = {0};
+    lam_status status = LAM_OK;
+    for (int i = 1; status == LAM_OK && i < 1 << 20; i++) {
+        lam_text line = {0};
+        lam_text_format(&line, "{\"step\":%d", i);
+        for (int k = 0; k < 60; k++)
+            lam_text_format(&line, ",\"c%d\":1", k);
+        lam_text_add(&line, "}\n");
+        status = lam_history_parse(&h, "run", line.data, line.size);
+        lam_text_free(&line);
+    }
+    ck_assert_int_eq(status, LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "run, line 65537: more numbers than a report reads"), "%s",
+                  lam_error());
+    lam_history_free(&h);
+}
+END_TEST
+
 START_TEST(packed_files_are_read_and_missing_ones_named)
 {
     const char *path = test_temp_path("metrics.jsonl.gz");
@@ -163,6 +241,9 @@ int main(void)
     tcase_add_test(tests, a_step_that_no_counter_reaches_is_no_record);
     tcase_add_test(tests, a_step_that_comes_again_replaces_what_followed);
     tcase_add_test(tests, more_names_than_fit_are_no_overflow);
+    tcase_add_test(tests, long_lines_are_left_out_and_what_is_around_them_is_not);
+    tcase_add_test(tests, a_file_is_read_as_its_text_is);
+    tcase_add_test(tests, more_numbers_than_a_report_reads_are_refused);
     tcase_add_test(tests, packed_files_are_read_and_missing_ones_named);
     tcase_add_test(tests, a_file_of_something_else_is_given_up);
     tcase_add_test(tests, a_pipe_in_a_run_folder_is_not_waited_for);

@@ -212,6 +212,11 @@ void lam_text_number(lam_text *t, double v, int digits, const char *none)
         return;
     }
     char text[40];
+    if (digits == 0 && fabs(v) < 1e15 &&
+        v == (double)(int64_t)v) { /* steps: many, and soon written */
+        lam_text_format(t, "%lld", (long long)v);
+        return;
+    }
     snprintf(text, sizeof text, "%.*g", digits > 0 ? digits : 15, v == 0 ? 0.0 : v); /* no "-0" */
     if (digits == 0 && strtod(text, NULL) != v)
         snprintf(text, sizeof text, "%.17g", v);

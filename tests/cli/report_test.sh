@@ -184,3 +184,16 @@ if command -v xmllint > /dev/null; then
     xmllint --noout ../evil/figures/*.svg 2> "$err" || fail "an SVG is not XML"
 fi
 cd - > /dev/null
+
+# Lines of any length and depth: left out, and what is around them is shown.
+mkdir "$work/odd"
+{
+    printf '{"step":1,"loss":3}\n{"step":2,"loss":2,"x":"'
+    head -c 3000000 /dev/zero | tr '\0' x
+    printf '"}\n{"step":3,"loss":2,"x":'
+    head -c 100000 /dev/zero | tr '\0' '['
+    printf '\n{"step":4,"loss":1e400}\n{"step":1e300,"loss":1}\n{"step":5,"loss":2.5}\n'
+} > "$work/odd/metrics.jsonl"
+run 0 report "$work/odd" --json
+says "$err" "4 lines left out; $work/odd/metrics.jsonl, line 2: longer than 1048576 bytes"
+says "$out" '"loss":{"records":2,"last":2.5,'
