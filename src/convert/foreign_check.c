@@ -120,8 +120,10 @@ static lam_status check_other(const lam_tensors *all, const lam_named *it, const
 lam_status lam_foreign_check(const lam_tensors *all, const lam_params *params,
                              const lam_config *cfg)
 {
-    for (int i = 0; i < params->n; i++)
+    for (int i = 0; i < params->n; i++) {
+        LAM_TRY(lam_tensors_go_on(all));
         LAM_TRY(check_param(all, &params->list[i]));
+    }
     for (int i = 0; i < all->n; i++) {
         LAM_TRY(lam_tensors_go_on(all));
         if (lam_params_find(params, all->list[i].name) < 0 && !is_scale(all, all->list[i].name))
