@@ -13,9 +13,11 @@
 
 typedef struct lam_cpu_dev {
     lam_dev base;
-    int threads; /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
+    int threads;  /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
+    int ask_team; /* OpenMP may start fewer threads than its rules say */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
+    int has_room;     /* for threads and kernels: was asked */
     int checked;      /* the GEMM library was (gemm_check.c) */
     char broken[128]; /* sticky: why GEMMs cannot go on, for sync() to report; "" while they can */
 } lam_cpu_dev;
@@ -24,6 +26,9 @@ static inline lam_cpu_dev *lam_cpu(lam_dev *dev)
 {
     return (lam_cpu_dev *)dev;
 }
+
+/* Can so many bytes of address space be had?  They are not kept. */
+int lam_cpu_has_room(size_t bytes);
 
 /* The scratch of the running operation, which reserve() promised to be large enough. */
 static inline void *lam_cpu_scratch(const lam_cpu_dev *dev, size_t bytes)

@@ -45,24 +45,31 @@ static int call_library(const product *p)
 #endif
 }
 
-/* The size of a team of `wanted` threads, as OpenMP's rules have it while dyn-var is off: nothing else
- * takes threads from a thread that is in no team.  In a team, even of one thread, it is 1: the libraries
- * do not nest, and there the others of the team may have used up the limit. */
-static int team_granted(int wanted)
+/* The size of a team of `wanted` threads while dyn-var is off.  In a team, even of one thread, it is 1: the
+ * libraries do not nest, and there the others of the team may have used up the limit.  Elsewhere nothing else
+ * takes threads from this one, and OpenMP's rules give all of them up to its limit; a runtime that is not known
+ * to keep the rules is asked. */
+static int team_granted(const lam_cpu_dev *dev, int wanted)
 {
-    if (omp_get_level() > 0 || omp_get_max_active_levels() < 1)
+    if (wanted == 1 || omp_get_level() > 0 || omp_get_max_active_levels() < 1)
         return 1;
     const int limit = omp_get_thread_limit();
-    return wanted < limit ? wanted : limit;
+    int n = wanted < limit ? wanted : limit;
+    if (dev->ask_team) {
+#pragma omp parallel num_threads(n)
+#pragma omp single
+        n = omp_get_num_threads();
+    }
+    return n;
 }
 
 /* C = A B + beta C by at most `wanted` threads; 0, or what went wrong.  The settings of OpenMP are the
  * host's: they are as before afterwards. */
-static int multiply(const product *p, int wanted)
+static int multiply(const lam_cpu_dev *dev, const product *p, int wanted)
 {
     const int threads = omp_get_max_threads(), dynamic = omp_get_dynamic();
     omp_set_dynamic(0);
-    omp_set_num_threads(team_granted(wanted)); /* how both libraries are told */
+    omp_set_num_threads(team_granted(dev, wanted)); /* how both libraries are told */
     const int wrong = call_library(p);
     omp_set_num_threads(threads);
     omp_set_dynamic(dynamic);
@@ -142,7 +149,7 @@ static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i)
     if (a->k == 0)
         multiply_nothing(&p);
     else
-        wrong = multiply(&p, team_of(dev, a));
+        wrong = multiply(dev, &p, team_of(dev, a));
     if (a->step_c != 0 || i + 1 == (size_t)a->batch)
         finish(dev, p.c, a, a->step_c == 0 ? 0 : i * (size_t)a->m);
     return wrong;

@@ -14,8 +14,7 @@ enum {
     ROWS = 64, /* of C, for each thread; four times as many are above what gemm.c leaves to one */
     COLUMNS = 64,
     TERMS = 32,
-    SIDE = 16,         /* of GEMMs that are too small to be divided */
-    KERNELS = 24 << 20 /* bytes; oneDNN has asked for 18 MB */
+    SIDE = 16 /* of GEMMs that are too small to be divided */
 };
 
 /* A, B and C, in one block of `bytes`. */
@@ -48,10 +47,8 @@ static int generate_kernels(lam_cpu_dev *cpu)
                   .lda = SIDE,
                   .ldb = SIDE,
                   .ldc = SIDE};
-    void *const room = map(KERNELS);
-    if (!room)
+    if (!lam_cpu_has_room(LAM_GEMM_KERNELS))
         return 0;
-    munmap(room, KERNELS);
     lam_cpu_gemm(&cpu->base, &g);
     g.tb = LAM_FLIP;
     g.m = SIDE / 2; /* few rows have kernels of their own */

@@ -3,6 +3,8 @@
 #include "core/cpus.h"
 #include "ops/cpu/gemv.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,6 +27,13 @@ static int thread_count(int asked)
     return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
+/* LLVM's (and Intel's) OpenMP starts fewer threads inside a teams region than its thread-limit-var says.  It takes
+ * the place of libgomp in every program that has both. */
+static int runs_on_libomp(void)
+{
+    return dlsym(RTLD_DEFAULT, "kmp_get_blocktime") != NULL;
+}
+
 static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
 {
     *out = NULL;
@@ -44,6 +53,7 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
                           .narrow = 1,
                           .max_memory = options->max_memory};
     cpu->threads = thread_count(options->threads);
+    cpu->ask_team = runs_on_libomp();
     cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
     *out = &cpu->base;
     return LAM_OK;
@@ -89,11 +99,41 @@ static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
     return most > narrow ? most : narrow;
 }
 
+int lam_cpu_has_room(size_t bytes)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *const room = mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
+    if (room != MAP_FAILED)
+        munmap(room, bytes);
+    return room != MAP_FAILED;
+}
+
+/* OpenMP ends the process where it cannot start a thread, and oneDNN where it cannot generate its kernels.
+ * Both happen in operations, which cannot fail: so whoever is about to compute is refused here. */
+static lam_status ask_room(lam_cpu_dev *cpu)
+{
+    pthread_attr_t attr;
+    size_t stack = 0;
+    if (!cpu->has_room && pthread_getattr_default_np(&attr) == 0) {
+        pthread_attr_getstacksize(&attr, &stack);
+        pthread_attr_destroy(&attr);
+    }
+    const size_t bytes = (size_t)(cpu->threads - 1) * stack + LAM_GEMM_KERNELS;
+    if (!cpu->has_room && !lam_cpu_has_room(bytes))
+        return lam_fail(LAM_ERR_MEMORY,
+                        "device cpu: no %zu MB of address space for the stacks of %d threads and "
+                        "for kernels (ulimit -v)",
+                        bytes >> 20, cpu->threads);
+    cpu->has_room = 1;
+    return LAM_OK;
+}
+
 /* Grows only, so that a smaller plan does not take from a larger one. */
 static lam_status cpu_reserve(lam_dev *dev, const lam_work *largest)
 {
     lam_cpu_dev *cpu = lam_cpu(dev);
     const size_t bytes = cpu_reserve_bytes(dev, largest);
+    LAM_TRY(ask_room(cpu));
     if (bytes <= cpu->scratch_bytes)
         return LAM_OK;
     void *scratch;
