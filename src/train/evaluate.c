@@ -40,6 +40,14 @@ double lam_metric_error(lam_metric metric, const lam_eval_result *r)
     return slope * lam_eval_error(r);
 }
 
+/* What is kept of each row beside the stack: two tokens and a loss. */
+enum { ROW_BYTES = 2 * sizeof(int32_t) + sizeof(double) };
+
+static size_t rows_of(const lam_eval_options *options)
+{
+    return (size_t)options->batch * ((size_t)options->tgt_len + (size_t)options->ext_len);
+}
+
 static lam_stack_options stack_of(const lam_eval_options *options)
 {
     return (lam_stack_options){.B = options->batch,
@@ -62,14 +70,17 @@ void lam_eval_fit(lam_eval_options *options, const lam_tokens *text)
     options->most = most;
 }
 
-lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options)
+lam_status lam_evaluator_measure(size_t *bytes, lam_model *model, const lam_eval_options *options)
 {
     const lam_stack_options stack = stack_of(options);
     lam_stack_sizes sizes;
+    *bytes = 0;
     if (options->batch < 1 || options->tgt_len < 1)
         return lam_fail(LAM_ERR_ARG, "evaluation: batch %d, length %d: must be at least 1",
                         options->batch, options->tgt_len);
-    return lam_stack_measure(&sizes, model, &stack);
+    LAM_TRY(lam_stack_measure(&sizes, model, &stack));
+    *bytes = sizes.activations + sizes.state + rows_of(options) * ROW_BYTES;
+    return LAM_OK;
 }
 
 lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
@@ -77,12 +88,12 @@ lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
 {
     const lam_stack_options stack = stack_of(options);
     *out = NULL;
-    LAM_TRY(lam_evaluator_check(model, options));
+    size_t bytes;
+    LAM_TRY(lam_evaluator_measure(&bytes, model, options));
     lam_evaluator *e = calloc(1, sizeof *e);
     if (!e)
         return lam_fail(LAM_ERR_MEMORY, "evaluation: no memory");
-    const size_t rows =
-        (size_t)options->batch * ((size_t)options->tgt_len + (size_t)options->ext_len);
+    const size_t rows = rows_of(options);
     *e = (lam_evaluator){.model = model,
                          .opt = *options,
                          .inputs = calloc(rows, sizeof *e->inputs),

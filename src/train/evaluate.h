@@ -61,8 +61,9 @@ typedef struct lam_evaluator lam_evaluator;
 
 /* lam_length_fit() for all lengths and what is read of `text`. */
 void lam_eval_fit(lam_eval_options *options, const lam_tokens *text);
-/* Could there be such an evaluator, memory aside? */
-lam_status lam_evaluator_check(lam_model *model, const lam_eval_options *options);
+/* Bytes that such an evaluator takes; scratch is shared with other stacks of the device.  Fails where
+ * lam_evaluator_create() would, but for want of that memory. */
+lam_status lam_evaluator_measure(size_t *bytes, lam_model *model, const lam_eval_options *options);
 /* `model` is kept.  Takes the memory of a stack; one evaluator may run many times. */
 lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
                                 const lam_eval_options *options);

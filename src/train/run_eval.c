@@ -40,11 +40,37 @@ static lam_status evaluation_of(lam_eval_options *out, const lam_trainer *t)
     return LAM_OK;
 }
 
+/* The same for the texts there are, the longer of which says what will be read. */
+static lam_status fitted_evaluation(lam_eval_options *out, const lam_trainer *t,
+                                    const lam_run_options *run)
+{
+    const lam_tokens *longer = run->valid;
+    if (!longer || (run->test && run->test->count > longer->count))
+        longer = run->test;
+    LAM_TRY(evaluation_of(out, t));
+    if (longer)
+        lam_eval_fit(out, longer);
+    return LAM_OK;
+}
+
 static lam_status create_evaluator(lam_running *r)
 {
     lam_eval_options options;
-    LAM_TRY(evaluation_of(&options, r->t));
+    LAM_TRY(fitted_evaluation(&options, r->t, r->opt));
     return lam_evaluator_create(&r->evaluator, r->t->model, &options);
+}
+
+/* Is there memory for an evaluation beside the training, when that has its whole memory? */
+static lam_status ask(const lam_trainer *t, const lam_eval_options *e)
+{
+    char what[160];
+    size_t bytes, growth;
+    LAM_TRY(lam_evaluator_measure(&bytes, t->model, e));
+    LAM_TRY(lam_trainer_growth(&growth, t));
+    snprintf(what, sizeof what,
+             "evaluation beside the training, with eval_batch_size %d, tgt_len %d and mem_len %d",
+             e->batch, e->tgt_len, e->mem_len);
+    return lam_dev_ask(t->model->dev, what, bytes + growth);
 }
 
 lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
@@ -58,9 +84,11 @@ lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
                 return lam_fail(LAM_ERR_ARG,
                                 "%s: a smaller eval_batch_size or a longer text is needed",
                                 lam_error());
-            LAM_TRY(lam_evaluator_check(t->model, &e));
         }
-    return LAM_OK;
+    if (!texts[0] && !texts[1])
+        return LAM_OK;
+    LAM_TRY(fitted_evaluation(&e, t, options));
+    return ask(t, &e);
 }
 
 /* One record and one line; `split` is "valid" or "test". */

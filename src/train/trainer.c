@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,22 +12,65 @@ int lam_trainer_mem_len(const lam_trainer *t)
     return t->state.grown || few > all ? all : few;
 }
 
-/* The stack of one group and the memories of all, empty; instead of those there are. */
-static lam_status create_stack(lam_trainer *t)
+static lam_stack_options stack_of(const lam_trainer *t, int mem_len)
 {
     const lam_settings *s = &t->state.settings;
     const int E = t->model->cfg.ext_len;
+    return (lam_stack_options){.B = s->batch_size / s->batch_chunk,
+                               .N = E + lam_batcher_max_length(t->batcher),
+                               .M = mem_len,
+                               .E = E,
+                               .train = 1};
+}
+
+/* The stack of one group and the memories of all, empty; instead of those there are. */
+static lam_status create_stack(lam_trainer *t)
+{
+    const lam_stack_options stack = stack_of(t, lam_trainer_mem_len(t));
     lam_memories_free(t->memories);
     lam_stack_free(t->stack);
     t->memories = NULL;
     t->stack = NULL;
-    LAM_TRY(lam_stack_create(&t->stack, t->model,
-                             &(lam_stack_options){.B = s->batch_size / s->batch_chunk,
-                                                  .N = E + lam_batcher_max_length(t->batcher),
-                                                  .M = lam_trainer_mem_len(t),
-                                                  .E = E,
-                                                  .train = 1}));
-    return lam_memories_create(&t->memories, t->stack, s->batch_chunk);
+    LAM_TRY(lam_stack_create(&t->stack, t->model, &stack));
+    return lam_memories_create(&t->memories, t->stack, t->state.settings.batch_chunk);
+}
+
+/* Bytes of such a stack and memories. */
+static lam_status measure_stack(size_t *bytes, const lam_trainer *t, int mem_len)
+{
+    const lam_stack_options stack = stack_of(t, mem_len);
+    lam_stack_sizes sizes;
+    LAM_TRY(lam_stack_measure(&sizes, t->model, &stack));
+    *bytes =
+        sizes.activations + (size_t)t->state.settings.batch_chunk * sizes.state + sizes.scratch;
+    return LAM_OK;
+}
+
+lam_status lam_trainer_growth(size_t *bytes, const lam_trainer *t)
+{
+    size_t now, all;
+    *bytes = 0;
+    LAM_TRY(measure_stack(&now, t, lam_trainer_mem_len(t)));
+    LAM_TRY(measure_stack(&all, t, t->model->cfg.mem_len));
+    *bytes = all > now ? all - now : 0;
+    return LAM_OK;
+}
+
+/* Is there memory for all that the run will have at a time, with the whole memory?  It may begin with a short one,
+ * and would end where that grows, after most of its steps, and again whenever it is resumed. */
+static lam_status ask(const lam_trainer *t, const lam_optimizer_options *optimizer)
+{
+    const lam_settings *s = &t->state.settings;
+    const lam_config *cfg = &t->model->cfg;
+    char what[160];
+    size_t stack, moments;
+    LAM_TRY(measure_stack(&stack, t, cfg->mem_len));
+    LAM_TRY(lam_optimizer_measure(&moments, t->model, optimizer));
+    const size_t gradients = t->model->params.total * lam_class_size(t->model->dev, LAM_WIDE);
+    snprintf(what, sizeof what,
+             "training with batch_size %d, batch_chunk %d, tgt_len %d and mem_len %d",
+             s->batch_size, s->batch_chunk, cfg->tgt_len, cfg->mem_len);
+    return lam_dev_ask(t->model->dev, what, stack + moments + gradients);
 }
 
 static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
@@ -42,6 +86,7 @@ static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
                                                       .varlen = s->varlen,
                                                       .seed = (uint64_t)s->seed}));
     const int longest = lam_batcher_max_length(t->batcher);
+    LAM_TRY(ask(t, &optimizer));
     LAM_TRY(create_stack(t));
     LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &optimizer));
     const size_t rows = (size_t)s->batch_size * (size_t)(cfg->ext_len + longest);

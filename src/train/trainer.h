@@ -48,6 +48,9 @@ lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report);
 /* Memory rows of the next step: mem_len, or fewer in the first part of the run. */
 int lam_trainer_mem_len(const lam_trainer *t);
 
+/* Bytes that the stack will take besides when the memory gets its whole length. */
+lam_status lam_trainer_growth(size_t *bytes, const lam_trainer *t);
+
 /* The learning rate of the next step. */
 double lam_trainer_lr(const lam_trainer *t);
 

@@ -1,8 +1,10 @@
 /* trainer_past_test.c -- the past a step sees: none, short, emptied every so often or at an epoch's end. */
 #include "train/trainer.h"
 
+#include "core/machine.h"
 #include "support/suite.h"
 #include "support/toyrun.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,6 +46,50 @@ START_TEST(a_short_memory_is_that_memory_until_it_grows)
     ck_assert_int_eq(lam_trainer_mem_len(a.trainer), 4);
     toyrun_close(&a);
     toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(a_memory_that_will_not_fit_is_refused_before_the_first_step)
+{
+    enum { LONG = 100000 };
+    const lam_config cfg = toyrun_config("lamemo");
+    lam_settings s = toyrun_settings();
+    s.short_mem = 2;
+    s.short_mem_part = 0.8;
+    toyrun r = toyrun_open("ref", &cfg, &s);
+    lam_trainer *t;
+    size_t growth;
+    must(lam_trainer_growth(&growth, r.trainer));
+    ck_assert_uint_gt(growth, 0);
+    ck_assert_uint_lt(growth, (size_t)1 << 20);
+    r.model->cfg.mem_len = LONG;
+    r.dev->max_memory =
+        lam_machine_used() + ((size_t)100 << 20); /* for the short one it is enough */
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_MEMORY);
+    ck_assert_ptr_null(t);
+    ck_assert_msg(strstr(lam_error(), "batch_size 4, batch_chunk 1, tgt_len 4 and mem_len 100000: "
+                                      "needs ") &&
+                      strstr(lam_error(), "max_memory"),
+                  "%s", lam_error());
+    toyrun_close(&r);
+}
+END_TEST
+
+START_TEST(an_evaluation_that_will_not_fit_is_refused_before_the_first_step)
+{
+    lam_config cfg = toyrun_config("lamemo");
+    lam_settings s = toyrun_settings();
+    cfg.mem_len = 2 * LAM_FIT_LEAST;
+    s.eval_batch_size = 100;
+    toyrun r = toyrun_open("ref", &cfg, &s);
+    lam_tokens other = *r.text;
+    const lam_run_options options = {.valid = &other};
+    must(lam_run_check(r.trainer, &options));
+    r.dev->max_memory = lam_machine_used() + ((size_t)100 << 20);
+    ck_assert_int_eq(lam_run_check(r.trainer, &options), LAM_ERR_MEMORY);
+    ck_assert_msg(strstr(lam_error(), "eval_batch_size 100, "), "%s", lam_error());
+    must(lam_run_check(r.trainer, &(lam_run_options){0})); /* without evaluation */
+    toyrun_close(&r);
 }
 END_TEST
 
@@ -122,6 +168,8 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, xl_without_memory_is_none);
     tcase_add_test(tests, a_short_memory_is_that_memory_until_it_grows);
+    tcase_add_test(tests, a_memory_that_will_not_fit_is_refused_before_the_first_step);
+    tcase_add_test(tests, an_evaluation_that_will_not_fit_is_refused_before_the_first_step);
     tcase_add_loop_test(tests, every_so_many_steps_begin_without_a_past, 0, 10);
     tcase_add_loop_test(tests, an_epoch_begins_without_a_past, 0, 4);
     return test_run("train/trainer_past", tests);
