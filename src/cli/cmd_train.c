@@ -70,7 +70,7 @@ static lam_status introduce(const lam_train_session *s)
                             s->settings.batch_size, cfg->tgt_len, s->dev->ops->name,
                             s->dev->ops->summary, (long long)s->settings.seed));
     LAM_TRY(tell_recipe(s));
-    if (s->settings.warmup_step >= s->settings.max_step)
+    if (s->settings.warmup_step > s->settings.max_step)
         lam_log(LAM_LOG_WARN, "a warm-up of %lld steps in a run of %s: the rate stays below %g",
                 (long long)s->settings.warmup_step, length, s->settings.lr);
     if (lam_option_given(s->args, "short-mem") && s->settings.short_mem >= cfg->mem_len)

@@ -16,8 +16,6 @@ static const char FORMAT[] = "lamemo snapshot 3", UNSEALED[] = "lamemo snapshot 
 
 /* ---- the tensor "numbers" ---- */
 
-#define LONGEST ((int64_t)1 << 60) /* tokens of a text: sums do not overflow */
-
 /* clang-format off */
 #define NUMBER(field, most) {offsetof(lam_snapshot, field), sizeof(((lam_snapshot *)NULL)->field), most}
 /* The numbers of a snapshot, in file order. */
@@ -30,9 +28,9 @@ static const struct {
     NUMBER(mem_len, LAM_MAX_LEN),
     NUMBER(n_layer, LAM_MAX_LAYERS),
     NUMBER(d_model, LAM_MAX_WIDTH),
-    NUMBER(length, LONGEST),
+    NUMBER(length, LAM_MOST_SEEN),
     NUMBER(prev, LAM_MAX_LEN),
-    NUMBER(seen, LONGEST),
+    NUMBER(seen, LAM_MOST_SEEN),
     NUMBER(now.length, LAM_MAX_LEN),
     NUMBER(now.n_calls, LAM_MAX_LEN),
 };

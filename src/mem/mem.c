@@ -196,7 +196,10 @@ lam_status lam_mem_settle(lam_mem *mem, const char *label)
             return lam_fail(LAM_ERR_FORMAT, "%s: %d rows of %s in layer %d, others have %d", label,
                             slot->n, slot->name, slot->layer, slot->own ? like->n : mem->m);
     }
-    if ((mem->m > 0 && mem->prev < 1) || mem->seen < 0)
+    if (mem->seen < 0 || mem->seen > LAM_MOST_SEEN)
+        return lam_fail(LAM_ERR_FORMAT, "%s: %lld tokens were read, must be 0 to 2^60", label,
+                        (long long)mem->seen);
+    if (mem->m > 0 && mem->prev < 1)
         return lam_fail(LAM_ERR_FORMAT, "%s: %d remembered rows of a segment of %d tokens", label,
                         mem->m, mem->prev);
     return LAM_OK;

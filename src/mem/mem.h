@@ -187,6 +187,9 @@ typedef struct lam_mem_ops {
     const char *(*lacks_alpha)(const lam_config *cfg);
 } lam_mem_ops;
 
+/* Tokens of a text, at most: sums do not overflow. */
+#define LAM_MOST_SEEN ((int64_t)1 << 60)
+
 /* State of B streams. */
 struct lam_mem {
     const lam_mem_ops *ops;

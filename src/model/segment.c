@@ -137,9 +137,10 @@ void lam_stack_tally(lam_stack *st, void *totals)
     const lam_ops *ops = st->dev->ops;
     ops->tally(st->dev,
                &(lam_tally){.n = st->seg.B * lam_stack_scored(st), .x = st->nll, .totals = totals});
-    if (st->seg.aux)
-        ops->tally(st->dev, &(lam_tally){.n = (int)aux_count(st),
-                                         .x = st->seg.aux,
+    const size_t parts = st->seg.aux ? aux_count(st) : 0, most = 1 << 30; /* n is an int */
+    for (size_t at = 0; at < parts; at += most)
+        ops->tally(st->dev, &(lam_tally){.n = (int)(parts - at < most ? parts - at : most),
+                                         .x = lam_at(st->dev, LAM_WIDE, st->seg.aux, at),
                                          .totals = lam_at(st->dev, LAM_WIDE, totals, 4)});
 }
 

@@ -425,6 +425,21 @@ START_TEST(scores_are_the_losses_of_every_target)
 }
 END_TEST
 
+/* The next commit adds to it. */
+START_TEST(a_text_longer_than_any_is_refused)
+{
+    const kind k = {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 5};
+    toy t = open_kind("ref", &k, 1, 0);
+    lam_mem *const mem = lam_stack_mem(t.stack);
+    mem->seen = LAM_MOST_SEEN;
+    must(lam_mem_settle(mem, "file"));
+    mem->seen = INT64_MAX;
+    ck_assert_int_eq(lam_mem_settle(mem, "file"), LAM_ERR_FORMAT);
+    ck_assert_str_eq(lam_error(), "file: 9223372036854775807 tokens were read, must be 0 to 2^60");
+    toy_close(&t);
+}
+END_TEST
+
 START_TEST(impossible_stacks_are_refused)
 {
     const kind k = {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 5},
@@ -464,6 +479,7 @@ int main(void)
     tcase_add_loop_test(tests, a_training_stack_evaluates_like_an_evaluation_stack, 0, KINDS);
     tcase_add_loop_test(tests, cpu_agrees_with_ref, 0, KINDS);
     tcase_add_test(tests, scores_are_the_losses_of_every_target);
+    tcase_add_test(tests, a_text_longer_than_any_is_refused);
     tcase_add_test(tests, impossible_stacks_are_refused);
     return test_run("model/stack", tests);
 }

@@ -282,10 +282,16 @@ void lam_pos_past_done(const lam_positions *pos, int layer)
         r_net_grad(pos, layer, pos->past_used, pos->past_rows);
         return;
     }
-    const int id = pos->ids->r_emb;
-    const int width = pos->past_rows * pos->dims.HK;
+    const int id = pos->ids->r_emb, HK = pos->dims.HK;
     void *out = lam_at(pos->dev, LAM_WIDE, lam_grad(pos->params, id), slice(pos, id, layer));
-    pos->dev->ops->colsum(pos->dev, &(lam_colsum){1, width, width, pos->dr, out});
+    const int most = (1 << 30) / HK; /* rows at a time: a width is an int */
+    for (int first = 0; first < pos->past_rows; first += most) {
+        const int rows = pos->past_rows - first < most ? pos->past_rows - first : most;
+        const size_t at = (size_t)first * (size_t)HK;
+        pos->dev->ops->colsum(pos->dev, &(lam_colsum){1, rows * HK, rows * HK,
+                                                      lam_at(pos->dev, LAM_ACT, pos->dr, at),
+                                                      lam_at(pos->dev, LAM_WIDE, out, at)});
+    }
 }
 
 void lam_pos_ahead_done(const lam_positions *pos, int layer)

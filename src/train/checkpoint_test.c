@@ -210,6 +210,8 @@ static const struct {
     {"plateau", "bad", -1, "plateau.bad is -1, must be 0 to 1e+15"},
     {"logged", "tokens", -1, "logged.tokens is -1, must be 0 to 1e+15"},
     {"files", "metrics", -7, "files.metrics is -7, must be 0 to 1e+15"},
+    {"param_steps", "r_w_bias", 9.2e18, "param_steps of r_w_bias must be 0 to 1e+15"},
+    {"settings", "batch_size", 1 << 20, "position.shifts has 4 numbers, batch_size is 1048576"},
     {"position", "row", 1e6, "the saved row 1000000 is not in a column of 75 tokens"},
 };
 

@@ -204,9 +204,10 @@ static lam_status read_counts(lam_params *params, const json_t *counts, const ch
 {
     for (int i = 0; i < params->n; i++) {
         const json_t *value = json_object_get(counts, params->list[i].name);
-        if (!json_is_integer(value) || json_integer_value(value) < 0)
-            return lam_fail(LAM_ERR_FORMAT, "%s: no step count of parameter %s", path,
-                            params->list[i].name);
+        if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+            (double)json_integer_value(value) > LAM_MANY)
+            return lam_fail(LAM_ERR_FORMAT, "%s: param_steps of %s must be 0 to %g", path,
+                            params->list[i].name, LAM_MANY);
         params->list[i].steps = (long)json_integer_value(value);
     }
     return LAM_OK;
@@ -221,6 +222,9 @@ static lam_status read_root(lam_train_state *s, lam_params *params, json_t *root
     LAM_TRY(read_fields(s, root, path));
     LAM_TRY(lam_settings_parse(&s->settings, json_object_get(root, "settings"), path));
     LAM_TRY(read_position(s, json_object_get(root, "position"), path));
+    if (s->n_shifts != s->settings.batch_size) /* before memory is allocated for so many */
+        return lam_fail(LAM_ERR_FORMAT, "%s: position.shifts has %d numbers, batch_size is %d",
+                        path, s->n_shifts, s->settings.batch_size);
     return params ? read_counts(params, json_object_get(root, "param_steps"), path) : LAM_OK;
 }
 

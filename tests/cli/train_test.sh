@@ -318,6 +318,9 @@ says "$err" "recipe paper: adagrad"
 says "$err" "(chosen by --optim)"
 train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 300
 says "$err" "a warm-up of 300 steps in a run of 4 steps: the rate stays below 0.0"
+# One as long as the run reaches the rate in its last step.
+train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 4
+! grep -q "warm-up of 4 steps in a run" "$err" || fail "a warm-up that ends with the run is told"
 
 # The fast recipe's dropout follows from how often the text will be read, whatever stops the run.
 train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast

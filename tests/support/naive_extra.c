@@ -155,7 +155,8 @@ void lam_naive_sticky(lam_dev *dev, const lam_sticky_samples *a)
             int d = 0;
             while (d + 1 < a->bins && edge[d + 1] <= mass)
                 d++;
-            const float into = a->within ? (mass - edge[d]) / (edge[d + 1] - edge[d]) : 0.0f;
+            const float room = edge[d + 1] - edge[d];
+            const float into = a->within && room > 0.0f ? (mass - edge[d]) / room : 0.0f;
             const float place = ((float)d + into) / (float)a->bins;
             float *psi = (float *)a->psi + (size_t)(b * a->samples + m) * a->ld;
             for (int j = 0; j < a->basis; j++) {

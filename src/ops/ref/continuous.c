@@ -163,7 +163,9 @@ void lam_ref_sticky(lam_dev *dev, const lam_sticky_samples *a)
             const double mass = edge[0] + share * (edge[a->bins] - edge[0]);
             while (d + 1 < (size_t)a->bins && edge[d + 1] <= mass)
                 d++;
-            const double into = a->within ? (mass - edge[d]) / (edge[d + 1] - edge[d]) : 0.0;
+            const double room =
+                edge[d + 1] - edge[d]; /* 0: all of the mass is below, by rounding */
+            const double into = a->within && room > 0.0 ? (mass - edge[d]) / room : 0.0;
             const double place = ((double)d + into) / a->bins;
             double *psi = (double *)a->psi + (b * (size_t)a->samples + m) * a->ld;
             for (int j = 0; j < a->basis; j++)

@@ -286,6 +286,18 @@ START_TEST(sticky_samples_concentrate)
 }
 END_TEST
 
+/* A share that rounds up to 1 finds the last bin, in which there may be nothing. */
+START_TEST(an_empty_last_bin_has_a_place)
+{
+    sticky_case t;
+    make_sticky(&t, 1e-3, 1);
+    ck_assert(t.edge[BINS] == t.edge[BINS - 1]);
+    t.draws[SAMPLES - 1] = 1.0;
+    lam_ref_sticky(test_ref, &t.a);
+    ck_assert_double_eq_tol(place_of(t.psi[SAMPLES - 1]), (BINS - 1.0) / BINS, 1e-9);
+}
+END_TEST
+
 int main(void)
 {
     printf("seed %d\n", SEED);
@@ -298,5 +310,6 @@ int main(void)
     tcase_add_test(tests, the_specified_numbers_come_out);
     tcase_add_test(tests, sticky_samples_follow_the_histogram);
     tcase_add_test(tests, sticky_samples_concentrate);
+    tcase_add_test(tests, an_empty_last_bin_has_a_place);
     return test_run("ops/ref/continuous", tests);
 }
