@@ -32,11 +32,14 @@ head -c 300 book.txt > story.txt
 gzip -c book.txt > book.gz
 mkdir books
 cp story.txt book.txt books
+cp -r books tales
 small="--n_layer 1 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 --mem_len 8
     --batch_size 4 --max_step 12 --log_interval 4 --max_eval_steps 2 --threads 1"
 run 0 prepare --out data/bible book.txt
 ln -s data/bible corpus
-ln -s bible data/dickens
+cp book.txt mybook.txt
+mkdir -p build/demo
+cp book.txt build/demo/bible
 ln -s book.txt bible
 mkdir runs
 for run in tiny wt103 lamemo xl fast paper; do
