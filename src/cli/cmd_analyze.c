@@ -247,6 +247,19 @@ static lam_status tell(const lam_analysis *a, const lam_args *args)
     return lam_print_json(root, JSON_INDENT(2));
 }
 
+/* Before anything is measured: can the prompt be read? */
+static lam_status check_prompt(const lam_corpus *corpus, const analyze_options *o,
+                               const char *prompt, size_t size)
+{
+    int32_t *ids = NULL;
+    size_t n;
+    if (!prompt)
+        return LAM_OK;
+    const lam_status status = lam_vocab_encode(corpus->vocab, &ids, &n, prompt, size);
+    free(ids);
+    return lam_prompt_blame(status, o->prompt);
+}
+
 static lam_status analyze(const lam_args *args, const targets *t, const char *prompt, size_t size)
 {
     const analyze_options *o = args->options;
@@ -254,6 +267,8 @@ static lam_status analyze(const lam_args *args, const targets *t, const char *pr
     lam_analysis *a = NULL;
     lam_dev *dev = NULL;
     lam_status status = lam_corpus_open(&corpus, o->data, LAM_CORPUS_VERIFY);
+    if (status == LAM_OK)
+        status = check_prompt(corpus, o, prompt, size);
     if (status == LAM_OK)
         status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK) {

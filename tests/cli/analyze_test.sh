@@ -127,3 +127,10 @@ run 0 analyze -m "$work/lamemo" -m "$work/xl" --name "=1+1$evil" --name "@$evil"
 says "$work/f/report.html" "&lt;img src=x"
 ! grep -lF '<img' "$work"/f/*.svg "$work"/f/*.json || fail "markup in a figure"
 ! grep -l -e '^"\{0,1\}[=@]' -e ',"\{0,1\}[=@]' "$work"/f/*.csv || fail "a formula"
+
+# A prompt that cannot be read is named, before anything is measured.
+run 0 prepare --corpus chars --out "$work/chars" "$work/text"
+run 0 train --data "$work/chars" --out "$work/chars_model" --n_layer 1 --d_model 16 --batch_size 2 --tgt_len 8 --mem_len 8 \
+    --max_step 2 --no-test
+printf 'ab\377cd' > "$work/bad"
+refused 1 "$work/bad: text: not valid UTF-8 at byte 2" -m "$work/chars_model" --data "$work/chars" --prompt "@$work/bad"
