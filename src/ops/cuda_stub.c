@@ -13,7 +13,9 @@ static lam_status stub_open(lam_dev **out, const lam_dev_options *options)
 {
     (void)options;
     *out = NULL;
-    return lam_fail(LAM_ERR_UNSUPPORTED, "device cuda: this build has no CUDA back-end");
+    return lam_fail(LAM_ERR_UNSUPPORTED,
+                    "device cuda: this build has no CUDA back-end: take the device cpu, or build "
+                    "lamemo with CUDA (nvcc)");
 }
 
 const lam_ops lam_ops_cuda = {.name = "cuda", .summary = "not in this build", .open = stub_open};

@@ -41,7 +41,9 @@ static lam_status check_card(lam_cuda_dev *dev)
     int n = 0, card = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDeviceCount(&n);
     if (error != cudaSuccess || n == 0)
-        return lam_fail(LAM_ERR_UNSUPPORTED, "device cuda: no GPU: %s",
+        return lam_fail(LAM_ERR_UNSUPPORTED,
+                        "device cuda: no CUDA GPU found (%s): take the device cpu, or see "
+                        "nvidia-smi and CUDA_VISIBLE_DEVICES",
                         error != cudaSuccess ? cudaGetErrorString(error) : "none is visible");
     error = cudaGetDevice(&card);
     if (error == cudaSuccess)
