@@ -6,10 +6,10 @@
 #include "cli/term.h"
 #include "convert/export.h"
 #include "core/budget.h"
+#include "core/decimal.h"
 #include "data/json_name.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +49,10 @@ static lam_status parse_size(const char *text, int64_t *bytes)
     } units[] = {{"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
                  {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
                  {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-    char *end;
-    const double n = strtod(text, &end);
+    double n;
+    const char *const end = text + lam_decimal(&n, text);
     *bytes = 0;
-    if (end == text || !(n > 0) || !isfinite(n))
+    if (end == text || !(n > 0))
         return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(end, units[i].unit) == 0 && n * units[i].bytes >= 1 &&

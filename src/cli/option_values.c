@@ -1,10 +1,12 @@
 /* option_values.c -- from the text of an option to its field, strictly. */
 #include "cli/options.h"
 
+#include "core/decimal.h"
+
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +15,12 @@
 static lam_status set_int(const lam_option *o, const char *text, size_t len, const int64_t limit[2],
                           int64_t *out)
 {
+    const char *const digits = text + (*text == '-' || *text == '+'); /* no blanks in front */
     char *end;
     errno = 0;
     const long long v = strtoll(text, &end, 10);
-    if (len == 0 || *text == ' ' || end != text + len || errno != 0 || v < limit[0] || v > limit[1])
+    if (len == 0 || !isdigit((unsigned char)*digits) || end != text + len || errno != 0 ||
+        v < limit[0] || v > limit[1])
         return lam_fail(LAM_ERR_ARG, "--%s: '%.*s' is not an integer between %lld and %lld",
                         o->name, (int)len, text, (long long)limit[0], (long long)limit[1]);
     *out = v;
@@ -26,10 +30,9 @@ static lam_status set_int(const lam_option *o, const char *text, size_t len, con
 static lam_status set_double(const lam_option *o, const char *text, double *out)
 {
     const bool bounded = o->min != 0 || o->max != 0;
-    char *end;
-    const double v = strtod(text, &end);
-    if (*text != '\0' && *text != ' ' && *end == '\0' && isfinite(v) &&
-        (!bounded || (v >= o->min && v <= o->max))) {
+    double v;
+    const size_t size = lam_decimal(&v, text);
+    if (size > 0 && text[size] == '\0' && (!bounded || (v >= o->min && v <= o->max))) {
         *out = v;
         return LAM_OK;
     }
@@ -43,15 +46,15 @@ static lam_status set_double(const lam_option *o, const char *text, double *out)
 static lam_status set_size(const lam_option *o, const char *text, int64_t *out)
 {
     static const char letters[] = "kMGT";
-    char *end;
-    double bytes = strtod(text, &end);
+    double bytes;
+    const char *end = text + lam_decimal(&bytes, text);
     const char *const letter = *end ? strchr(letters, *end == 'K' ? 'k' : *end) : NULL;
     const double unit = letter && end[1] == 'i' ? 1024.0 : 1000.0;
     for (const char *p = letters; letter && p <= letter; p++)
         bytes *= unit;
     end += letter ? 1 + (end[1] == 'i') : 0;
     end += *end == 'B';
-    if (end == text || *text == ' ' || *end != '\0' || !(bytes >= 1.0 && bytes < 9e18))
+    if (end == text || *end != '\0' || !(bytes >= 1.0 && bytes < 9e18))
         return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not a size such as 500M, 2G or 1.5GiB", o->name,
                         text);
     *out = (int64_t)bytes;

@@ -4,6 +4,7 @@
 
 #include "support/suite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,6 +157,14 @@ static const char *const wrong[] = {"--n-layer abc",
                                     "--lr inf",
                                     "--lr 1.5",
                                     "--lr 0.5x",
+                                    "--lr 0x1p-3",
+                                    "--lr 1e-999",
+                                    "--lr 1e999",
+                                    "--lr=\t0.5",
+                                    "--n-layer=\t4",
+                                    "--n-layer 0x10",
+                                    "--n-layer +-4",
+                                    "--max-memory 0x2G",
                                     "--memory xxl",
                                     "--mem-len 1,,2",
                                     "--mem-len 1,",
@@ -210,6 +219,10 @@ START_TEST(integers_are_read_whole_up_to_their_limits)
     ck_assert_int_eq(x.lengths.v[0], 1048576);
     ck_assert_int_eq(x.lengths.v[1], 64);
     ck_assert_int_eq(x.lengths.v[2], 0);
+    must(lam_option_set(&table[4], &x, "-0"));
+    ck_assert(x.rate == 0.0 && !signbit(x.rate));
+    must(lam_option_set(&table[4], &x, "+.5"));
+    ck_assert(x.rate == 0.5);
 }
 END_TEST
 

@@ -1,6 +1,8 @@
 /* division.c -- see division.h. */
 #include "data/division.h"
 
+#include "core/decimal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +10,8 @@
 /* A number with an optional k, M, G or %; NULL if there is none. */
 static const char *parse_part(const char *text, double *out)
 {
-    char *end;
-    *out = strtod(text, &end);
-    if (end == text || !isfinite(*out) || *out < 0)
+    const char *const end = text + lam_decimal(out, text);
+    if (end == text || *out < 0)
         return NULL;
     switch (*end) {
     case 'k':

@@ -32,9 +32,10 @@ START_TEST(texts_are_cut_where_it_says)
 }
 END_TEST
 
-static const char *const wrong[] = {"",        "90",       "90/5",     "90/5/5/0", "a/b/c",
-                                    "90/5/x",  "-90/5/5",  "nan/0/0",  "inf/1/1",  "0/50/50",
-                                    "0.5/1/1", "90 /5 /5", "1e30/1/1", "90/5/5 "};
+static const char *const wrong[] = {"",        "90",        "90/5",     "90/5/5/0", "a/b/c",
+                                    "90/5/x",  "-90/5/5",   "nan/0/0",  "inf/1/1",  "0/50/50",
+                                    "0.5/1/1", "90 /5 /5",  "1e30/1/1", "90/5/5 ",  "0x5a/5/5",
+                                    "90/ 5/5", "1e999/1/1", "90/5/\t5"};
 
 START_TEST(nonsense_is_refused)
 {

@@ -84,3 +84,24 @@ for pair in markdown:cli.md man:lamemo.1; do
     "$LAMEMO" help "--${pair%%:*}" > "$out"
     cmp "$out" "docs/${pair#*:}" > "$err" || fail "docs/${pair#*:} is old: run scripts/gen-docs.sh"
 done
+
+# Numbers are decimal and finite, or refused with the limits.
+for lr in 0x1p-3 1e-999 1e999 nan -inf "$(printf '\t0.1')" 1,5 0.5x; do
+    run 2 train --lr "$lr"
+    says "$err" "--lr: '"
+    says "$err" "is not a number between 0 and "
+done
+for n in 0x10 1e2 ++4 "$(printf '\t4')" 99999999999999999999; do
+    run 2 train --n-layer "$n"
+    says "$err" "is not an integer between 1 and "
+done
+
+# Without a GPU, or the back-end for one, it is said which of the two is missing and what to do.
+for command in "bench eval --preset tiny" "verify tests/golden/xl.safetensors"; do
+    code=0
+    # shellcheck disable=SC2086
+    CUDA_VISIBLE_DEVICES='' "$LAMEMO" $command --device cuda > "$out" 2> "$err" || code=$?
+    [ $code -eq 1 ] || fail "$command on no GPU: $code"
+    grep -q -e 'this build has no CUDA back-end' -e 'no CUDA GPU found' "$err" || fail "no word of the GPU"
+    says "$err" "take the device cpu"
+done
