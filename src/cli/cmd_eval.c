@@ -281,4 +281,5 @@ const lam_command lam_command_eval = {
                 "# how far does the memory reach?\n"
                 "lamemo eval -m runs/tiny --data data/bible --tgt-len 64 --mem-len 64,128,256,512",
     .run = run,
+    .reads = true,
 };

@@ -290,4 +290,5 @@ const lam_command lam_command_generate = {
                 "# four samples, cooler, from a file\n"
                 "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",
     .run = run,
+    .reads = true,
 };

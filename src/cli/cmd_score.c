@@ -177,4 +177,5 @@ const lam_command lam_command_score = {
     .examples = "lamemo score --model runs/tiny \"In the beginning God created\"\n"
                 "lamemo score -m runs/tiny @story.txt --tokens",
     .run = run,
+    .reads = true,
 };

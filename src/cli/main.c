@@ -46,6 +46,8 @@ static int exit_code(const lam_args *args, lam_status status)
     return 1;
 }
 
+enum { PATIENCE = 5 }; /* seconds */
+
 static int run_command(const lam_command *command, int argc, char **argv)
 {
     lam_args args;
@@ -60,6 +62,8 @@ static int run_command(const lam_command *command, int argc, char **argv)
     lam_budget_set((size_t)args.max_memory);
     if (!command->killable)
         lam_stop_install();
+    if (command->reads)
+        lam_stop_within(PATIENCE);
     lam_status status = command->run(&args);
     if (status == LAM_OK)
         status = flush_output();

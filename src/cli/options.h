@@ -83,6 +83,7 @@ typedef struct lam_command {
     const char
         *source; /* the file that the words come from, for messages; NULL: the command line */
     bool hidden;
+    bool reads;    /* makes no files: some seconds after a signal it may be ended where it is */
     bool killable; /* makes no files and never asks about signals: they may end it at once */
 } lam_command;
 

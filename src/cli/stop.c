@@ -17,6 +17,7 @@ enum { STACK_BYTES = 1 << 16 }; /* a frame holds all vector registers: some 4 kB
 
 static volatile sig_atomic_t stop_signal;
 static const char *volatile answer;
+static volatile unsigned patience;
 static char handler_stack[STACK_BYTES];
 
 static void on_signal(int signal_number)
@@ -26,8 +27,29 @@ static void on_signal(int signal_number)
     if (stop_signal != 0) /* what follows (a reader that Ctrl-C ended too) is not the reason */
         return;
     stop_signal = signal_number;
+    if (patience > 0)
+        alarm(patience);
     if (signal_number == SIGINT && text && write(STDERR_FILENO, text, strlen(text)) < 0)
         errno = error; /* nobody reads it */
+}
+
+/* Nothing waits for a file to be finished: only calls that are safe in a handler. */
+static void on_alarm(int signal_number)
+{
+    static const char text[] = "lamemo: stopped\n";
+    (void)signal_number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) {
+        /* nobody reads it */
+    }
+    _exit(128 + stop_signal);
+}
+
+void lam_stop_within(unsigned seconds)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = (int)SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    patience = seconds;
 }
 
 void lam_stop_install(void)

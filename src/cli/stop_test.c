@@ -98,6 +98,16 @@ START_TEST(the_handler_does_not_use_the_stack_it_finds)
 }
 END_TEST
 
+START_TEST(work_that_does_not_ask_ends_with_its_time)
+{
+    lam_stop_install();
+    lam_stop_within(1);
+    raise(SIGTERM);
+    for (;;)
+        pause();
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -108,5 +118,6 @@ int main(void)
     tcase_add_test(tests, without_an_answer_nothing_is_said);
     tcase_add_test(tests, a_limit_on_files_does_not_kill);
     tcase_add_test(tests, an_ignored_hangup_stays_ignored);
+    tcase_add_exit_test(tests, work_that_does_not_ask_ends_with_its_time, 128 + SIGTERM);
     return test_run("cli/stop", tests);
 }
