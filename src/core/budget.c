@@ -42,9 +42,15 @@ lam_status lam_budget_compare(const char *what, size_t bytes, size_t left)
                     what, need, have);
 }
 
+lam_status lam_budget_ask_under(size_t limit, const char *what, size_t bytes)
+{
+    return bytes < LAM_BUDGET_SMALL ? LAM_OK
+                                    : lam_budget_compare(what, bytes, lam_budget_left(limit));
+}
+
 lam_status lam_budget_ask(const char *what, size_t bytes)
 {
-    return bytes < LAM_BUDGET_SMALL ? LAM_OK : lam_budget_compare(what, bytes, lam_budget_left(0));
+    return lam_budget_ask_under(0, what, bytes);
 }
 
 char *lam_format_size(char *text, size_t size, double bytes)

@@ -27,8 +27,9 @@ enum { LAM_BUDGET_SMALL = 1 << 16 };
 /* LAM_ERR_MEMORY "WHAT: needs 9.1 GB of memory, 3.0 GB available; ..." if `bytes` are more than `left`. */
 lam_status lam_budget_compare(const char *what, size_t bytes, size_t left);
 
-/* The two together, for what lies in the memory of the host. */
+/* The two together, for what lies in the memory of the host: under the common limit, or under `limit`. */
 lam_status lam_budget_ask(const char *what, size_t bytes);
+lam_status lam_budget_ask_under(size_t limit, const char *what, size_t bytes);
 
 /* 512 B, 1.5 kB, 100 MB; returns text. */
 char *lam_format_size(char *text, size_t size, double bytes);

@@ -48,8 +48,10 @@ START_TEST(the_common_limit_is_for_those_without_their_own)
     ck_assert_uint_gt(lam_budget_left((size_t)1 << 40), 0);
     ck_assert_int_eq(lam_budget_ask("a block", (size_t)1 << 20), LAM_ERR_MEMORY);
     must(lam_budget_ask("a small block", 100));
+    must(lam_budget_ask_under((size_t)1 << 40, "a block", (size_t)1 << 20));
     lam_budget_set(0);
     must(lam_budget_ask("a block", (size_t)1 << 20));
+    ck_assert_int_eq(lam_budget_ask_under(1, "a block", (size_t)1 << 20), LAM_ERR_MEMORY);
 }
 END_TEST
 

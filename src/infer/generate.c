@@ -1,6 +1,7 @@
 /* generate.c -- see generate.h. */
 #include "infer/generate.h"
 
+#include "core/budget.h"
 #include "infer/emitter.h"
 #include "infer/session.h"
 
@@ -42,9 +43,11 @@ static lam_status build(run *r, size_t n)
                                                   .dev = o->dev}));
     r->refresh = refresh == prompt ? 0 : lam_length_fit(refresh, most);
     LAM_TRY(lam_session_segment(r->session, lam_length_fit(prompt, most)));
+    const size_t scores = (size_t)o->samples * (size_t)cfg->n_token * sizeof *r->scores;
+    LAM_TRY(lam_budget_ask_under(r->engine->model->dev->max_memory, "the samples' scores", scores));
     r->samples = calloc((size_t)o->samples, sizeof *r->samples);
     r->next = calloc((size_t)o->samples, sizeof *r->next);
-    r->scores = malloc((size_t)o->samples * (size_t)cfg->n_token * sizeof *r->scores);
+    r->scores = malloc(scores);
     if (!r->samples || !r->next || !r->scores)
         return lam_fail(LAM_ERR_MEMORY, "generate: no memory for %d samples", o->samples);
     for (int i = 0; i < o->samples; i++) {

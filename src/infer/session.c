@@ -1,12 +1,16 @@
 /* session.c -- see session.h. */
 #include "infer/session_int.h"
 
+#include "core/budget.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static lam_status allocate(lam_session *s)
 {
     const size_t room = (size_t)s->streams * (size_t)s->longest;
+    LAM_TRY(lam_budget_ask_under(s->model->dev->max_memory, "a session's tokens",
+                                 room * (3 * sizeof(int32_t) + sizeof(double))));
     s->now.calls = calloc((size_t)s->longest, sizeof *s->now.calls);
     s->now.tokens = calloc(room, sizeof *s->now.tokens);
     s->packed = calloc(room, sizeof *s->packed);

@@ -1,6 +1,7 @@
 /* probe.c -- see probe.h. */
 #include "report/probe.h"
 
+#include "core/budget.h"
 #include "mem/causal.h"
 #include "model/macs.h"
 
@@ -208,6 +209,7 @@ static lam_status allocate(prober *x, const lam_model *model)
     const int learned = model->mem->lacks_alpha && !model->mem->lacks_alpha(&model->cfg);
     const size_t most = rows * (bins > LAM_PROFILE_STATS ? bins : LAM_PROFILE_STATS) +
                         (size_t)o->batch * M * (size_t)p->H;
+    LAM_TRY(lam_budget_ask("probe", 2 * most * sizeof(double)));
     int ok = (p->peak = calloc(LH * bins, sizeof(double))) != NULL &&
              (p->entropy = calloc(LH, sizeof(double))) != NULL &&
              (p->share[0] = calloc(LH, sizeof(double))) != NULL &&
