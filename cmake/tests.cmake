@@ -94,6 +94,13 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
     set_tests_properties(browser PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
 endif()
 
+# Byte pairs against other people's tokenizers.  Exit 77: node, npm or the packages cannot be had.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_test(NAME tokenizers COMMAND ${PROJECT_SOURCE_DIR}/tests/tokenizers/tokenizers_test.sh
+        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(tokenizers PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+endif()
+
 # Files that PyTorch wrote, where Debian's Python has it; exit 77: it has not.
 find_program(LAMEMO_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(LAMEMO_PYTHON)

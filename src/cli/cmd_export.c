@@ -4,7 +4,10 @@
 #include "cli/print_json.h"
 #include "cli/stop.h"
 #include "cli/term.h"
+#include "cli/vocab_option.h"
 #include "convert/export.h"
+#include "convert/tokenizer_json.h"
+#include "core/own.h"
 #include "core/budget.h"
 #include "core/decimal.h"
 #include "data/json_name.h"
@@ -15,7 +18,7 @@
 #include <string.h>
 
 typedef struct export_options {
-    const char *model, *out, *max_shard;
+    const char *model, *out, *max_shard, *tokenizer;
     int dtype;
     bool replace, json;
 } export_options;
@@ -33,8 +36,13 @@ static const lam_option options[] = {
     {"max-shard-size", 0, "SIZE", LAM_OPT_STRING, offsetof(export_options, max_shard),
      .shown = "one file",
      .help = "Divide the weights into files of at most SIZE (500MB, 5GB, 2GiB) and an index."},
+    {"tokenizer", 0, "FILE", LAM_OPT_PATH, offsetof(export_options, tokenizer), .shown = "none",
+     .help =
+         "Write the vocabulary of byte pairs as a tokenizer.json for Hugging Face's tokenizers; "
+         "--model may be a corpus folder or a file as prepare --tokenizer takes, where --out is "
+         "left out."},
     {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, replace),
-     .help = "Replace a model folder that is there."},
+     .help = "Replace a model folder or tokenizer.json that is there."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, json),
      .help = "Print one JSON object."},
     {0},
@@ -81,6 +89,40 @@ static lam_status print_json(const export_options *o, const lam_export_result *r
     return lam_print_json(root, JSON_COMPACT);
 }
 
+/* Said before the weights are written. */
+static lam_status may_write_tokenizer(const export_options *o)
+{
+    lam_vocab *vocab;
+    int there;
+    LAM_TRY(lam_path_look(&there, o->tokenizer));
+    if (there && !o->replace)
+        return lam_fail(LAM_ERR_ARG, "%s: it is there already; --replace writes over it",
+                        o->tokenizer);
+    LAM_TRY(lam_own_file(o->tokenizer, "\"added_tokens\""));
+    LAM_TRY(lam_vocab_option(&vocab, o->model, NULL));
+    const lam_status status =
+        lam_vocab_bpe(vocab) != NULL
+            ? LAM_OK
+            : lam_fail(LAM_ERR_ARG,
+                       "--tokenizer: the vocabulary of %s is one of %s, not of byte pairs",
+                       o->model, lam_text_kind_name(lam_vocab_kind(vocab)));
+    lam_vocab_free(vocab);
+    return status;
+}
+
+static lam_status write_tokenizer(const export_options *o, bool quiet)
+{
+    char count[32];
+    lam_vocab *vocab;
+    LAM_TRY(lam_vocab_option(&vocab, o->model, NULL));
+    const lam_status status = lam_tokenizer_json_save(vocab, o->tokenizer);
+    if (status == LAM_OK && !quiet && !o->json)
+        lam_print("%s: %s tokens\n", o->tokenizer,
+                  lam_format_count(count, sizeof count, lam_vocab_size(vocab)));
+    lam_vocab_free(vocab);
+    return status;
+}
+
 static lam_status run(const lam_args *args)
 {
     const export_options *o = args->options;
@@ -91,11 +133,18 @@ static lam_status run(const lam_args *args)
                                  .stop = lam_stop_signal};
     lam_export_result result;
     LAM_TRY(lam_model_required(o->model));
-    if (!o->out)
+    if (!o->out && !o->tokenizer)
         return lam_fail(LAM_ERR_ARG, "--out is missing");
     if (o->max_shard)
         LAM_TRY(parse_size(o->max_shard, &wanted.max_shard));
-    LAM_TRY(lam_export(&wanted, &result));
+    if (o->tokenizer)
+        LAM_TRY(may_write_tokenizer(o));
+    if (o->out)
+        LAM_TRY(lam_export(&wanted, &result));
+    if (o->tokenizer)
+        LAM_TRY(write_tokenizer(o, args->quiet));
+    if (!o->out)
+        return LAM_OK;
     if (o->json)
         return print_json(o, &result);
     if (!args->quiet)
@@ -118,6 +167,8 @@ const lam_command lam_command_export = {
     .options_size = sizeof(export_options),
     .examples = "lamemo export --model runs/tiny --out tiny-bf16 --dtype bf16\n"
                 "lamemo export -m runs/tiny -o tiny-int8 --dtype int8\n"
-                "lamemo export -m runs/wt103 -o wt103-shards --max-shard-size 200MB",
+                "lamemo export -m runs/wt103 -o wt103-shards --max-shard-size 200MB\n"
+                "# only the tokenizer, for other programs\n"
+                "lamemo export -m data/tales --tokenizer tokenizer.json",
     .run = run,
 };

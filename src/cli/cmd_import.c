@@ -23,7 +23,9 @@ static const lam_option options[] = {
     {"config", 0, "FILE", LAM_OPT_PATH, offsetof(import_options, config),
      .help = "JSON object whose keys (as in config.json) win over what the source says."},
     {"vocab", 0, "FILE", LAM_OPT_PATH, offsetof(import_options, vocab),
-     .help = "Vocabulary: a vocab.json, a PyTorch file with one (cache.pt), or a symbol a line.",
+     .help =
+         "Vocabulary: a vocab.json, a tokenizer.json of Hugging Face (byte-level BPE), ranks of "
+         "tiktoken, a PyTorch file with one (cache.pt), or a symbol a line.",
      .shown = "the source's own"},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(import_options, tgt_len), "-1", .min = -1,
      .max = LAM_MAX_LEN, .shown = "as the source says", .help = "Segment length."},

@@ -2,7 +2,7 @@
 #include "cli/commands.h"
 #include "cli/stop.h"
 #include "cli/term.h"
-#include "convert/vocabulary.h"
+#include "cli/vocab_option.h"
 #include "core/budget.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -58,13 +58,15 @@ static const lam_option options[] = {
     {"vocab-from", 0, "MODEL|CORPUS|FILE", LAM_OPT_PATH, offsetof(opts, vocab_from),
      .shown = "made from the text", .aliases = "vocab-file tokenizer",
      .help =
-         "Use the vocabulary of a model, run or corpus folder (or a file as import --vocab takes) "
+         "Use the vocabulary of a model, run or corpus folder, a tokenizer.json of Hugging Face, "
+         "ranks of tiktoken (or another file as import --vocab takes) "
          "and its rules: kind, lower case, symbols and their numbers; others become <unk>. The "
          "text can then fine-tune that model (train --init-from)."},
     {.help = "Byte pairs (bpe)"},
     {"pattern", 0, "NAME|REGEX", LAM_OPT_STRING, offsetof(opts, pattern), .shown = "gpt2",
      .help = "Cut the text into pieces, within which tokens are merged, by this pattern: gpt2, "
-             "cl100k (Llama 3's too), o200k, qwen2, or a regular expression (PCRE2)."},
+             "cl100k (Llama 3's too), o200k, qwen2, or a regular expression (PCRE2). Ranks of "
+             "tiktoken that are not OpenAI's need it, too."},
     {"separate", 0, NULL, LAM_OPT_FLAG, offsetof(opts, separate),
      .help = "Every input file is a document: <|endoftext|>, or the separator of the vocabulary, "
              "follows it."},
@@ -87,31 +89,10 @@ static lam_status refuse_given(const lam_args *args, const char *const *names, c
     return LAM_OK;
 }
 
-/* The vocabulary that --vocab-from names. */
-static lam_status find_vocab(lam_vocab **out, const char *from)
-{
-    char path[PATH_MAX];
-    if (lam_path_exists(from) && !lam_path_is_folder(from))
-        return lam_vocabulary_load(out, from);
-    LAM_TRY(lam_path_join(path, sizeof path, from, "corpus.json"));
-    if (lam_path_exists(path)) {
-        LAM_TRY(lam_path_join(path, sizeof path, from, "vocab.json"));
-        return lam_vocab_load(out, path);
-    }
-    const lam_status status = lam_folder_vocab(path, sizeof path, from);
-    if (status == LAM_ERR_FORMAT)
-        return lam_fail(status, "%s; nor a corpus folder: it has no corpus.json", lam_error());
-    LAM_TRY(status);
-    lam_config cfg;
-    LAM_TRY(lam_folder_config(&cfg, from));
-    LAM_TRY(lam_vocab_load(out, path));
-    return lam_vocab_fits(*out, path, cfg.n_token);
-}
-
 /* What a given vocabulary leaves to be asked for. */
 static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
 {
-    static const char *const counted[] = {"min-count", "max-vocab", "lower", "pattern", NULL};
+    static const char *const counted[] = {"min-count", "max-vocab", "lower", NULL};
     const opts *o = args->options;
     const char *kind = lam_text_kind_name(lam_vocab_kind(vocab));
     if (lam_published_find(corpora[o->corpus]) != NULL)
@@ -296,7 +277,7 @@ static lam_status run(const lam_args *args)
     lam_vocab *vocab = NULL;
     lam_status status = LAM_OK;
     if (o->vocab_from != NULL)
-        status = find_vocab(&vocab, o->vocab_from);
+        status = lam_vocab_option(&vocab, o->vocab_from, o->pattern);
     if (status == LAM_OK)
         status = prepare(args, vocab);
     lam_vocab_free(vocab);

@@ -4,7 +4,7 @@
 #include "convert/deliver.h"
 #include "convert/foreign.h"
 #include "convert/vocabulary.h"
-#include "core/file.h"
+#include "core/own.h"
 #include "model/model.h"
 
 #include <limits.h>
@@ -125,9 +125,13 @@ static lam_status open_source(job *j)
     if (!j->known && !(j->known = json_object()))
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", j->o->source);
     if (j->o->vocab)
-        return lam_vocabulary_load(&j->vocab, j->o->vocab);
-    if (!j->vocab && find_beside(path, sizeof path, dir, "vocab.json"))
-        return lam_vocabulary_load(&j->vocab, path);
+        return lam_vocabulary_load(&j->vocab, j->o->vocab, NULL);
+    /* Hugging Face has another file of this name, beside the tokenizer.json. */
+    const bool ours = find_beside(path, sizeof path, dir, "vocab.json") &&
+                      lam_own_file(path, "\"lamemo-vocab\"") == LAM_OK;
+    if (!j->vocab && (ours || find_beside(path, sizeof path, dir, "tokenizer.json") ||
+                      find_beside(path, sizeof path, dir, "vocab.json")))
+        return lam_vocabulary_load(&j->vocab, path, NULL);
     return LAM_OK;
 }
 

@@ -1,8 +1,11 @@
 /* vocabulary.c -- see vocabulary.h. */
 #include "convert/vocabulary.h"
 
+#include "convert/tiktoken.h"
+#include "convert/tokenizer_json.h"
 #include "core/file.h"
 #include "data/utf8.h"
+#include "io/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -265,23 +268,46 @@ static lam_status from_lines(lam_vocab **out, const char *path)
     return status;
 }
 
-lam_status lam_vocabulary_load(lam_vocab **out, const char *path)
+static lam_status from_json(lam_vocab **out, const char *path)
 {
-    lam_map map;
+    json_t *root;
+    LAM_TRY(lam_json_load(&root, path, MAX_TEXT));
+    const bool theirs = lam_tokenizer_json_is(root), ours = json_object_get(root, "format") != NULL;
+    lam_status status = LAM_OK;
+    if (theirs)
+        status = lam_tokenizer_json_read(out, root, path);
+    else if (!ours && json_object_size(root) > 0)
+        status = lam_fail(LAM_ERR_UNSUPPORTED,
+                          "%s: neither a vocab.json of lamemo nor a tokenizer.json; a vocabulary "
+                          "without merges cannot be used",
+                          path);
+    json_decref(root);
+    return theirs || status != LAM_OK ? status : lam_vocab_load(out, path);
+}
+
+static lam_status from_archive(lam_vocab **out, const char *path)
+{
     lam_torch *file;
-    *out = NULL;
-    LAM_TRY(lam_map_open(&map, path));
-    const int archive = map.size >= 2 && memcmp(map.data, "PK", 2) == 0;
-    const int json = map.size >= 1 && map.data[0] == '{';
-    lam_map_close(&map);
-    if (json)
-        return lam_vocab_load(out, path);
-    if (!archive)
-        return from_lines(out, path);
     LAM_TRY(lam_torch_open(&file, path));
     lam_status status = lam_vocabulary_from_torch(out, file);
     if (status == LAM_OK && !*out)
         status = lam_fail(LAM_ERR_FORMAT, "%s: no vocabulary (idx2sym) found in it", path);
     lam_torch_close(file);
     return status;
+}
+
+lam_status lam_vocabulary_load(lam_vocab **out, const char *path, const char *pattern)
+{
+    lam_map map;
+    *out = NULL;
+    LAM_TRY(lam_map_open(&map, path));
+    const bool archive = map.size >= 2 && memcmp(map.data, "PK", 2) == 0;
+    const bool json = map.size >= 1 && map.data[0] == '{';
+    const bool ranks = lam_tiktoken_is((const char *)map.data, map.size);
+    lam_map_close(&map);
+    if (ranks)
+        return lam_tiktoken_load(out, path, pattern);
+    if (pattern != NULL)
+        return lam_fail(LAM_ERR_ARG, "%s: has a pattern of its own, or none", path);
+    return json ? from_json(out, path) : archive ? from_archive(out, path) : from_lines(out, path);
 }

@@ -13,8 +13,9 @@
  * NULL where there is none, which is no failure. */
 lam_status lam_vocabulary_from_torch(lam_vocab **out, const lam_torch *file);
 
-/* From a file of its own: our vocab.json, a PyTorch file, or a text file of one symbol a line (what
- * follows a blank on a line is left). */
-lam_status lam_vocabulary_load(lam_vocab **out, const char *path);
+/* From a file of its own: our vocab.json, Hugging Face's tokenizer.json, ranks of tiktoken, a PyTorch file, or a text
+ * file of one symbol a line (what follows a blank on a line is left).  `pattern` is for ranks, which come without one
+ * (tiktoken.h); NULL: the known one.  With other files it is LAM_ERR_ARG. */
+lam_status lam_vocabulary_load(lam_vocab **out, const char *path, const char *pattern);
 
 #endif

@@ -18,6 +18,7 @@ static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOC
 
 static const char *const names[] = {"config.json",
                                     "vocab.json",
+                                    "tokenizer.json",
                                     "model.safetensors",
                                     "model-[0-9]*-of-[0-9]*.safetensors",
                                     "model.safetensors.index.json",

@@ -43,8 +43,23 @@ says "$err" "--special: only byte pairs (--corpus bpe) have a use for it"
 run 1 prepare --corpus bpe --pattern '(' --out never text
 says "$err" "pattern '(': missing closing parenthesis"
 run 2 prepare --tokenizer corpus --pattern gpt2 --out never text
-says "$err" "--pattern: the vocabulary of --vocab-from is taken as it is"
+says "$err" "--pattern: the vocabulary of corpus has its own, or none"
 [ ! -e never ] || fail "something was written"
+
+# As tokenizer.json, and back: the same tokens.
+run 0 export -m corpus --tokenizer tokenizer.json
+says "$out" "tokenizer.json: 400 tokens"
+run 2 export -m corpus --tokenizer tokenizer.json
+says "$err" "it is there already"
+run 0 export -m corpus --tokenizer tokenizer.json --replace
+run 0 prepare --tokenizer tokenizer.json --out back text
+for file in train.bin valid.bin test.bin; do
+    cmp corpus/$file back/$file || fail "$file is another with tokenizer.json"
+done
+run 0 prepare --out bytes text
+run 2 export -m bytes --tokenizer other.json
+says "$err" "is one of bytes, not of byte pairs"
+[ ! -e other.json ] || fail "something was written"
 
 # A model of them.
 small="--n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 --mem_len 8 --batch_size 4 --threads 1"

@@ -1,0 +1,17 @@
+/* tiktoken.h -- rank files of tiktoken: a token in base64 and its number, line by line.
+ *
+ * The file has neither the pattern nor the special tokens.  Both are known for OpenAI's files, which are told apart by
+ * the number of their tokens. */
+#ifndef LAM_CONVERT_TIKTOKEN_H
+#define LAM_CONVERT_TIKTOKEN_H
+
+#include "data/vocab.h"
+
+/* Does a text begin like such a file? */
+bool lam_tiktoken_is(const char *text, size_t size);
+
+/* `pattern`: a name or a regular expression; NULL: the known one, or LAM_ERR_ARG.  A file that is not known gets one
+ * special token, <|endoftext|>, behind all others. */
+lam_status lam_tiktoken_load(lam_vocab **out, const char *path, const char *pattern);
+
+#endif

@@ -1,0 +1,151 @@
+/* check.mjs -- the tokens of lamemo against those of OpenAI's tiktoken and Hugging Face's tokenizers.
+ *     node check.mjs NODE_MODULES_PARENT LAMEMO WORK
+ * WORK has a file `wiki`, which may be empty. */
+import { createRequire } from "node:module";
+import { readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { join, resolve } from "node:path";
+import assert from "node:assert/strict";
+
+const [modules, lamemo, work] = process.argv.slice(2);
+const require = createRequire(join(resolve(modules), "x.js"));
+const { Tiktoken } = require("tiktoken"), { Tokenizer } = require("tokenizers");
+let passed = 0, failed = 0;
+
+const test = async (name, body) => {
+  const began = Date.now();
+  try {
+    await body();
+    passed++;
+    console.log(`ok: ${name}, ${Math.round((Date.now() - began) / 100) / 10} s`);
+  } catch (error) {
+    failed++;
+    console.log(`FAILED: ${name}: ${error.message}`);
+  }
+};
+const at = (name) => join(work, name);
+const run = (...args) => execFileSync(lamemo, args, { stdio: ["ignore", "pipe", "pipe"] });
+
+/* ---- texts ---- */
+
+/* Whole sentences of trouble. */
+const nasty = [
+  "", " ", "  ", "\n", "\r\n\r\n", "a", " a", "a ", "a  ", "a   b", "a \n b", "a\n\n\nb", "a\t\tb\t", "   \n  \n x",
+  "It's, I'LL, we'Ve 'S 't'd'm ''s can't\u2019s '\u017f", "0 12 345 6789 1,234.56 \u0663\u0664\u0665 \u00bc \u2167 10\u00b2",
+  "!!! ... ?! --- /// \\\\ a/b\n/c x=1;\n\n  y(z)\n", "CamelCase iPhone ALLCAPS McDonald \u01c5 \u02b0\u00aa",
+  "na\u00efve \u00c9t\u00e9 stra\u00dfe \u0130stanbul e\u0301te\u0301", "\u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8\u3002\u3000\u5168\u89d2 \uff11\uff12\uff13",
+  "\ud55c\uad6d\uc5b4 \u1112\u1161\u11ab", "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22 \u0627\u0644\u0639\u0631\u0628\u064a\u0629 \u0939\u093f\u0928\u094d\u0926\u0940 \u05e2\u05d1\u05e8\u05d9\u05ea",
+  "\ud83d\ude42 \ud83d\udc69\u200d\ud83d\udc69\u200d\ud83d\udc67 \ud83c\udde9\ud83c\uddea \ud83d\udc4d\ud83c\udfff \ud835\udcb3 \ud840\udc00",
+  "\u00a0\u2003\u3000\u1680 \u2028\u2029\u0085\u200b\u180e\ufeff x\u00ad", "\u0000\u0001\u001b[0m\u007f", "\ue000\uffff\u0378",
+  "    def f(x):\n        return x  # ok\n\n\n", "http://example.org/a?b=c&d=%20e", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+  " ".repeat(300) + "x" + "\n".repeat(200) + "y" + "=".repeat(500), "ab".repeat(2000), "\u6c38".repeat(700),
+];
+/* And the same in random order without anything between them; the generator is Park and Miller's. */
+let seed = 20261;
+const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+const pieces = nasty.flatMap((t) => t.length < 60 ? t.split(/(?<= )/u) : []).concat([" ", "\n", "'s", "the", " and", "1"]);
+let mixed = "";
+for (let i = 0; i < 10000; i++) mixed += pieces[random(pieces.length)];
+const plain = nasty.join("\u0001") + mixed + readFileSync(at("wiki"), "utf8").slice(1, -1);
+
+/* ---- what lamemo makes of a text ---- */
+
+const tokens = (text, ...options) => {
+  writeFileSync(at("text"), text);
+  run("prepare", "-q", "--replace", "--out", at("corpus"), "--split", "100/0/0", ...options, at("text"));
+  const file = readFileSync(at("corpus/train.bin")), width = file.readUInt32LE(12), n = Number(file.readBigUInt64LE(16));
+  return Array.from({ length: n }, (_, i) => file.readUIntLE(64 + i * width, width));
+};
+
+/* Where two lists differ, for people. */
+const same = (ours, theirs, name) => {
+  let i = 0;
+  while (i < ours.length && i < theirs.length && ours[i] === theirs[i]) i++;
+  if (i < ours.length || i < theirs.length)
+    assert.fail(`${name}: token ${i} of ${ours.length}, ${theirs.length}: ${ours.slice(i, i + 5)} is not ${theirs.slice(i, i + 5)}`);
+};
+const theirs = async (file, text) =>
+  Array.from((await Tokenizer.fromFile(file).encode(text, null, { addSpecialTokens: false })).getIds());
+
+/* ---- OpenAI's vocabularies ---- */
+
+const all = ["gpt2", "p50k_base", "cl100k_base", "o200k_base"];
+const special = ["gpt2", "p50k_base"], exported = ["gpt2", "cl100k_base"]; /* the larger ones take long */
+for (const name of all) {
+  const encoding = require(`tiktoken/encoders/${name}`);
+  const tiktoken = new Tiktoken(encoding.bpe_ranks, encoding.special_tokens, encoding.pat_str);
+  const ranks = at(`${name}.tiktoken`), json = at(`${name}.json`), again = at(`${name}.again.json`);
+  let lines = "";
+  for (const line of encoding.bpe_ranks.split("\n")) {
+    const [, first, ...list] = line.split(" ");
+    list.forEach((token, i) => { lines += `${token} ${Number(first) + i}\n`; });
+  }
+  writeFileSync(ranks, lines);
+  const ours = tokens(plain, "--tokenizer", ranks);
+
+  await test(`${name}: the tokens of tiktoken`, () => same(ours, Array.from(tiktoken.encode(plain, [], [])), "ranks"));
+  if (special.includes(name)) await test(`${name}: special tokens when they are read`, () => {
+    const text = "one<|endoftext|>two <|endoftext|>\n<|endoftext";
+    same(tokens(text, "--special", "--tokenizer", ranks), Array.from(tiktoken.encode(text, "all")), "read");
+    same(tokens(text, "--tokenizer", ranks), Array.from(tiktoken.encode(text, [], [])), "not read");
+  });
+  if (exported.includes(name)) await test(`${name}: exported, tokenizers finds the same`, async () => {
+    run("export", "-q", "-m", ranks, "--tokenizer", json);
+    same(ours, await theirs(json, plain), "tokenizer.json");
+  });
+  if (exported.includes(name)) await test(`${name}: read again from a tokenizer.json that tokenizers wrote`, async () => {
+    Tokenizer.fromFile(json).save(again);
+    same(tokens(plain, "--tokenizer", again), ours, "again");
+  });
+  tiktoken.free();
+}
+
+/* ---- vocabularies of our own ---- */
+
+for (const pattern of ["gpt2", "cl100k", "o200k", "qwen2", "\\p{L}+|\\s|."]) {
+  await test(`learned with ${pattern}: exported, tokenizers finds the same`, async () => {
+    const ours = tokens(plain, "--corpus", "bpe", "--vocab-size", "1000", "--pattern", pattern);
+    const json = at("own.json");
+    run("export", "-q", "-m", at("corpus"), "--tokenizer", json, "--replace");
+    same(ours, await theirs(json, plain), pattern);
+    const text = await Tokenizer.fromFile(json).decode(ours, false);
+    assert.equal(text.length, plain.length, "decoded");
+    assert.ok(text === plain, "decoded");
+    same(tokens(plain, "--tokenizer", json), ours, "again");
+  });
+}
+
+/* Qwen's family: NFC first, numbers digit by digit; Llama 3's: whole pieces, several ways to a token (above). */
+await test("with NFC", async () => {
+  tokens(plain, "--corpus", "bpe", "--vocab-size", "1000", "--pattern", "qwen2");
+  const json = at("nfc.json");
+  run("export", "-q", "-m", at("corpus"), "--tokenizer", json);
+  writeFileSync(json, JSON.stringify({ ...JSON.parse(readFileSync(json)), normalizer: { type: "NFC" } }));
+  same(tokens(plain, "--tokenizer", json), await theirs(json, plain), "NFC");
+});
+
+/* ---- what is not supported is named ---- */
+
+const refused = async (name, change, words) => test(`refused: ${name}`, () => {
+  const json = JSON.parse(readFileSync(at("own.json")));
+  change(json);
+  writeFileSync(at("odd.json"), JSON.stringify(json));
+  try {
+    tokens("text", "--tokenizer", at("odd.json"));
+  } catch (error) {
+    assert.ok(String(error.stderr).includes(words), String(error.stderr));
+    return;
+  }
+  assert.fail("accepted");
+});
+await refused("another model", (t) => { t.model.type = "Unigram"; }, "model 'Unigram' is not supported");
+await refused("byte_fallback", (t) => { t.model.byte_fallback = true; }, "'byte_fallback' is not supported");
+await refused("another normalizer", (t) => { t.normalizer = { type: "Lowercase" }; }, "normalizer 'Lowercase' is not supported");
+await refused("another pre_tokenizer", (t) => { t.pre_tokenizer.pretokenizers.unshift({ type: "Digits", individual_digits: true }); },
+  "pre_tokenizer 'Digits' is not supported");
+await refused("a prefix", (t) => { t.pre_tokenizer.pretokenizers[1].add_prefix_space = true; }, "'add_prefix_space' is not supported");
+await refused("text as added token", (t) => { t.added_tokens.push({ id: 1000, content: "   ", special: false }); }, "which is not special");
+await refused("a byte too few", (t) => { delete t.model.vocab["\u0120"]; t.model.merges = []; }, "byte 0x20 has no token");
+
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
