@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct opts {
-    bool flag;
+    bool flag, other;
     int layers, kind;
     int64_t seed;
     double rate;
@@ -35,6 +35,7 @@ static const lam_option table[] = {
     {"mem-len", 0, "N,...", LAM_OPT_INTS, offsetof(opts, lengths), "64", .max = 1048576,
      .help = "m"},
     {"file", 0, "FILE", LAM_OPT_STRINGS, offsetof(opts, files), .help = "f"},
+    {"other", 0, NULL, LAM_OPT_FLAG, offsetof(opts, other), .help = "o"},
     {0},
 };
 
@@ -296,9 +297,19 @@ START_TEST(quantities_read_well)
 }
 END_TEST
 
+START_TEST(a_flag_that_is_copied_leaves_its_neighbours)
+{
+    opts to = {.other = true};
+    parse_line("--flag");
+    lam_options_copy(&to, &args, 0, sizeof to, LAM_WRITTEN);
+    ck_assert(to.flag && to.other);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, a_flag_that_is_copied_leaves_its_neighbours);
     tcase_add_test(tests, defaults_come_from_the_table);
     tcase_add_test(tests, every_type_is_stored);
     tcase_add_test(tests, underscores_aliases_and_abbreviations_are_accepted);

@@ -99,45 +99,47 @@ static void fit(lam_config *cfg, int64_t most)
 }
 
 /* Nothing initialises the convolution in the authors' way: PyTorch's uniform start stays. */
-static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
+static void declare(void *own, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
 {
     const lam_dim D = {1, cfg->d_model, lam_padded(dev, cfg->d_model)};
     const int rate = fields_of(cfg).rate;
     const lam_dim taps = {1, rate, rate};
     const double range = 1.0 / sqrt((double)rate * cfg->d_model);
+    compressor *ids = own;
     if (!is_learned(cfg))
         return;
-    ids[WEIGHT] = lam_params_add(p, &(lam_spec){3, {D, D, taps}, LAM_INIT_UNIFORM, range, 0},
+    ids->weight = lam_params_add(p, &(lam_spec){3, {D, D, taps}, LAM_INIT_UNIFORM, range, 0},
                                  "layers.%d.compress.weight", layer);
-    lam_params_turn(p, ids[WEIGHT]);
-    ids[BIAS] = lam_params_add(p, &(lam_spec){1, {D}, LAM_INIT_UNIFORM, range, 0},
+    lam_params_turn(p, ids->weight);
+    ids->bias = lam_params_add(p, &(lam_spec){1, {D}, LAM_INIT_UNIFORM, range, 0},
                                "layers.%d.compress.bias", layer);
-    lam_params_set_apart(p, ids[WEIGHT]);
-    lam_params_set_apart(p, ids[BIAS]);
+    lam_params_set_apart(p, ids->weight);
+    lam_params_set_apart(p, ids->bias);
 }
 
 static void layout(lam_segment *s, lam_arena *arena)
 {
     const size_t B = (size_t)s->B, N = (size_t)s->N, c = (size_t)fields_of(s->cfg).rate;
     const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head;
+    workspace *work = work_of(s);
     const size_t groups = B * ((N + c - 1) / c), rows = groups * c;
-    s->own[EVICTED] = lam_mem_take(s, arena, LAM_ACT, rows * D);
-    s->own[COMPRESSED] = lam_mem_take(s, arena, LAM_ACT, groups * D);
+    work->evicted = lam_mem_take(s, arena, LAM_ACT, rows * D);
+    work->compressed = lam_mem_take(s, arena, LAM_ACT, groups * D);
     if (!s->train || !reconstructs(s->cfg))
         return;
     const int pre = s->cfg->pre_lnorm, fresh = fields_of(s->cfg).remainder == DROP;
-    s->own[EVICTED_NORM] = lam_mem_take(s, arena, LAM_ACT, pre && !fresh ? rows * D : 0);
-    s->own[COMPRESSED_NORM] = lam_mem_take(s, arena, LAM_ACT, pre ? groups * D : 0);
-    s->own[MEAN] = lam_mem_take(s, arena, LAM_WIDE, pre ? rows : 0);
-    s->own[RSTD] = lam_mem_take(s, arena, LAM_WIDE, pre ? rows : 0);
-    s->own[EVICTED_KV] = lam_mem_take(s, arena, LAM_ACT, fresh ? 0 : rows * 2 * HK);
-    s->own[COMPRESSED_KV] = lam_mem_take(s, arena, LAM_ACT, groups * 2 * HK);
-    s->own[TARGET] = lam_mem_take(s, arena, LAM_ACT, B * N * HK);
-    s->own[REBUILT] = lam_mem_take(s, arena, LAM_ACT, B * N * HK);
-    s->own[LSE] = lam_mem_take(s, arena, LAM_WIDE, B * N * H);
-    s->own[DKV] = lam_mem_take(s, arena, LAM_ACT, groups * 2 * HK);
-    s->own[DCOMPRESSED] = lam_mem_take(s, arena, LAM_ACT, groups * D);
-    s->own[UNWANTED] = lam_mem_take(s, arena, LAM_WIDE, pre ? 2 * D : 0);
+    work->evicted_norm = lam_mem_take(s, arena, LAM_ACT, pre && !fresh ? rows * D : 0);
+    work->compressed_norm = lam_mem_take(s, arena, LAM_ACT, pre ? groups * D : 0);
+    work->mean = lam_mem_take(s, arena, LAM_WIDE, pre ? rows : 0);
+    work->rstd = lam_mem_take(s, arena, LAM_WIDE, pre ? rows : 0);
+    work->evicted_kv = lam_mem_take(s, arena, LAM_ACT, fresh ? 0 : rows * 2 * HK);
+    work->compressed_kv = lam_mem_take(s, arena, LAM_ACT, groups * 2 * HK);
+    work->target = lam_mem_take(s, arena, LAM_ACT, B * N * HK);
+    work->rebuilt = lam_mem_take(s, arena, LAM_ACT, B * N * HK);
+    work->lse = lam_mem_take(s, arena, LAM_WIDE, B * N * H);
+    work->dkv = lam_mem_take(s, arena, LAM_ACT, groups * 2 * HK);
+    work->dcompressed = lam_mem_take(s, arena, LAM_ACT, groups * D);
+    work->unwanted = lam_mem_take(s, arena, LAM_WIDE, pre ? 2 * D : 0);
     s->aux = lam_mem_take(s, arena, LAM_WIDE, (size_t)s->cfg->n_layer * B * N * H);
 }
 
@@ -164,16 +166,16 @@ void lam_compress(const lam_segment *s, int layer, const lam_eviction *e)
             const lam_slot *slot = slot_of(s, layer, PENDING);
             pending = (lam_view){slot->rows, (size_t)slot->cap * D};
         }
-        lam_mem_copy(s, lam_packed_view(s, s->own[EVICTED], rows, 0), pending, e->front);
+        lam_mem_copy(s, lam_packed_view(s, work_of(s)->evicted, rows, 0), pending, e->front);
     }
-    lam_mem_copy(s, lam_packed_view(s, s->own[EVICTED], rows, e->front),
+    lam_mem_copy(s, lam_packed_view(s, work_of(s)->evicted, rows, e->front),
                  lam_row_view(s, LAM_ACT, s->layer[layer].x, s->dims.D, e->first), rows - e->front);
     if (is_learned(s->cfg)) {
-        const int *ids = s->ids[layer].own;
+        const compressor *ids = params_of(s, layer);
         const lam_linear l = convolution(s, e);
-        lam_linear_fwd(&l, (lam_rows){s->own[COMPRESSED], 0, D}, group_rows(s),
-                       lam_weight(s->params, ids[WEIGHT]),
-                       &(lam_epilogue){.bias = lam_vector(s->params, ids[BIAS])});
+        lam_linear_fwd(&l, (lam_rows){work_of(s)->compressed, 0, D}, group_rows(s),
+                       lam_weight(s->params, ids->weight),
+                       &(lam_epilogue){.bias = lam_vector(s->params, ids->bias)});
         return;
     }
     s->dev->ops->pool(
@@ -182,8 +184,8 @@ void lam_compress(const lam_segment *s, int layer, const lam_eviction *e)
                             .group = fields_of(s->cfg).rate,
                             .width = s->cfg->d_model,
                             .ld = s->dims.D,
-                            .in = s->own[EVICTED],
-                            .out = s->own[COMPRESSED]});
+                            .in = work_of(s)->evicted,
+                            .out = work_of(s)->compressed});
 }
 
 static void attend_bwd(const lam_segment *s, int layer)
@@ -203,7 +205,7 @@ static void keep_coarse(const lam_segment *s, lam_slot *slot, const lam_eviction
     lam_mem_copy(s, lam_packed_view(s, slot->rows, slot->cap, 0),
                  lam_row_view(s, LAM_ACT, x, s->dims.D, slot->n - old), old);
     lam_mem_copy(s, lam_packed_view(s, slot->rows, slot->cap, old),
-                 lam_packed_view(s, s->own[COMPRESSED], e->groups, e->groups - fresh), fresh);
+                 lam_packed_view(s, work_of(s)->compressed, e->groups, e->groups - fresh), fresh);
     slot->n = old + fresh;
 }
 
@@ -288,6 +290,8 @@ const lam_mem_ops lam_mem_compressive = {
     .beyond_name = "compressed",
     .reaches = reaches,
     .fit = fit,
+    .params_size = sizeof(compressor),
+    .shared_size = sizeof(workspace),
     .declare = declare,
     .layout = layout,
     .commit = commit,

@@ -37,25 +37,36 @@ static inline lam_compressive fields_of(const lam_config *cfg)
     return own;
 }
 
-enum { WEIGHT, BIAS }; /* parameters */
+/* Parameters of a layer. */
+typedef struct compressor {
+    int weight, bias;
+} compressor;
 
 /* Buffers the layers use in turn. */
-enum {
-    EVICTED,    /* ACT [B][groups * rate][D] */
-    COMPRESSED, /* ACT [B][groups][D] */
-    EVICTED_NORM,
-    COMPRESSED_NORM, /* pre-norm: what attention reads instead */
-    MEAN,
-    RSTD,          /* WIDE [B * rows] of either */
-    EVICTED_KV,    /* ACT [B][groups * rate][2HK] */
-    COMPRESSED_KV, /* ACT [B][groups][2HK] */
-    TARGET,        /* ACT [B][N][HK]: O, then the gradient of O' */
-    REBUILT,       /* ACT [B][N][HK]: O' */
-    LSE,           /* WIDE [B][N][H] */
-    DKV,           /* ACT [B][groups][2HK] */
-    DCOMPRESSED,   /* ACT [B][groups][D] */
-    UNWANTED       /* WIDE [2][D]: gradients of the norm's parameters, which are constants here */
-};
+typedef struct workspace {
+    void *evicted;                        /* ACT [B][groups * rate][D] */
+    void *compressed;                     /* ACT [B][groups][D] */
+    void *evicted_norm, *compressed_norm; /* pre-norm: what attention reads instead */
+    void *mean, *rstd;                    /* WIDE [B * rows] of either */
+    void *evicted_kv;                     /* ACT [B][groups * rate][2HK] */
+    void *compressed_kv;                  /* ACT [B][groups][2HK] */
+    void *target;                         /* ACT [B][N][HK]: O, then the gradient of O' */
+    void *rebuilt;                        /* ACT [B][N][HK]: O' */
+    void *lse;                            /* WIDE [B][N][H] */
+    void *dkv;                            /* ACT [B][groups][2HK] */
+    void *dcompressed;                    /* ACT [B][groups][D] */
+    void *unwanted; /* WIDE [2][D]: gradients of the norm's parameters, which are constants here */
+} workspace;
+
+static inline workspace *work_of(const lam_segment *s)
+{
+    return s->own;
+}
+
+static inline const compressor *params_of(const lam_segment *s, int layer)
+{
+    return s->ids[layer].own;
+}
 
 enum { COARSE, NEWEST, PENDING }; /* slots of a layer */
 
@@ -101,7 +112,7 @@ static inline lam_linear convolution(const lam_segment *s, const lam_eviction *e
 /* A group of rows side by side is one row of the convolution. */
 static inline lam_rows group_rows(const lam_segment *s)
 {
-    return (lam_rows){s->own[EVICTED], 0, (size_t)fields_of(s->cfg).rate * (size_t)s->dims.D};
+    return (lam_rows){work_of(s)->evicted, 0, (size_t)fields_of(s->cfg).rate * (size_t)s->dims.D};
 }
 
 /* Makes E and Z of a layer, EVICTED and COMPRESSED. */

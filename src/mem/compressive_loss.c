@@ -18,8 +18,8 @@ static lam_norm norm_of(const lam_segment *s, int layer, int rows, void *in, voi
                       .eps = s->cfg->layer_norm_epsilon,
                       .x = {in, 0},
                       .y = {out, 0},
-                      .mean = s->own[MEAN],
-                      .rstd = s->own[RSTD],
+                      .mean = work_of(s)->mean,
+                      .rstd = work_of(s)->rstd,
                       .gain = lam_vector(s->params, s->ids[layer].norm1_gain),
                       .shift = lam_vector(s->params, s->ids[layer].norm1_shift)};
 }
@@ -48,7 +48,7 @@ static lam_attn content_attn(const lam_segment *s, int layer, int keys, void *ou
     a.keys = keys;
     a.q = lam_qkv_view(s, layer, LAM_Q, s->ctx);
     a.o = (lam_view){out, n * (size_t)s->dims.HK};
-    a.lse = (lam_view){s->own[LSE], n * (size_t)s->cfg->n_head};
+    a.lse = (lam_view){work_of(s)->lse, n * (size_t)s->cfg->n_head};
     return a;
 }
 
@@ -70,13 +70,13 @@ static void attend_evicted(const lam_segment *s, int layer, const lam_eviction *
     const int keys = e->groups * fields_of(s->cfg).rate;
     lam_attn a;
     if (fields_of(s->cfg).remainder == DROP) {
-        a = content_attn(s, layer, keys, s->own[TARGET]);
+        a = content_attn(s, layer, keys, work_of(s)->target);
         a.k = lam_qkv_view(s, layer, LAM_K, e->first);
         a.value = lam_qkv_view(s, layer, LAM_V, e->first);
     } else {
-        project_keys(s, layer, s->B * keys, s->own[EVICTED_KV], s->own[EVICTED],
-                     s->own[EVICTED_NORM]);
-        a = packed_attn(s, layer, keys, s->own[EVICTED_KV], s->own[TARGET]);
+        project_keys(s, layer, s->B * keys, work_of(s)->evicted_kv, work_of(s)->evicted,
+                     work_of(s)->evicted_norm);
+        a = packed_attn(s, layer, keys, work_of(s)->evicted_kv, work_of(s)->target);
     }
     s->dev->ops->attn_fwd(s->dev, &a);
 }
@@ -92,39 +92,40 @@ static void compare(const lam_segment *s, int layer)
                                                   .ld = s->dims.HK,
                                                   .weight = fields_of(cfg).aux_weight / parts,
                                                   .scale = s->grad_scale,
-                                                  .a = s->own[REBUILT],
-                                                  .b = s->own[TARGET],
+                                                  .a = work_of(s)->rebuilt,
+                                                  .b = work_of(s)->target,
                                                   .sum = lam_at(s->dev, LAM_WIDE, s->aux, at),
-                                                  .d = s->own[TARGET]});
+                                                  .d = work_of(s)->target});
 }
 
 /* forward was [K V](Z) = norm(Z) W_kv^T: dZ = norm'(dkv W_kv); the norm's parameters are constants. */
 static void keys_bwd(const lam_segment *s, int layer, int rows)
 {
     const lam_linear l = lam_kv_map(s, rows);
-    const lam_rows dz = {s->own[DCOMPRESSED], 0, (size_t)s->dims.D};
-    lam_linear_bwd_x(&l, dz, (lam_rows){s->own[DKV], 0, 2 * (size_t)s->dims.HK},
+    const lam_rows dz = {work_of(s)->dcompressed, 0, (size_t)s->dims.D};
+    lam_linear_bwd_x(&l, dz, (lam_rows){work_of(s)->dkv, 0, 2 * (size_t)s->dims.HK},
                      lam_kv_weight(s, layer), 0.0);
     if (!s->cfg->pre_lnorm)
         return;
     const size_t D = (size_t)s->dims.D;
-    lam_norm a = norm_of(s, layer, rows, s->own[COMPRESSED], s->own[COMPRESSED_NORM]);
-    a.dy = a.dx = (lam_view){s->own[DCOMPRESSED], 0};
-    a.dgain = s->own[UNWANTED];
-    a.dshift = lam_at(s->dev, LAM_WIDE, s->own[UNWANTED], D);
-    s->dev->ops->zero(s->dev, s->own[UNWANTED], 2 * D * lam_class_size(s->dev, LAM_WIDE));
+    lam_norm a = norm_of(s, layer, rows, work_of(s)->compressed, work_of(s)->compressed_norm);
+    a.dy = a.dx = (lam_view){work_of(s)->dcompressed, 0};
+    a.dgain = work_of(s)->unwanted;
+    a.dshift = lam_at(s->dev, LAM_WIDE, work_of(s)->unwanted, D);
+    s->dev->ops->zero(s->dev, work_of(s)->unwanted, 2 * D * lam_class_size(s->dev, LAM_WIDE));
     s->dev->ops->norm_bwd(s->dev, &a);
 }
 
 /* forward was Z = E W^T + b. */
 static void compress_bwd(const lam_segment *s, int layer, const lam_eviction *e)
 {
-    const int *ids = s->ids[layer].own;
+    const compressor *ids = params_of(s, layer);
     const lam_linear l = convolution(s, e);
-    lam_linear_bwd_w(&l, lam_grad(s->params, ids[WEIGHT]),
-                     (lam_rows){s->own[DCOMPRESSED], 0, (size_t)s->dims.D}, group_rows(s));
-    s->dev->ops->colsum(s->dev, &(lam_colsum){s->B * e->groups, s->cfg->d_model, s->dims.D,
-                                              s->own[DCOMPRESSED], lam_grad(s->params, ids[BIAS])});
+    lam_linear_bwd_w(&l, lam_grad(s->params, ids->weight),
+                     (lam_rows){work_of(s)->dcompressed, 0, (size_t)s->dims.D}, group_rows(s));
+    s->dev->ops->colsum(s->dev,
+                        &(lam_colsum){s->B * e->groups, s->cfg->d_model, s->dims.D,
+                                      work_of(s)->dcompressed, lam_grad(s->params, ids->bias)});
 }
 
 void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e)
@@ -132,16 +133,16 @@ void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e)
     const size_t HK = (size_t)s->dims.HK;
     lam_compress(s, layer, e);
     attend_evicted(s, layer, e);
-    project_keys(s, layer, s->B * e->groups, s->own[COMPRESSED_KV], s->own[COMPRESSED],
-                 s->own[COMPRESSED_NORM]);
-    lam_attn a = packed_attn(s, layer, e->groups, s->own[COMPRESSED_KV], s->own[REBUILT]);
+    project_keys(s, layer, s->B * e->groups, work_of(s)->compressed_kv, work_of(s)->compressed,
+                 work_of(s)->compressed_norm);
+    lam_attn a = packed_attn(s, layer, e->groups, work_of(s)->compressed_kv, work_of(s)->rebuilt);
     s->dev->ops->attn_fwd(s->dev, &a);
     compare(s, layer);
 
-    a.d_o = (lam_view){s->own[TARGET], a.o.step};
+    a.d_o = (lam_view){work_of(s)->target, a.o.step};
     a.dq = lam_dqkv_view(s, LAM_Q, s->ctx); /* nobody reads it: queries are constants */
-    a.dk = (lam_view){s->own[DKV], a.k.step};
-    a.dvalue = (lam_view){lam_at(s->dev, LAM_ACT, s->own[DKV], HK), a.k.step};
+    a.dk = (lam_view){work_of(s)->dkv, a.k.step};
+    a.dvalue = (lam_view){lam_at(s->dev, LAM_ACT, work_of(s)->dkv, HK), a.k.step};
     s->dev->ops->attn_bwd(s->dev, &a);
     keys_bwd(s, layer, s->B * e->groups);
     compress_bwd(s, layer, e);

@@ -120,8 +120,9 @@ static void fit(lam_config *cfg, int64_t most)
     lam_fields_put(cfg, &lam_mem_infinite, &o, sizeof o);
 }
 
-static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
+static void declare(void *own, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer)
 {
+    ltm_params *ids = own;
     const lam_dims w = lam_dims_of(cfg, dev);
     const lam_dim D = {1, cfg->d_model, w.D}, heads = {cfg->n_head, cfg->d_head, w.K};
     const lam_dim taps = {1, LAM_LTM_TAPS, LAM_LTM_TAPS};
@@ -129,24 +130,24 @@ static void declare(int *ids, lam_params *p, const lam_config *cfg, const lam_de
     const lam_init linear = LAM_INIT_LINEAR, uniform = LAM_INIT_UNIFORM;
     const double std = cfg->init_std, range = 1.0 / sqrt((double)LAM_LTM_TAPS * cfg->d_model);
     if (!fields_of(cfg).ltm_share_proj) {
-        ids[KEY] = lam_params_add(p, &(lam_spec){2, {heads, D}, linear, std, 0},
+        ids->key = lam_params_add(p, &(lam_spec){2, {heads, D}, linear, std, 0},
                                   "layers.%d.ltm.key.weight", layer);
-        ids[VALUE] = lam_params_add(p, &(lam_spec){2, {heads, D}, linear, std, 1},
+        ids->value = lam_params_add(p, &(lam_spec){2, {heads, D}, linear, std, 1},
                                     "layers.%d.ltm.value.weight", layer);
-        ids[OUT] = lam_params_add(p, &(lam_spec){2, {D, heads}, linear, std, 0},
+        ids->out = lam_params_add(p, &(lam_spec){2, {D, heads}, linear, std, 0},
                                   "layers.%d.ltm.out.weight", layer);
-        lam_params_set_maps(p, ids[KEY], 1);
-        lam_params_set_maps(p, ids[VALUE], 1);
-        lam_params_set_maps(p, ids[OUT], 1);
+        lam_params_set_maps(p, ids->key, 1);
+        lam_params_set_maps(p, ids->value, 1);
+        lam_params_set_maps(p, ids->out, 1);
     }
-    ids[CONV] = lam_params_add(p, &(lam_spec){3, {D, D, taps}, uniform, range, 0},
+    ids->conv = lam_params_add(p, &(lam_spec){3, {D, D, taps}, uniform, range, 0},
                                "layers.%d.ltm.conv.weight", layer);
-    lam_params_turn(p, ids[CONV]);
-    ids[CONV_BIAS] =
+    lam_params_turn(p, ids->conv);
+    ids->conv_bias =
         lam_params_add(p, &(lam_spec){1, {D}, uniform, range, 0}, "layers.%d.ltm.conv.bias", layer);
-    ids[MU] =
+    ids->mu =
         lam_params_add(p, &(lam_spec){1, {N}, linear, std, 0}, "layers.%d.ltm.mu.weight", layer);
-    ids[SIGMA] =
+    ids->sigma =
         lam_params_add(p, &(lam_spec){1, {N}, linear, std, 1}, "layers.%d.ltm.sigma.weight", layer);
 }
 
@@ -156,15 +157,15 @@ static void layout_layer(lam_segment *s, lam_arena *arena, int layer)
     const size_t H = (size_t)s->cfg->n_head, N = (size_t)fields_of(s->cfg).ltm_basis,
                  length = (size_t)s->N;
     const int same = layer > 0 && !s->train;
-    void **own = s->layer[layer].own, **first = s->layer[0].own;
+    ltm_rows *own = rows_of(s, layer), *first = rows_of(s, 0);
     const size_t block = (size_t)block_of(s);
-    own[PRE] = same ? first[PRE] : lam_mem_take(s, arena, LAM_ACT, B * block * D);
-    own[Z] = same ? first[Z] : lam_mem_take(s, arena, LAM_ACT, B * length * HK);
-    own[COEF] = lam_mem_take(s, arena, LAM_ACT, B * N * D);
-    own[KV] = lam_mem_take(s, arena, LAM_ACT, B * N * 2 * HK);
-    own[PULL] = lam_mem_take(s, arena, LAM_ACT, B * 2 * HK);
-    own[MEAN] = lam_mem_take(s, arena, LAM_WIDE, B * length * H);
-    own[VAR] = lam_mem_take(s, arena, LAM_WIDE, B * length * H);
+    own->pre = same ? first->pre : lam_mem_take(s, arena, LAM_ACT, B * block * D);
+    own->z = same ? first->z : lam_mem_take(s, arena, LAM_ACT, B * length * HK);
+    own->coef = lam_mem_take(s, arena, LAM_ACT, B * N * D);
+    own->kv = lam_mem_take(s, arena, LAM_ACT, B * N * 2 * HK);
+    own->pull = lam_mem_take(s, arena, LAM_ACT, B * 2 * HK);
+    own->mean = lam_mem_take(s, arena, LAM_WIDE, B * length * H);
+    own->var = lam_mem_take(s, arena, LAM_WIDE, B * length * H);
 }
 
 static void layout(lam_segment *s, lam_arena *arena)
@@ -175,25 +176,26 @@ static void layout(lam_segment *s, lam_arena *arena)
     const size_t length = (size_t)s->N, block = (size_t)block_of(s);
     const size_t samples = is_sticky(s->cfg) ? (size_t)fields_of(s->cfg).ltm_samples : 0;
     const size_t train = s->train ? 1 : 0;
+    ltm_work *work = work_of(s);
     for (int l = 0; l < s->cfg->n_layer; l++)
         layout_layer(s, arena, l);
-    s->own[SHIFTED] = lam_mem_take(s, arena, LAM_ACT, LAM_LTM_TAPS * B * block * D);
-    s->own[GATED] = lam_mem_take(s, arena, LAM_ACT, B * block * D);
-    s->own[R] = lam_mem_take(s, arena, LAM_ACT, B * H * length * ld);
-    s->own[DR] = lam_mem_take(s, arena, LAM_ACT, train * B * H * length * ld);
-    s->own[DZ] = lam_mem_take(s, arena, LAM_ACT, train * B * length * HK);
-    s->own[DKV] = lam_mem_take(s, arena, LAM_ACT, train * B * N * 2 * HK);
-    s->own[DPULL] = lam_mem_take(s, arena, LAM_ACT, train * B * 2 * HK);
-    s->own[DCOEF] = lam_mem_take(s, arena, LAM_ACT, train * B * N * D);
-    s->own[CENTRE] = lam_mem_take(s, arena, LAM_WIDE, N);
-    s->own[WIDTH] = lam_mem_take(s, arena, LAM_WIDE, N);
-    s->own[FIRST] = lam_mem_take(s, arena, LAM_ACT, block * ld);
-    s->own[FRESH] = lam_mem_take(s, arena, LAM_ACT, block * ld);
-    s->own[OLD] = lam_mem_take(s, arena, LAM_ACT, (samples > 0 ? samples : N) * ld);
-    s->own[DRAWS] = lam_mem_take(s, arena, LAM_WIDE, samples);
-    s->own[EDGES] = lam_mem_take(s, arena, LAM_WIDE, samples > 0 ? B * (LAM_LTM_BINS + 1) : 0);
-    s->own[PSI] = lam_mem_take(s, arena, LAM_ACT, B * samples * ld);
-    s->own[SAMPLES] = lam_mem_take(s, arena, LAM_ACT, B * samples * D);
+    work->shifted = lam_mem_take(s, arena, LAM_ACT, LAM_LTM_TAPS * B * block * D);
+    work->gated = lam_mem_take(s, arena, LAM_ACT, B * block * D);
+    work->r = lam_mem_take(s, arena, LAM_ACT, B * H * length * ld);
+    work->dr = lam_mem_take(s, arena, LAM_ACT, train * B * H * length * ld);
+    work->dz = lam_mem_take(s, arena, LAM_ACT, train * B * length * HK);
+    work->dkv = lam_mem_take(s, arena, LAM_ACT, train * B * N * 2 * HK);
+    work->dpull = lam_mem_take(s, arena, LAM_ACT, train * B * 2 * HK);
+    work->dcoef = lam_mem_take(s, arena, LAM_ACT, train * B * N * D);
+    work->centre = lam_mem_take(s, arena, LAM_WIDE, N);
+    work->width = lam_mem_take(s, arena, LAM_WIDE, N);
+    work->first = lam_mem_take(s, arena, LAM_ACT, block * ld);
+    work->fresh = lam_mem_take(s, arena, LAM_ACT, block * ld);
+    work->old = lam_mem_take(s, arena, LAM_ACT, (samples > 0 ? samples : N) * ld);
+    work->draws = lam_mem_take(s, arena, LAM_WIDE, samples);
+    work->edges = lam_mem_take(s, arena, LAM_WIDE, samples > 0 ? B * (LAM_LTM_BINS + 1) : 0);
+    work->psi = lam_mem_take(s, arena, LAM_ACT, B * samples * ld);
+    work->samples = lam_mem_take(s, arena, LAM_ACT, B * samples * D);
     if (s->train)
         s->aux = lam_mem_take(s, arena, LAM_WIDE, (size_t)s->cfg->n_layer * B * length * H);
 }
@@ -254,16 +256,16 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
     const int forget = period > 0 && mem->seen / period != (mem->seen + done) / period;
     for (int l = 0; l < cfg->n_layer; l++) {
         lam_slot *slot = mem->slots + l * per;
-        void **own = s->layer[l].own;
+        const ltm_rows *own = rows_of(s, l);
         keep_pending(s, &slot[PENDING], gone, taken);
         if (taken > 0) {
             lam_mem_copy(s, lam_packed_view(s, slot[SIGNAL].rows, N, 0),
-                         lam_packed_view(s, own[COEF], N, 0), N);
+                         lam_packed_view(s, own->coef, N, 0), N);
             slot[SIGNAL].n = N;
         }
         if (alive && is_sticky(cfg)) {
-            keep_attention(s, &slot[MEAN_WAS], own[MEAN], done);
-            keep_attention(s, &slot[VAR_WAS], own[VAR], done);
+            keep_attention(s, &slot[MEAN_WAS], own->mean, done);
+            keep_attention(s, &slot[VAR_WAS], own->var, done);
         }
         for (int k = PENDING; forget && k < per; k++)
             slot[k].n = 0;
@@ -330,6 +332,9 @@ const lam_mem_ops lam_mem_infinite = {
     .check = check,
     .reaches = reaches,
     .fit = fit,
+    .params_size = sizeof(ltm_params),
+    .layer_size = sizeof(ltm_rows),
+    .shared_size = sizeof(ltm_work),
     .declare = declare,
     .layout = layout,
     .fill = lam_ltm_fill,

@@ -48,13 +48,13 @@ static lam_status fill_matrices(const lam_segment *s, const lam_infinite *its, d
     const int block = block_of(s);
     const size_t ld = basis_ld(s), N = (size_t)its->ltm_basis;
     LAM_TRY(lam_basis_first(G, its, block));
-    LAM_TRY(put_rows(s, s->own[FIRST], LAM_ACT, G, block, ld));
+    LAM_TRY(put_rows(s, work_of(s)->first, LAM_ACT, G, block, ld));
     LAM_TRY(lam_basis_update(G, its, block));
-    LAM_TRY(put_rows(s, s->own[FRESH], LAM_ACT, G + (size_t)its->ltm_samples * N, block, ld));
+    LAM_TRY(put_rows(s, work_of(s)->fresh, LAM_ACT, G + (size_t)its->ltm_samples * N, block, ld));
     if (is_sticky(s->cfg))
-        return put_rows(s, s->own[OLD], LAM_ACT, G, its->ltm_samples, ld);
+        return put_rows(s, work_of(s)->old, LAM_ACT, G, its->ltm_samples, ld);
     carry_over(A, G, its);
-    return put_rows(s, s->own[OLD], LAM_ACT, A, its->ltm_basis, ld);
+    return put_rows(s, work_of(s)->old, LAM_ACT, A, its->ltm_basis, ld);
 }
 
 lam_status lam_ltm_fill(const lam_segment *s)
@@ -73,10 +73,10 @@ lam_status lam_ltm_fill(const lam_segment *s)
             bumps[j] = lam_basis_bump(&its, (int)j).centre;
             bumps[N + j] = lam_basis_bump(&its, (int)j).width;
         }
-        status = put_rows(s, s->own[CENTRE], LAM_WIDE, bumps, 1, N);
+        status = put_rows(s, work_of(s)->centre, LAM_WIDE, bumps, 1, N);
     }
     if (status == LAM_OK)
-        status = put_rows(s, s->own[WIDTH], LAM_WIDE, bumps + N, 1, N);
+        status = put_rows(s, work_of(s)->width, LAM_WIDE, bumps + N, 1, N);
     if (status == LAM_OK)
         status = fill_matrices(s, &its, G, A);
     free(G);
@@ -89,7 +89,7 @@ static lam_rows shifted(const lam_segment *s, int tap)
 {
     const size_t D = (size_t)s->dims.D;
     const size_t plane = (size_t)s->B * (size_t)block_of(s) * D;
-    return (lam_rows){lam_at(s->dev, LAM_ACT, s->own[SHIFTED], (size_t)tap * plane), 0, D};
+    return (lam_rows){lam_at(s->dev, LAM_ACT, work_of(s)->shifted, (size_t)tap * plane), 0, D};
 }
 
 /* The oldest block as the three taps see it: one row earlier, as it is, one row later, zeros outside. */
@@ -120,25 +120,25 @@ static lam_gate gate_of(const lam_segment *s, int layer)
                       .width = s->cfg->d_model,
                       .ld = s->dims.D,
                       .in = shifted(s, 1).p,
-                      .pre = s->layer[layer].own[PRE],
-                      .out = s->own[GATED],
-                      .dout = s->own[GATED],
-                      .dpre = s->own[GATED]};
+                      .pre = rows_of(s, layer)->pre,
+                      .out = work_of(s)->gated,
+                      .dout = work_of(s)->gated,
+                      .dpre = work_of(s)->gated};
 }
 
 static void gate_fwd(const lam_segment *s, int layer)
 {
-    const int *ids = s->ids[layer].own;
+    const ltm_params *ids = params_of(s, layer);
     const size_t D = (size_t)s->dims.D;
     const lam_linear l = tap_map(s);
     shift_block(s, layer);
     for (int tap = 0; tap < LAM_LTM_TAPS; tap++) {
         const lam_epilogue e = {
             .add = tap > 0,
-            .bias = tap == LAM_LTM_TAPS - 1 ? lam_vector(s->params, ids[CONV_BIAS]) : NULL};
+            .bias = tap == LAM_LTM_TAPS - 1 ? lam_vector(s->params, ids->conv_bias) : NULL};
         lam_linear_fwd(
-            &l, (lam_rows){s->layer[layer].own[PRE], 0, D}, shifted(s, tap),
-            lam_weights_from(s->dev, lam_weight(s->params, ids[CONV]), 0, (size_t)tap * D), &e);
+            &l, (lam_rows){rows_of(s, layer)->pre, 0, D}, shifted(s, tap),
+            lam_weights_from(s->dev, lam_weight(s->params, ids->conv), 0, (size_t)tap * D), &e);
     }
     const lam_gate gate = gate_of(s, layer);
     s->dev->ops->gate_fwd(s->dev, &gate);
@@ -183,7 +183,7 @@ static void draw_sorted(const lam_segment *s, int layer)
             piece[i] = sum / total;
         }
         lam_convert(raw, s->dev->wide, piece, LAM_F64, (size_t)k);
-        s->dev->ops->upload(s->dev, lam_at(s->dev, LAM_WIDE, s->own[DRAWS], (size_t)at), raw,
+        s->dev->ops->upload(s->dev, lam_at(s->dev, LAM_WIDE, work_of(s)->draws, (size_t)at), raw,
                             (size_t)k * lam_class_size(s->dev, LAM_WIDE));
     }
 }
@@ -205,14 +205,14 @@ static void sample_signal(const lam_segment *s, int layer)
                                               .within = fields_of(cfg).ltm_sticky == UNIFORM,
                                               .mu = {mu->rows, (size_t)mu->cap * H},
                                               .var = {var->rows, (size_t)var->cap * H},
-                                              .draws = s->own[DRAWS],
-                                              .centre = s->own[CENTRE],
-                                              .width = s->own[WIDTH],
-                                              .edge = s->own[EDGES],
-                                              .psi = s->own[PSI],
+                                              .draws = work_of(s)->draws,
+                                              .centre = work_of(s)->centre,
+                                              .width = work_of(s)->width,
+                                              .edge = work_of(s)->edges,
+                                              .psi = work_of(s)->psi,
                                               .ld = ld});
-    lam_gemm g = stream_gemm(s, fields_of(cfg).ltm_samples, fields_of(cfg).ltm_basis, s->own[PSI],
-                             s->own[SAMPLES]);
+    lam_gemm g = stream_gemm(s, fields_of(cfg).ltm_samples, fields_of(cfg).ltm_basis,
+                             work_of(s)->psi, work_of(s)->samples);
     g.step_a = (size_t)fields_of(cfg).ltm_samples * ld;
     g.b = slot_of(s, layer, SIGNAL)->rows;
     s->dev->ops->gemm(s->dev, &g);
@@ -222,7 +222,7 @@ void lam_ltm_fit(const lam_segment *s, int layer)
 {
     const lam_slot *signal = slot_of(s, layer, SIGNAL);
     const int N = fields_of(s->cfg).ltm_basis;
-    void *coef = s->layer[layer].own[COEF];
+    void *coef = rows_of(s, layer)->coef;
     if (!takes_block(s)) {
         lam_mem_copy(s, lam_packed_view(s, coef, N, 0), lam_packed_view(s, signal->rows, N, 0), N);
         return;
@@ -232,15 +232,16 @@ void lam_ltm_fit(const lam_segment *s, int layer)
         const int sticky = is_sticky(s->cfg), k = sticky ? fields_of(s->cfg).ltm_samples : N;
         if (sticky)
             sample_signal(s, layer);
-        lam_gemm g = stream_gemm(s, N, k, s->own[OLD], coef);
+        lam_gemm g = stream_gemm(s, N, k, work_of(s)->old, coef);
         g.ta = sticky ? LAM_FLIP : LAM_KEEP;
-        g.b = sticky ? s->own[SAMPLES] : signal->rows;
+        g.b = sticky ? work_of(s)->samples : signal->rows;
         s->dev->ops->gemm(s->dev, &g);
     }
     gate_fwd(s, layer);
-    lam_gemm g = stream_gemm(s, N, block_of(s), s->own[old ? FRESH : FIRST], coef);
+    lam_gemm g =
+        stream_gemm(s, N, block_of(s), (old ? work_of(s)->fresh : work_of(s)->first), coef);
     g.ta = LAM_FLIP;
-    g.b = s->own[GATED];
+    g.b = work_of(s)->gated;
     g.beta = old;
     s->dev->ops->gemm(s->dev, &g);
 }
@@ -248,11 +249,13 @@ void lam_ltm_fit(const lam_segment *s, int layer)
 /* forward was B = .. + G^T x~, x~ = x sigmoid(conv(x)); x is constant. */
 void lam_ltm_fit_bwd(const lam_segment *s, int layer)
 {
-    const int *ids = s->ids[layer].own, N = fields_of(s->cfg).ltm_basis;
+    const ltm_params *ids = params_of(s, layer);
+    const int N = fields_of(s->cfg).ltm_basis;
     const size_t D = (size_t)s->dims.D;
     const int old = slot_of(s, layer, SIGNAL)->n > 0;
-    lam_gemm g = stream_gemm(s, block_of(s), N, s->own[old ? FRESH : FIRST], s->own[GATED]);
-    g.b = s->own[DCOEF];
+    lam_gemm g = stream_gemm(s, block_of(s), N, (old ? work_of(s)->fresh : work_of(s)->first),
+                             work_of(s)->gated);
+    g.b = work_of(s)->dcoef;
     s->dev->ops->gemm(s->dev, &g);
     shift_block(s, layer);
     const lam_gate gate = gate_of(s, layer);
@@ -261,8 +264,9 @@ void lam_ltm_fit_bwd(const lam_segment *s, int layer)
     const lam_linear l = tap_map(s);
     for (int tap = 0; tap < LAM_LTM_TAPS; tap++)
         lam_linear_bwd_w(&l,
-                         lam_at(s->dev, LAM_WIDE, lam_grad(s->params, ids[CONV]), (size_t)tap * D),
-                         (lam_rows){s->own[GATED], 0, D}, shifted(s, tap));
-    s->dev->ops->colsum(s->dev, &(lam_colsum){s->B * block_of(s), s->cfg->d_model, s->dims.D,
-                                              s->own[GATED], lam_grad(s->params, ids[CONV_BIAS])});
+                         lam_at(s->dev, LAM_WIDE, lam_grad(s->params, ids->conv), (size_t)tap * D),
+                         (lam_rows){work_of(s)->gated, 0, D}, shifted(s, tap));
+    s->dev->ops->colsum(s->dev,
+                        &(lam_colsum){s->B * block_of(s), s->cfg->d_model, s->dims.D,
+                                      work_of(s)->gated, lam_grad(s->params, ids->conv_bias)});
 }

@@ -46,39 +46,53 @@ static inline lam_infinite fields_of(const lam_config *cfg)
     return own;
 }
 
-enum { CONV, CONV_BIAS, MU, SIGMA, KEY, VALUE, OUT }; /* parameters; the last three unless shared */
+/* Parameters of a layer; the last three unless shared. */
+typedef struct ltm_params {
+    int conv, conv_bias, mu, sigma, key, value, out;
+} ltm_params;
 
-/* Buffers of a layer; in evaluation those of the gate and Z are the same for all layers. */
-enum {
-    PRE,  /* ACT [B][block][D]: the gate before its sigmoid */
-    COEF, /* ACT [B][N][D]: the coefficients of this segment */
-    KV,   /* ACT [B][N][2HK]: their keys and values */
-    PULL, /* ACT [B][2][HK] */
-    MEAN, /* WIDE [B][length][H]: mu and var of every query so far */
-    VAR,
-    Z /* ACT [B][n][HK]: what queries read */
-};
+/* Buffers of a layer; in evaluation those of the gate and z are the same for all layers. */
+typedef struct ltm_rows {
+    void *pre;        /* ACT [B][block][D]: the gate before its sigmoid */
+    void *coef;       /* ACT [B][N][D]: the coefficients of this segment */
+    void *kv;         /* ACT [B][N][2HK]: their keys and values */
+    void *pull;       /* ACT [B][2][HK] */
+    void *mean, *var; /* WIDE [B][length][H]: mu and var of every query so far */
+    void *z;          /* ACT [B][n][HK]: what queries read */
+} ltm_rows;
 
 /* Buffers the layers use in turn, and constants. */
-enum {
-    SHIFTED, /* ACT [LAM_LTM_TAPS][B][block][D]: the block as each tap of the gate's kernel sees it */
-    GATED,   /* ACT [B][block][D] */
-    R,       /* ACT [B][H][n][ld]: means of the bumps */
-    DR,
-    DZ,
-    DKV,
-    DPULL,
-    DCOEF,
-    CENTRE, /* WIDE [N] */
-    WIDTH,
-    FIRST,  /* ACT [block][ld]: G of the first block */
-    FRESH,  /* ACT [block][ld]: G of later ones */
-    OLD,    /* ACT [N][ld]: the old coefficients' share; sticky: [samples][ld], G of the samples */
-    DRAWS,  /* sticky: WIDE [samples] */
-    EDGES,  /* WIDE [B][LAM_LTM_BINS + 1] */
-    PSI,    /* ACT [B][samples][ld] */
-    SAMPLES /* ACT [B][samples][D] */
-};
+typedef struct ltm_work {
+    void *
+        shifted; /* ACT [LAM_LTM_TAPS][B][block][D]: the block as each tap of the gate's kernel sees it */
+    void *gated; /* ACT [B][block][D] */
+    void *r;     /* ACT [B][H][n][ld]: means of the bumps */
+    void *dr, *dz, *dkv, *dpull, *dcoef;
+    void *centre, *width; /* WIDE [N] */
+    void *first;          /* ACT [block][ld]: G of the first block */
+    void *fresh;          /* ACT [block][ld]: G of later ones */
+    void *
+        old; /* ACT [N][ld]: the old coefficients' share; sticky: [samples][ld], G of the samples */
+    void *draws;   /* sticky: WIDE [samples] */
+    void *edges;   /* WIDE [B][LAM_LTM_BINS + 1] */
+    void *psi;     /* ACT [B][samples][ld] */
+    void *samples; /* ACT [B][samples][D] */
+} ltm_work;
+
+static inline ltm_work *work_of(const lam_segment *s)
+{
+    return s->own;
+}
+
+static inline ltm_rows *rows_of(const lam_segment *s, int layer)
+{
+    return s->layer[layer].own;
+}
+
+static inline const ltm_params *params_of(const lam_segment *s, int layer)
+{
+    return s->ids[layer].own;
+}
 
 enum { NEWEST, PENDING, SIGNAL, MEAN_WAS, VAR_WAS }; /* slots of a layer */
 

@@ -15,7 +15,7 @@
 static lam_weights kv_weight(const lam_segment *s, int layer)
 {
     return fields_of(s->cfg).ltm_share_proj ? lam_kv_weight(s, layer)
-                                            : lam_weight(s->params, s->ids[layer].own[KEY]);
+                                            : lam_weight(s->params, params_of(s, layer)->key);
 }
 
 static void *kv_grad(const lam_segment *s, int layer)
@@ -23,13 +23,13 @@ static void *kv_grad(const lam_segment *s, int layer)
     const size_t third = (size_t)s->dims.HK * (size_t)s->dims.D;
     if (fields_of(s->cfg).ltm_share_proj)
         return lam_at(s->dev, LAM_WIDE, lam_grad(s->params, s->ids[layer].qkv), third);
-    lam_grad(s->params, s->ids[layer].own[VALUE]); /* stands right behind */
-    return lam_grad(s->params, s->ids[layer].own[KEY]);
+    lam_grad(s->params, params_of(s, layer)->value); /* stands right behind */
+    return lam_grad(s->params, params_of(s, layer)->key);
 }
 
 static int out_param(const lam_segment *s, int layer)
 {
-    return fields_of(s->cfg).ltm_share_proj ? s->ids[layer].o_net : s->ids[layer].own[OUT];
+    return fields_of(s->cfg).ltm_share_proj ? s->ids[layer].o_net : params_of(s, layer)->out;
 }
 
 /* pull = [w_mu; w_sigma] K of every stream. */
@@ -40,12 +40,12 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
                       .n = s->dims.HK,
                       .k = fields_of(s->cfg).ltm_basis,
                       .batch = s->B,
-                      .a = lam_weight(s->params, s->ids[layer].own[MU]).p,
+                      .a = lam_weight(s->params, params_of(s, layer)->mu).p,
                       .lda = basis_ld(s),
-                      .b = s->layer[layer].own[KV],
+                      .b = rows_of(s, layer)->kv,
                       .ldb = 2 * HK,
                       .step_b = N * 2 * HK,
-                      .c = s->layer[layer].own[PULL],
+                      .c = rows_of(s, layer)->pull,
                       .c_class = LAM_ACT,
                       .ldc = HK,
                       .step_c = 2 * HK};
@@ -54,11 +54,11 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
 /* What all rows of the segment will read; settled before the first of them. */
 static void recall(const lam_segment *s, int layer)
 {
-    void **own = s->layer[layer].own;
+    const ltm_rows *own = rows_of(s, layer);
     const lam_linear kv = lam_kv_map(s, s->B * fields_of(s->cfg).ltm_basis);
     lam_ltm_fit(s, layer);
-    lam_linear_fwd(&kv, (lam_rows){own[KV], 0, 2 * (size_t)s->dims.HK},
-                   (lam_rows){own[COEF], 0, (size_t)s->dims.D}, kv_weight(s, layer), NULL);
+    lam_linear_fwd(&kv, (lam_rows){own->kv, 0, 2 * (size_t)s->dims.HK},
+                   (lam_rows){own->coef, 0, (size_t)s->dims.D}, kv_weight(s, layer), NULL);
     const lam_gemm pull = pull_gemm(s, layer);
     s->dev->ops->gemm(s->dev, &pull);
 }
@@ -68,7 +68,7 @@ static lam_density density_of(const lam_segment *s, int layer)
     const lam_config *cfg = s->cfg;
     const size_t HK = (size_t)s->dims.HK, H = (size_t)cfg->n_head, step = (size_t)s->N * H;
     const size_t first = (size_t)s->first * H;
-    void *const *own = s->layer[layer].own;
+    const ltm_rows *own = rows_of(s, layer);
     return (lam_density){.B = s->B,
                          .H = cfg->n_head,
                          .K = s->dims.K,
@@ -76,14 +76,14 @@ static lam_density density_of(const lam_segment *s, int layer)
                          .basis = fields_of(cfg).ltm_basis,
                          .scale = 1.0 / sqrt((double)cfg->d_head),
                          .var_min = fields_of(cfg).ltm_var_min,
-                         .centre = s->own[CENTRE],
-                         .width = s->own[WIDTH],
+                         .centre = work_of(s)->centre,
+                         .width = work_of(s)->width,
                          .q = lam_qkv_view(s, layer, LAM_Q, s->ctx + s->first),
                          .ldq = lam_q_ld(s),
-                         .pull = {own[PULL], 2 * HK},
-                         .mu = {lam_at(s->dev, LAM_WIDE, own[MEAN], first), step},
-                         .var = {lam_at(s->dev, LAM_WIDE, own[VAR], first), step},
-                         .r = s->own[R],
+                         .pull = {own->pull, 2 * HK},
+                         .mu = {lam_at(s->dev, LAM_WIDE, own->mean, first), step},
+                         .var = {lam_at(s->dev, LAM_WIDE, own->var, first), step},
+                         .r = work_of(s)->r,
                          .ldr = basis_ld(s)};
 }
 
@@ -111,11 +111,11 @@ void lam_ltm_read(const lam_segment *s, int layer)
 {
     if (s->first == 0)
         recall(s, layer);
-    void **own = s->layer[layer].own;
+    const ltm_rows *own = rows_of(s, layer);
     const lam_density a = density_of(s, layer);
     s->dev->ops->density_fwd(s->dev, &a);
     lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = s->dims.K, .k = fields_of(s->cfg).ltm_basis},
-                   r_heads(s, a.r), v_heads(s, own[KV]), z_heads(s, own[Z]));
+                   r_heads(s, a.r), v_heads(s, own->kv), z_heads(s, own->z));
 }
 
 static lam_linear out_map(const lam_segment *s)
@@ -136,7 +136,7 @@ static lam_rows out_rows(const lam_segment *s)
 void lam_ltm_output(const lam_segment *s, int layer)
 {
     const lam_linear l = out_map(s);
-    lam_linear_fwd(&l, out_rows(s), z_rows(s, s->layer[layer].own[Z]),
+    lam_linear_fwd(&l, out_rows(s), z_rows(s, rows_of(s, layer)->z),
                    lam_weight(s->params, out_param(s, layer)), &(lam_epilogue){.add = 1});
 }
 
@@ -150,13 +150,13 @@ static void density_bwd(const lam_segment *s, int layer)
     s->dev->ops->density_fwd(s->dev, &a); /* R serves all layers: make it again */
     lam_heads_gemm(
         s, (lam_gemm){.m = s->n, .n = fields_of(cfg).ltm_basis, .k = s->dims.K, .tb = LAM_FLIP},
-        z_heads(s, s->own[DZ]), v_heads(s, s->layer[layer].own[KV]), r_heads(s, s->own[DR]));
+        z_heads(s, work_of(s)->dz), v_heads(s, rows_of(s, layer)->kv), r_heads(s, work_of(s)->dr));
     lam_heads_gemm(
         s, (lam_gemm){.m = fields_of(cfg).ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
-        r_heads(s, a.r), z_heads(s, s->own[DZ]), v_heads(s, s->own[DKV]));
-    a.dr = s->own[DR];
+        r_heads(s, a.r), z_heads(s, work_of(s)->dz), v_heads(s, work_of(s)->dkv));
+    a.dr = work_of(s)->dr;
     a.dq = lam_dqkv_view(s, LAM_Q, s->ctx);
-    a.dpull = (lam_view){s->own[DPULL], 2 * HK};
+    a.dpull = (lam_view){work_of(s)->dpull, 2 * HK};
     a.prior = fields_of(cfg).ltm_sigma0 * fields_of(cfg).ltm_sigma0;
     a.weight = fields_of(cfg).ltm_kl / cfg->n_head;
     a.grad_scale = s->grad_scale;
@@ -168,17 +168,17 @@ static void density_bwd(const lam_segment *s, int layer)
 static void pull_bwd(const lam_segment *s, int layer)
 {
     const size_t HK = (size_t)s->dims.HK, N = (size_t)fields_of(s->cfg).ltm_basis;
-    const int mu = s->ids[layer].own[MU];
+    const int mu = params_of(s, layer)->mu;
     lam_gemm g = pull_gemm(s, layer);
     const void *weight = g.a, *keys = g.b;
     g.n = fields_of(s->cfg).ltm_basis;
     g.k = s->dims.HK;
-    g.a = s->own[DPULL];
+    g.a = work_of(s)->dpull;
     g.lda = HK;
     g.step_a = 2 * HK;
     g.tb = LAM_FLIP;
     g.c = lam_grad(s->params, mu);
-    lam_grad(s->params, s->ids[layer].own[SIGMA]); /* stands right behind */
+    lam_grad(s->params, params_of(s, layer)->sigma); /* stands right behind */
     g.c_class = LAM_WIDE;
     g.ldc = basis_ld(s);
     g.step_c = 0; /* summed over the streams */
@@ -193,10 +193,10 @@ static void pull_bwd(const lam_segment *s, int layer)
                                           .ta = LAM_FLIP,
                                           .a = weight,
                                           .lda = basis_ld(s),
-                                          .b = s->own[DPULL],
+                                          .b = work_of(s)->dpull,
                                           .ldb = HK,
                                           .step_b = 2 * HK,
-                                          .c = s->own[DKV],
+                                          .c = work_of(s)->dkv,
                                           .c_class = LAM_ACT,
                                           .ldc = 2 * HK,
                                           .step_c = N * 2 * HK});
@@ -204,18 +204,18 @@ static void pull_bwd(const lam_segment *s, int layer)
 
 void lam_ltm_read_bwd(const lam_segment *s, int layer)
 {
-    void **own = s->layer[layer].own;
+    const ltm_rows *own = rows_of(s, layer);
     const size_t HK = (size_t)s->dims.HK, D = (size_t)s->dims.D;
     const lam_linear out = out_map(s), kv = lam_kv_map(s, s->B * fields_of(s->cfg).ltm_basis);
     const int id = out_param(s, layer);
-    lam_linear_bwd_w(&out, lam_grad(s->params, id), out_rows(s), z_rows(s, own[Z]));
-    lam_linear_bwd_x(&out, z_rows(s, s->own[DZ]), out_rows(s), lam_weight(s->params, id), 0.0);
+    lam_linear_bwd_w(&out, lam_grad(s->params, id), out_rows(s), z_rows(s, own->z));
+    lam_linear_bwd_x(&out, z_rows(s, work_of(s)->dz), out_rows(s), lam_weight(s->params, id), 0.0);
     density_bwd(s, layer);
     pull_bwd(s, layer);
-    const lam_rows dkv = {s->own[DKV], 0, 2 * HK}, coef = {own[COEF], 0, D};
+    const lam_rows dkv = {work_of(s)->dkv, 0, 2 * HK}, coef = {own->coef, 0, D};
     lam_linear_bwd_w(&kv, kv_grad(s, layer), dkv, coef);
     if (!takes_block(s))
         return;
-    lam_linear_bwd_x(&kv, (lam_rows){s->own[DCOEF], 0, D}, dkv, kv_weight(s, layer), 0.0);
+    lam_linear_bwd_x(&kv, (lam_rows){work_of(s)->dcoef, 0, D}, dkv, kv_weight(s, layer), 0.0);
     lam_ltm_fit_bwd(s, layer);
 }

@@ -55,6 +55,36 @@ static lamemo fields_of(const lam_config *cfg)
     return own;
 }
 
+/* Of a layer: look-ahead's contexts and log-denominators, and what interpolation made of them. */
+typedef struct layer_buffers {
+    void *c_new;           /* ACT [B][M][HK] */
+    void *lse_new, *alpha; /* WIDE [B][M][H] */
+} layer_buffers;
+
+typedef struct shared_buffers {
+    void *dc_new, *dlse_new; /* like c_new, lse_new */
+} shared_buffers;
+
+static layer_buffers *buffers_of(const lam_segment *s, int layer)
+{
+    return s->layer[layer].own;
+}
+
+static void layout(lam_segment *s, lam_arena *arena)
+{
+    const size_t slots = (size_t)s->B * (size_t)s->M, HK = (size_t)s->dims.HK;
+    const size_t H = (size_t)s->cfg->n_head;
+    shared_buffers *shared = s->own;
+    for (int l = 0; l < s->cfg->n_layer; l++) {
+        layer_buffers *b = buffers_of(s, l);
+        b->c_new = lam_mem_take(s, arena, LAM_ACT, slots * HK);
+        b->lse_new = lam_mem_take(s, arena, LAM_WIDE, slots * H);
+        b->alpha = lam_mem_take(s, arena, LAM_WIDE, slots * H);
+    }
+    shared->dc_new = lam_mem_take(s, arena, LAM_ACT, s->train ? slots * HK : 0);
+    shared->dlse_new = lam_mem_take(s, arena, LAM_WIDE, s->train ? slots * H : 0);
+}
+
 static int implied(const lam_config *cfg)
 {
     return lam_attn_looks_ahead(cfg->attn_type);
@@ -116,8 +146,8 @@ static lam_attn ahead_attn(const lam_segment *s, int layer)
         a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0);
         a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0);
     } else {
-        a.o = (lam_view){rows->c_new, (size_t)s->M * HK};
-        a.lse = (lam_view){rows->lse_new, (size_t)s->M * H};
+        a.o = (lam_view){buffers_of(s, layer)->c_new, (size_t)s->M * HK};
+        a.lse = (lam_view){buffers_of(s, layer)->lse_new, (size_t)s->M * H};
     }
     lam_pos_ahead(s->pos, layer, &a);
     return a;
@@ -126,6 +156,7 @@ static lam_attn ahead_attn(const lam_segment *s, int layer)
 static lam_interp interpolation(const lam_segment *s, int layer)
 {
     const lam_layer_rows *rows = &s->layer[layer];
+    const layer_buffers *b = buffers_of(s, layer);
     const lam_slot *c_old = &s->mem->slots[1 + 2 * layer], *lse_old = c_old + 1;
     const size_t HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head, M = (size_t)s->M;
     return (lam_interp){.B = s->B,
@@ -134,12 +165,12 @@ static lam_interp interpolation(const lam_segment *s, int layer)
                         .K = s->dims.K,
                         .eps = fields_of(s->cfg).interp_eps,
                         .c_old = {c_old->rows, M * HK},
-                        .c_new = {rows->c_new, M * HK},
+                        .c_new = {b->c_new, M * HK},
                         .c_out = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0),
                         .lse_old = {lse_old->rows, M * H},
-                        .lse_new = {rows->lse_new, M * H},
+                        .lse_new = {b->lse_new, M * H},
                         .lse_out = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0),
-                        .alpha = {rows->alpha, M * H}};
+                        .alpha = {b->alpha, M * H}};
 }
 
 /* alpha = 1: the slot's context is what it was. */
@@ -176,10 +207,11 @@ static void ahead_bwd(const lam_segment *s, int layer)
     lam_attn a = ahead_attn(s, layer);
     a.d_o = lam_row_view(s, LAM_ACT, s->dc, s->dims.HK, 0);
     if (fields_of(s->cfg).alpha == LEARNED) {
+        const shared_buffers *shared = s->own;
         lam_interp i = interpolation(s, layer);
         i.dc_out = a.d_o;
-        i.dc_new = (lam_view){s->dc_new, (size_t)s->M * (size_t)s->dims.HK};
-        i.dlse_new = (lam_view){s->dlse_new, (size_t)s->M * (size_t)s->cfg->n_head};
+        i.dc_new = (lam_view){shared->dc_new, (size_t)s->M * (size_t)s->dims.HK};
+        i.dlse_new = (lam_view){shared->dlse_new, (size_t)s->M * (size_t)s->cfg->n_head};
         s->dev->ops->interp_bwd(s->dev, &i);
         a.d_o = i.dc_new;
         a.dlse = i.dlse_new;
@@ -226,19 +258,24 @@ static void cost(lam_mem_cost *out, const lam_config *cfg)
 static void details(char *text, size_t size, const lam_config *cfg)
 {
     const lamemo o = fields_of(cfg);
-    const int alpha = o.alpha != LEARNED, window = o.window != PREVIOUS;
-    snprintf(text, size, "%s%s%s%s%s", alpha ? "alpha " : "", alpha ? alpha_names[o.alpha] : "",
-             alpha && window ? ", " : "", window ? "window " : "",
+    const int other = o.alpha != LEARNED, window = o.window != PREVIOUS;
+    snprintf(text, size, "%s%s%s%s%s", other ? "alpha " : "", other ? alpha_names[o.alpha] : "",
+             other && window ? ", " : "", window ? "window " : "",
              window ? window_names[o.window] : "");
 }
 
 static const char *lacks_alpha(const lam_config *cfg)
 {
-    const alpha_kind alpha = fields_of(cfg).alpha;
-    return alpha == ZERO   ? "it was made with alpha = 0"
-           : alpha == ONE  ? "it was made with alpha = 1"
+    const alpha_kind kind = fields_of(cfg).alpha;
+    return kind == ZERO    ? "it was made with alpha = 0"
+           : kind == ONE   ? "it was made with alpha = 1"
            : leads(cfg, 0) ? NULL
                            : "its memory rows are not refreshed";
+}
+
+static const void *alpha(const lam_segment *s, int layer)
+{
+    return buffers_of(s, layer)->alpha;
 }
 
 /* Table 3. */
@@ -265,7 +302,11 @@ const lam_mem_ops lam_mem_lamemo = {
     .attend_bwd = attend_bwd,
     .check = check,
     .leads = leads,
+    .layer_size = sizeof(layer_buffers),
+    .shared_size = sizeof(shared_buffers),
+    .layout = layout,
     .details = details,
     .ablations = ablations,
     .lacks_alpha = lacks_alpha,
+    .alpha = alpha,
 };

@@ -29,10 +29,7 @@
 typedef struct lam_mem lam_mem;
 typedef struct lam_segment lam_segment;
 
-enum {
-    LAM_OWN_BUFFERS = 32, /* that a mechanism may have, per layer and for all layers together */
-    LAM_LAYER_SLOTS = 5   /* slots of a layer, at most; the last layer's output may have one more */
-};
+enum { LAM_LAYER_SLOTS = 5 }; /* at most; the last layer's output may have one more */
 
 /* Buffers of one layer, for all B streams.  [B][T][..] have T rows per stream. */
 typedef struct lam_layer_rows {
@@ -42,8 +39,7 @@ typedef struct lam_layer_rows {
     void *kv;  /* HALF [B][T][2HK], or NULL */
     void *c;   /* ACT [B][T][HK]: contexts, before W_o */
     void *lse; /* WIDE [B][T][H]: log s of each context */
-    void *c_new, *lse_new, *alpha; /* look-ahead: ACT [B][M][HK], WIDE [B][M][H] twice */
-    void *own[LAM_OWN_BUFFERS];    /* the mechanism's, as its layout made them */
+    void *own; /* the mechanism's struct of this layer, zeroed before its layout */
 } lam_layer_rows;
 
 struct lam_segment {
@@ -63,15 +59,14 @@ struct lam_segment {
     int train;       /* there will be a backward */
     int noisy;       /* dropout is on: each place has the model's rate for it */
     lam_drop drop;   /* seed and step of this segment, and the rate of all places but attention */
-    void *own[LAM_OWN_BUFFERS]; /* buffers of the mechanism that layers use in turn */
-    void *out; /* ACT [B][n][D]: C W_o^T of the layer at work; in attend_bwd its gradient */
+    void *own;       /* the mechanism's struct for all layers */
+    void *out;       /* ACT [B][n][D]: C W_o^T of the layer at work; in attend_bwd its gradient */
 
     /* Backward: gradient of layer.xn rows from dx_from on is added to dxn. */
     void *dqkv; /* ACT [B][T][3HK] */
     void *dc;   /* ACT [B][T][HK]: given */
     void *dxn;  /* ACT [B][T][D] */
     int dx_from;
-    void *dlse_new, *dc_new; /* like lse_new, c_new */
     /* A mechanism with an auxiliary loss of its own adds the gradient of grad_scale times it, and writes it
      * here, in nats and in as many parts as it likes: the loss is their sum. */
     void *aux; /* WIDE [L][B][N][H], zero before backward; NULL where there is no such loss */
@@ -166,9 +161,12 @@ typedef struct lam_mem_ops {
     int (*reaches)(const lam_config *cfg);
     /* lam_length_fit() for lengths of its own, where a stream has no more than `most` tokens. */
     void (*fit)(lam_config *cfg, int64_t most);
-    /* Declares parameters of `layer`, whose numbers go to ids (room for LAM_OWN_PARAMS). */
-    void (*declare)(int *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
-    /* Carves its buffers: s->own, layer[..].own and, when training, s->aux. */
+    /* Its structs, which others keep for it as bytes: numbers of parameters for every layer (s->ids[..].own), and
+     * addresses of buffers for every layer (s->layer[..].own) and for all of them together (s->own). */
+    size_t params_size, layer_size, shared_size;
+    /* Declares parameters of `layer`; their numbers go to `ids`, a struct of params_size. */
+    void (*declare)(void *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
+    /* Carves its buffers: *s->own, *layer[..].own and, when training, s->aux. */
     void (*layout)(lam_segment *s, lam_arena *arena);
     /* Fills the constants among them; once. */
     lam_status (*fill)(const lam_segment *s);
@@ -185,6 +183,8 @@ typedef struct lam_mem_ops {
     void (*remark)(char *text, size_t size, const lam_config *cfg);
     /* Has it Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
     const char *(*lacks_alpha)(const lam_config *cfg);
+    /* After a layer's forward pass: WIDE [B][M][H]. */
+    const void *(*alpha)(const lam_segment *s, int layer);
 } lam_mem_ops;
 
 /* Tokens of a text, at most: sums do not overflow. */

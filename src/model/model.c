@@ -12,13 +12,15 @@ lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *d
     model->dims = lam_dims_of(cfg, dev);
     LAM_TRY(lam_mem_find(&model->mem, cfg->memory));
     model->layer = calloc((size_t)cfg->n_layer, sizeof *model->layer);
-    if (!model->layer)
+    model->own = calloc((size_t)cfg->n_layer, model->mem->params_size + 1);
+    if (!model->layer || !model->own)
         return lam_fail(LAM_ERR_MEMORY, "model: no memory for %d layers", cfg->n_layer);
 
     lam_pos_declare(&model->pos, &model->params, cfg, dev);
     lam_embed_declare(&model->embed, &model->params, cfg, dev);
     for (int l = 0; l < cfg->n_layer; l++) {
         lam_layer_declare(&model->layer[l], &model->params, cfg, dev, l);
+        model->layer[l].own = (char *)model->own + (size_t)l * model->mem->params_size;
         if (model->mem->declare)
             model->mem->declare(model->layer[l].own, &model->params, cfg, dev, l);
         model->pos.r_net[l] = model->layer[l].r_net;
@@ -34,7 +36,9 @@ void lam_model_undeclare(lam_model *model)
 {
     lam_params_free(&model->params);
     free(model->layer);
+    free(model->own);
     model->layer = NULL;
+    model->own = NULL;
 }
 
 lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev)

@@ -19,6 +19,7 @@ typedef struct lam_model {
     lam_embed_params embed;
     lam_head_params head;
     lam_layer_params *layer; /* [L] */
+    void *own;               /* [L] of the memory's struct of parameters */
     lam_class cache; /* of keys, values and positions when nothing is trained: ACT or HALF */
 } lam_model;
 

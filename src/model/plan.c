@@ -36,7 +36,6 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
     const lam_dims d = st->model->dims;
     const lam_config *cfg = &st->model->cfg;
     const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
-    const size_t slots = (size_t)st->opt.B * (size_t)st->seg.M, H = (size_t)cfg->n_head;
     lam_layer_rows *r = &st->rows[layer];
 
     r->x = act(st, arena, rows, d.D);
@@ -51,23 +50,16 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
             lam_arena_take(arena, rows * 2 * (size_t)d.HK * lam_class_size(st->dev, st->seg.cache));
     }
     r->c = act(st, arena, rows, d.HK);
-    r->lse = wide(st, arena, rows * H);
-    const int ahead = st->pos.ahead_rows > 0;
-    r->c_new = ahead ? act(st, arena, slots, d.HK) : NULL;
-    r->lse_new = ahead ? wide(st, arena, slots * H) : NULL;
-    r->alpha = ahead ? wide(st, arena, slots * H) : NULL;
+    r->lse = wide(st, arena, rows * (size_t)cfg->n_head);
 }
 
 static void layout_backward(lam_stack *st, lam_arena *arena)
 {
     const lam_dims d = st->model->dims;
     const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
-    const size_t slots = (size_t)st->opt.B * (size_t)st->seg.M;
     lam_segment *s = &st->seg;
     s->dqkv = act(st, arena, rows, 3 * d.HK);
     s->dc = act(st, arena, rows, d.HK);
-    s->dc_new = act(st, arena, slots, d.HK);
-    s->dlse_new = wide(st, arena, slots * (size_t)st->model->cfg.n_head);
     s->dxn = st->model->cfg.pre_lnorm ? act(st, arena, rows, d.D) : NULL;
     st->dx[0] = act(st, arena, rows, d.D);
     st->dx[1] = act(st, arena, rows, d.D);

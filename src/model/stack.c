@@ -55,12 +55,14 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->rows = calloc(L + 1, sizeof *st->rows);
     st->acts = calloc(L, sizeof *st->acts);
     st->slots = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->slots);
+    st->own = calloc(1, model->mem->shared_size + 1); /* never 0 bytes, which may be NULL */
+    st->layer_own = calloc(L, model->mem->layer_size + 1);
     st->r = calloc(2 * L, sizeof *st->r);
     st->next.host = calloc((size_t)opt->B + 1, sizeof *st->next.host);
     st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
-    if (!st->rows || !st->acts || !st->slots || !st->r || !st->next.host || !st->next.items ||
-        !host) {
+    if (!st->rows || !st->acts || !st->slots || !st->own || !st->layer_own || !st->r ||
+        !st->next.host || !st->next.items || !host) {
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
@@ -101,12 +103,15 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                             .pos = &st->pos,
                             .mem = &st->mem,
                             .layer = st->rows,
+                            .own = st->own,
                             .B = opt->B,
                             .M = front,
                             .N = opt->N,
                             .cache = cache,
                             .full = opt->full,
                             .train = opt->train};
+    for (size_t l = 0; l < L; l++)
+        st->rows[l].own = (char *)st->layer_own + l * model->mem->layer_size;
     return LAM_OK;
 }
 
@@ -115,6 +120,8 @@ static void unwire(lam_stack *st)
     free(st->rows);
     free(st->acts);
     free(st->slots);
+    free(st->own);
+    free(st->layer_own);
     free(st->r);
     free(st->next.host);
     free(st->next.items);

@@ -40,6 +40,8 @@ struct lam_stack {
     lam_layer_rows *rows; /* [L + 1] */
     lam_block_acts *acts; /* [L] */
     lam_slot *slots;      /* [lam_mem_max_slots] */
+    void *own;            /* the mechanism's struct for all layers, */
+    void *layer_own;      /* and its structs of layers, [L] */
     void **r;             /* [2L]: positional keys */
 
     void *tokens;        /* INT [B*N] */

@@ -5,14 +5,12 @@
 #include "nn/config.h"
 #include "nn/params.h"
 
-enum { LAM_OWN_PARAMS = 8 };
-
 typedef struct lam_layer_params {
     int qkv; /* W_q, W_k, W_v below one another, [3HK][D]; some files name q_net and kv_net */
     int r_net, o_net;
     int norm1_gain, norm1_shift, norm2_gain, norm2_shift;
     int w1, b1, w2, b2;
-    int own[LAM_OWN_PARAMS]; /* what the memory declares besides, in its order */
+    void *own; /* numbers of what the memory declares besides, in a struct of its own */
 } lam_layer_params;
 
 void lam_layer_declare(lam_layer_params *ids, lam_params *p, const lam_config *cfg,

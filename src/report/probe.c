@@ -115,12 +115,12 @@ static lam_status probe_attention(prober *x, const lam_segment *s, int layer, in
     return LAM_OK;
 }
 
-/* rows->alpha is [B][M][H] with room for s->M slots; the sums are [H][M]. */
+/* alpha is [B][M][H] with room for s->M slots; the sums are [H][M]. */
 static lam_status probe_alpha(prober *x, const lam_segment *s, int layer, int64_t step)
 {
     lam_probe *p = x->p;
     const size_t H = (size_t)p->H, M = (size_t)s->M, B = (size_t)s->B;
-    LAM_TRY(fetch(x, s->layer[layer].alpha, B * M * H));
+    LAM_TRY(fetch(x, s->mem->ops->alpha(s, layer), B * M * H));
     for (size_t n = 0; n < B * M * H; n++) {
         const int part = lam_part_of(step, x->steps, (int)(n / H / M), s->B);
         p->alpha[((size_t)layer * H + n % H) * M + n / H % M] += x->host[n];
