@@ -111,7 +111,7 @@ if(LAMEMO_PYTHON)
 endif()
 
 # The rules of the source tree itself.  Exit 77: the tool is not installed.
-foreach(name check-includes check-includes-test check-devices check-devices-test check-terms check-terms-test check-format)
+foreach(name check-includes check-includes-test check-memories check-memories-test check-devices check-devices-test check-terms check-terms-test check-format)
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/${name}.sh)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
 endforeach()
