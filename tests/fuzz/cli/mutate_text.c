@@ -79,6 +79,7 @@ static const char *const numbers[] = {
 static const char *const values[] = {
     "null", "true", "false", "\"\"", "[]", "{}", "[null]", "[[]]", "\"x\"", "\"-1\"", "[1e308,1e308]",
     "{\"a\":1}", "\"../outside/file\"", "\"/dev/zero\"", "\"..\"", "\"a/b\"", "\"\\u0000\"", "\"\\ud800\"",
+    "\"(?:[a-zA-Z ]+)+\\\\d\"", "\"(?R)\"", "\"(((.{999}){99}){9})\"",
     "\"\xff\xfe\"", "\"a\\u0000b\"", "\"lamemo\"", "\"infinite\"", "\"compressive\"", "\"none\"", "\"xl\""};
 /* clang-format on */
 

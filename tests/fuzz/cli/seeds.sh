@@ -21,6 +21,7 @@ seq 400 | sed 's/.*/In the beginning God created the heaven, and the earth was w
 head -c 3000 .parts/text > .parts/short
 lamemo prepare --out .parts/corpus .parts/text
 lamemo prepare --corpus words --min-count 1 --out .parts/words .parts/text
+lamemo prepare --corpus bpe --vocab-size 300 --out .parts/bpe .parts/text
 shape="--preset tiny --n-layer 1 --n-head 1 --d-model 8 --d-head 8 --d-inner 8 --tgt-len 8 --mem-len 8 --batch-size 2
     --eval-batch-size 2 --max-eval-steps 2 --log-interval 1"
 train() { # train MEMORY FOLDER OPTION...: two steps
@@ -34,6 +35,7 @@ for memory in none xl compressive infinite lamemo; do
     case $memory in none) options=(--mem-len 0) ;; infinite) options=(--ltm-samples 8 --ltm-basis 4) ;; esac
     train $memory .parts/$memory --data .parts/corpus "${options[@]}"
 done
+train xl .parts/pairs --data .parts/bpe
 train lamemo .parts/adaptive --data .parts/words --adaptive --cutoffs 20,200 --div-val 2
 model=.parts/lamemo/best
 lamemo export -m $model --out .parts/int8 --dtype int8
@@ -78,6 +80,17 @@ END
     cp -r .parts/$memory/best $memory/in/m && cp .parts/short $memory/in/text
 done
 sed -i 's/ --mem-len 3,7//' none/commands
+
+class bpe << 'END'
+score -m in/m --json hello
+generate -m in/m -n 20 --json --logprobs hello
+eval -m in/m --data in/text --batch-size 2 --max-steps 3 --json
+eval -m in/m --data in/c --batch-size 1 --max-steps 3 --json
+prepare --vocab-from in/m --out out/c --json in/text
+prepare --vocab-from in/c/vocab.json --separate --out out/c --json in/text
+prepare --corpus bpe --vocab-size 300 --out out/c --json in/text
+END
+cp -r .parts/pairs/best bpe/in/m && cp -r .parts/bpe bpe/in/c && cp .parts/short bpe/in/text
 
 class corpus << 'END'
 eval -m in/m --data in/c --split test --batch-size 2 --max-steps 2 --json
@@ -171,6 +184,7 @@ cp -r .parts/lamemo runs/in/a && cp -r .parts/compressive runs/in/b
 class compare << 'END'
 compare --out in/cmp --json
 compare --out in/cmp
+compare --data in/c --out in/cmp --seeds 1,2 none
 report in/cmp/xl-s1 in/cmp/none-s1 --json
 END
 cp -r .parts/corpus compare/in/c
