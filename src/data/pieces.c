@@ -1,6 +1,7 @@
 /* pieces.c -- see pieces.h. */
 #include "data/pieces.h"
 
+#include "core/file.h"
 #include "data/utf8.h"
 
 #include <stdint.h>
@@ -12,6 +13,9 @@
 
 /* Most a match may take of its own stack; the patterns of tokenizers need a few hundred bytes. */
 enum { STACK_FIRST = 1 << 15, STACK_MAX = 1 << 23 };
+/* Of one attempt: backtracks, and KiB without JIT.  PCRE2's own limit is 20 GB. */
+enum { MATCH_MAX = 1000000, HEAP_MAX = 1 << 16 };
+enum { ATTEMPTS = 64 }; /* between two looks at lam_read_stop */
 
 struct lam_pattern {
     char *source;
@@ -28,6 +32,7 @@ struct lam_pieces {
     size_t size;
     size_t checked; /* text from the current piece to here is whole characters */
     bool stopped;   /* none begins at `checked` */
+    size_t attempts;
 };
 
 /* ---- patterns ---- */
@@ -97,7 +102,8 @@ static lam_status complain(const char *what, const char *source)
 
 static lam_status compile(lam_pattern *p, const char *spelled, bool anchored)
 {
-    const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY;
+    const uint32_t options =
+        PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ANCHORED;
     int code;
     PCRE2_SIZE at;
     uint32_t behind = 0, empty = 0;
@@ -169,6 +175,8 @@ lam_status lam_pieces_create(lam_pieces **out, const lam_pattern *pattern)
         return lam_fail(LAM_ERR_MEMORY, "no memory to cut a text into pieces");
     }
     pcre2_jit_stack_assign(p->context, NULL, p->stack);
+    pcre2_set_match_limit(p->context, MATCH_MAX);
+    pcre2_set_heap_limit(p->context, HEAP_MAX);
     *out = p;
     return LAM_OK;
 }
@@ -229,10 +237,20 @@ static size_t end_of_invalid(const lam_pieces *p, size_t from)
 }
 
 /* Without JIT, and where its stack is too small, which takes a pattern that recurses. */
-static int match_slowly(lam_pieces *p, const char *at, size_t n)
+static int match_slowly(lam_pieces *p, const char *text, size_t n, size_t at)
 {
-    return pcre2_match(p->pattern->code, (PCRE2_SPTR)at, n, 0, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
+    return pcre2_match(p->pattern->code, (PCRE2_SPTR)text, n, at, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT,
                        p->match, p->context);
+}
+
+/* A match that begins at `at` of the text of n bytes, or why there is none. */
+static int match_at(lam_pieces *p, const char *text, size_t n, size_t at)
+{
+    int found = PCRE2_ERROR_JIT_STACKLIMIT;
+    if (p->pattern->jit)
+        found = pcre2_jit_match(p->pattern->code, (PCRE2_SPTR)text, n, at, PCRE2_NO_UTF_CHECK,
+                                p->match, p->context);
+    return found == PCRE2_ERROR_JIT_STACKLIMIT ? match_slowly(p, text, n, at) : found;
 }
 
 static lam_status failed(const lam_pieces *p, int code, size_t from)
@@ -242,6 +260,34 @@ static lam_status failed(const lam_pieces *p, int code, size_t from)
     return lam_fail(code == PCRE2_ERROR_NOMEMORY ? LAM_ERR_MEMORY : LAM_ERR_FORMAT,
                     "pattern '%.200s' fails at byte %zu of the text: %s", p->pattern->source, from,
                     why);
+}
+
+/* The end of the first match in the text up to `end`, if it begins at `from`; else where it begins: what lies before it
+ * comes first.  Searching is done here, attempt by attempt: a pattern from outside may make each one slow, and PCRE2
+ * limits an attempt, not a search. */
+static lam_status find_end(lam_pieces *p, size_t from, size_t end, size_t *to)
+{
+    const char *const text = p->text + from;
+    const size_t n = end - from;
+    size_t at = 0;
+    for (;;) {
+        if (++p->attempts % ATTEMPTS == 0)
+            LAM_TRY(lam_read_check("the text"));
+        const int found = match_at(p, text, n, at);
+        if (found >= 0) {
+            *to = from + (at > 0 ? at : pcre2_get_ovector_pointer(p->match)[1]);
+            return LAM_OK;
+        }
+        if (found != PCRE2_ERROR_NOMATCH)
+            return failed(p, found, from + at);
+        do
+            at++;
+        while (at < n && (text[at] & 0xc0) == 0x80);
+        if (at == n) {
+            *to = end;
+            return LAM_OK;
+        }
+    }
 }
 
 lam_status lam_pieces_next(lam_pieces *p, size_t from, size_t *to)
@@ -259,19 +305,5 @@ lam_status lam_pieces_next(lam_pieces *p, size_t from, size_t *to)
     while (end < p->checked && (p->text[end] & 0xc0) == 0x80) /* not inside a character */
         end--;
 
-    const char *at = p->text + from;
-    int found = PCRE2_ERROR_JIT_STACKLIMIT;
-    if (p->pattern->jit)
-        found = pcre2_jit_match(p->pattern->code, (PCRE2_SPTR)at, end - from, 0, PCRE2_NO_UTF_CHECK,
-                                p->match, p->context);
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-        found = match_slowly(p, at, end - from);
-    if (found < 0 && found != PCRE2_ERROR_NOMATCH)
-        return failed(p, found, from);
-    const PCRE2_SIZE *span = pcre2_get_ovector_pointer(p->match);
-    if (found == PCRE2_ERROR_NOMATCH)
-        *to = end;
-    else
-        *to = from + (span[0] > 0 ? span[0] : span[1]); /* first what lies before the match */
-    return LAM_OK;
+    return find_end(p, from, end, to);
 }

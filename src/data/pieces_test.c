@@ -1,6 +1,7 @@
 /* pieces_test.c -- where texts are cut: as published, with any bytes, and wherever one begins. */
 #include "data/pieces.h"
 
+#include "core/file.h"
 #include "support/alloc.h"
 #include "support/suite.h"
 
@@ -134,6 +135,47 @@ START_TEST(long_runs_are_cut)
 }
 END_TEST
 
+static int stop_now(void)
+{
+    return 1;
+}
+
+/* Patterns come with vocabularies, from outside. */
+static lam_status some_pieces(const char *pattern, const char *text, size_t size, size_t *to)
+{
+    lam_pattern *p;
+    lam_pieces *pieces;
+    must(lam_pattern_create(&p, pattern));
+    must(lam_pieces_create(&pieces, p));
+    lam_pieces_start(pieces, text, size, 0);
+    lam_status status = lam_pieces_next(pieces, 0, to);
+    for (int i = 0; status == LAM_OK && *to < size && i < 100; i++)
+        status = lam_pieces_next(pieces, *to, to);
+    lam_pieces_free(pieces);
+    lam_pattern_free(p);
+    return status;
+}
+
+START_TEST(a_search_can_be_stopped_and_is_limited)
+{
+    enum { SIZE = LAM_PIECE_MAX };
+    char *const text = malloc(SIZE);
+    size_t to;
+    memset(text, 'x', SIZE);
+    must(some_pieces("y", text, SIZE, &to));
+    ck_assert_uint_eq(to, SIZE);
+    lam_read_stop = stop_now;
+    ck_assert_int_eq(some_pieces("y", text, SIZE, &to), LAM_ERR_INTERRUPTED);
+    ck_assert_int_eq(some_pieces("x", text, SIZE, &to), LAM_ERR_INTERRUPTED);
+    lam_read_stop = NULL;
+    /* One that recurses takes some memory, not what there is. */
+    ck_assert_int_eq(some_pieces("(x(?1)?y|x)", text, SIZE, &to), LAM_ERR_FORMAT);
+    ck_assert_int_eq(some_pieces("(?:x+x+)+y", text, SIZE, &to), LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "limit exceeded"), "%s", lam_error());
+    free(text);
+}
+END_TEST
+
 START_TEST(without_memory_it_fails_cleanly)
 {
     for (long n = 1; test_alloc_fail(n); n++) {
@@ -160,6 +202,7 @@ int main(void)
     tcase_add_loop_test(tests, patterns_that_depend_on_more_are_refused, 0,
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(tests, long_runs_are_cut);
+    tcase_add_test(tests, a_search_can_be_stopped_and_is_limited);
     tcase_add_test(tests, without_memory_it_fails_cleanly);
     return test_run("data/pieces", tests);
 }
