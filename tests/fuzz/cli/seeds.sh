@@ -143,6 +143,19 @@ printf '%s\n' '<eos>' '<unk>' the and In God earth > vocab/in/symbols
 cp $model/model.safetensors vocab/in/w.safetensors && cp $model/config.json vocab/in/config.json
 cp .parts/short vocab/in/text
 
+class tokenizers << 'END'
+prepare --vocab-from in/tokenizer.json --out out/c --json in/text
+prepare --vocab-from in/ranks.tiktoken --pattern gpt2 --out out/c --json in/text
+export -m in/tokenizer.json --tokenizer out/again.json
+import in/w.safetensors --config in/config.json --vocab in/tokenizer.json --out out/m --json
+END
+lamemo export -m .parts/bpe --tokenizer tokenizers/in/tokenizer.json
+for byte in $(seq 0 255); do
+    printf '%s %d\n' "$(printf "\\x$(printf %02x "$byte")" | base64)" "$byte"
+done > tokenizers/in/ranks.tiktoken
+cp .parts/pairs/best/model.safetensors tokenizers/in/w.safetensors
+cp .parts/pairs/best/config.json tokenizers/in/config.json && cp .parts/short tokenizers/in/text
+
 torch() { "$tests/make_checkpoint" "$@" > "$log" 2>&1 || { cat "$log"; exit 1; }; }
 class torch << 'END'
 import in/l.pt --out out/m --json
