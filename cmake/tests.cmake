@@ -72,6 +72,19 @@ foreach(file IN LISTS scripts)
         ENVIRONMENT "${test_environment};LAMEMO=$<TARGET_FILE:lamemo_cli>")
 endforeach()
 
+# The sixth memory of docs/adding-a-memory.md: the program with one file and one line more.  Objects come before the
+# library, whose own list is then not taken.
+set(sink ${PROJECT_SOURCE_DIR}/examples/sink-memory)
+add_executable(lamemo_sink src/cli/main.c src/mem/mem.c ${sink}/sink.c)
+set_target_properties(lamemo_sink PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+target_compile_definitions(lamemo_sink PRIVATE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}"
+    LAM_MEMORIES="${sink}/memories.def")
+target_link_libraries(lamemo_sink PRIVATE lamemo_commands lamemo_warnings)
+add_test(NAME sink_memory COMMAND sh ${PROJECT_SOURCE_DIR}/tests/sink/sink_test.sh
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(sink_memory PROPERTIES TIMEOUT ${test_timeout}
+    ENVIRONMENT "${test_environment};LAMEMO=$<TARGET_FILE:lamemo_sink>")
+
 # A few kills here; scripts/test.sh full does a thousand.
 add_test(NAME kill COMMAND sh ${PROJECT_SOURCE_DIR}/tests/kill/kill_test.sh 12 WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(kill PROPERTIES TIMEOUT ${test_timeout}
