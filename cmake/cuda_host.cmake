@@ -42,7 +42,7 @@ endforeach()
 
 # Left out is what takes long: in float32 the attention, whose plain loops run in bf16 too, where no tiles fit; under
 # a sanitizer all of it but what models need.
-set(attention -attn_fwd -attn_bwd -attn_next -profile)
+set(attention -attn_fwd -attn_bwd -attn_next -attn_stats)
 set(long -gemm_inner)
 if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
     list(APPEND long ${attention})

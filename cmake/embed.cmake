@@ -1,6 +1,6 @@
 # Writes files as C arrays: cmake -DOUT=assets.c "-DFILES=name=path|path;..." -P embed.cmake
 # Several paths are joined; none gives an asset of size 0: "not in this build".
-set(text "/* made by cmake/embed.cmake */\n#include \"report/assets.h\"\n")
+set(text "/* made by cmake/embed.cmake */\n#include \"draw/assets.h\"\n")
 foreach(pair IN LISTS FILES)
     string(REGEX MATCH "^([a-z_]+)=(.*)$" found "${pair}")
     set(name ${CMAKE_MATCH_1})

@@ -3,14 +3,15 @@
 # Tests run in the root of the source tree, so "tests/golden/xl.safetensors" opens as written.
 # Only against hanging: a test under sanitizers on a busy machine may take a quarter of an hour.
 set(test_timeout 2400)
-set(test_environment OMP_WAIT_POLICY=passive
-    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0)
+set(test_environment OMP_WAIT_POLICY=passive)
 pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check>=0.15)
 pkg_check_modules(MINIZIP REQUIRED IMPORTED_TARGET minizip) # writes the archives that are read
 
 add_library(lamemo_test INTERFACE)
 target_include_directories(lamemo_test INTERFACE ${PROJECT_SOURCE_DIR}/tests)
-target_compile_definitions(lamemo_test INTERFACE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}")
+# lam_ops_cpu in a test is the table of the highest level that this machine has.
+target_compile_definitions(lamemo_test INTERFACE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}"
+    lam_ops_cpu=lam_ops_cpu_${lamemo_test_level})
 target_link_libraries(lamemo_test INTERFACE lamemo lamemo_warnings PkgConfig::CHECK)
 
 # What several tests share: tests/support, included as "support/name.h".
@@ -31,8 +32,9 @@ foreach(file IN LISTS tests top_tests)
     add_executable(${name} ${file})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE lamemo_support)
-    if(name MATCHES "^ops_cpu_") # they test what ops/cpu inlines
-        target_link_libraries(${name} PRIVATE lamemo_cpu_flags)
+    if(name MATCHES "^ops_cpu_") # they test what ops/cpu inlines, and functions that its tables hide
+        target_link_libraries(${name} PRIVATE lamemo_flags_${lamemo_test_level})
+        target_sources(${name} PRIVATE $<TARGET_OBJECTS:lamemo_cpu_${lamemo_test_level}>)
     endif()
     if(name STREQUAL ops_cpu_gemm_test) # it watches the library
         target_link_options(${name} PRIVATE LINKER:--wrap=dnnl_sgemm,--wrap=cblas_sgemm)
@@ -123,8 +125,18 @@ if(LAMEMO_PYTHON)
         ENVIRONMENT "${test_environment}")
 endif()
 
+# The Python package, with Debian's Python; sanitizers would have to be in that Python, too.
+if(LAMEMO_PYTHON AND CMAKE_BUILD_TYPE STREQUAL Release)
+    add_test(NAME python COMMAND ${LAMEMO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/python/python_test.py
+        ${PROJECT_BINARY_DIR} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    add_test(NAME wheel COMMAND ${PROJECT_SOURCE_DIR}/tests/python/wheel_test.sh
+        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(python wheel PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77
+        ENVIRONMENT "${test_environment}")
+endif()
+
 # The rules of the source tree itself.  Exit 77: the tool is not installed.
-foreach(name check-includes check-includes-test check-memories check-memories-test check-devices check-devices-test check-terms check-terms-test check-format)
+foreach(name check-includes check-includes-test check-memories check-memories-test check-devices check-devices-test check-terms check-terms-test check-locks check-format)
     add_test(NAME ${name} COMMAND ${PROJECT_SOURCE_DIR}/scripts/${name}.sh)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
 endforeach()

@@ -3,7 +3,7 @@
 # Defines lamemo_assets (the C file) and LAMEMO_UPLOT_FOUND (words for the log).
 set(LAMEMO_UPLOT AUTO CACHE STRING "uPlot in report pages: AUTO (where npm can install it), ON or OFF")
 set_property(CACHE LAMEMO_UPLOT PROPERTY STRINGS AUTO ON OFF)
-set(web ${PROJECT_SOURCE_DIR}/src/report/web)
+set(web ${PROJECT_SOURCE_DIR}/src/draw/web)
 set(npm ${PROJECT_BINARY_DIR}/npm)
 set(uplot_js "")
 set(uplot_css "")
@@ -32,6 +32,8 @@ if(NOT LAMEMO_UPLOT STREQUAL "OFF")
         set(LAMEMO_UPLOT_FOUND "uPlot ${uplot_version}")
     elseif(LAMEMO_UPLOT STREQUAL "ON")
         message(FATAL_ERROR "LAMEMO_UPLOT=ON: npm could not install uplot: ${npm_error}")
+    else()
+        message(STATUS "uPlot: npm is not installed or cannot reach its registry; report pages draw plain SVG")
     endif()
 endif()
 

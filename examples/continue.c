@@ -24,10 +24,10 @@ int main(int argc, char **argv)
     int32_t *tokens = NULL;
     size_t n = 0;
     lamemo_sampling sampling;
-    lamemo_sampling_defaults(&sampling);
-    sampling.temperature = 0.8;
     lamemo_generate_options options;
-    memset(&options, 0, sizeof options); /* zero means the usual */
+    memset(&sampling, 0, sizeof sampling); /* zero means the default */
+    memset(&options, 0, sizeof options);
+    sampling.temperature = 0.8;
     options.tokens = 200;
     options.sampling = &sampling;
 

@@ -73,6 +73,25 @@ typedef enum lamemo_status {
  * Static text.  Any thread. */
 LAMEMO_API const char *lamemo_version(void);
 
+/* Does the library that runs have the structs this header describes?  For programs that load it at run time or
+ * describe the structs themselves (bindings):
+ *     const lamemo_abi mine = LAMEMO_ABI;
+ *     if (lamemo_abi_check(&mine) != LAMEMO_OK) ...
+ * UNSUPPORTED: the message names what differs.  Any thread. */
+typedef struct lamemo_abi {
+    size_t size; /* of this struct; the others are sizes, too */
+    int major, minor;
+    size_t engine_options, model_info, session_options, sampling, generate_options, piece;
+} lamemo_abi;
+#define LAMEMO_ABI                                                                                 \
+    {                                                                                              \
+        sizeof(lamemo_abi), LAMEMO_VERSION_MAJOR, LAMEMO_VERSION_MINOR,                            \
+            sizeof(lamemo_engine_options), sizeof(lamemo_model_info),                              \
+            sizeof(lamemo_session_options), sizeof(lamemo_sampling),                               \
+            sizeof(lamemo_generate_options), sizeof(lamemo_piece)                                  \
+    }
+LAMEMO_API lamemo_status lamemo_abi_check(const lamemo_abi *mine);
+
 /* What went wrong last in this thread: one line without a newline, "" if nothing did.  Valid until the
  * next failure in this thread. */
 LAMEMO_API const char *lamemo_error(void);
@@ -172,6 +191,10 @@ LAMEMO_API lamemo_status lamemo_encode(const lamemo_engine *engine, const char *
 LAMEMO_API lamemo_status lamemo_decode(const lamemo_engine *engine, const int32_t *tokens, size_t n,
                                        char **text, size_t *size);
 
+/* The bytes of one token as the vocabulary has them, *size of them and no NUL, perhaps part of a character.  Borrowed
+ * from the engine; NULL: there is no such token.  Any thread. */
+LAMEMO_API const char *lamemo_token_text(const lamemo_engine *engine, int32_t token, size_t *size);
+
 /* ---- sessions ---------------------------------------------------------------------------------- */
 
 typedef struct lamemo_session lamemo_session;
@@ -218,16 +241,18 @@ LAMEMO_API lamemo_status lamemo_session_logits(lamemo_session *session, double *
 /* The same as float. */
 LAMEMO_API lamemo_status lamemo_session_logits_float(lamemo_session *session, float *logits);
 
-/* How a token is drawn.  In this order: penalty, temperature, top-k, top-p, min-p, draw.  Zero is a value here, not
- * the default: begin with lamemo_sampling_defaults(), then change single fields. */
+/* How a token is drawn.  In this order: penalty, temperature, top-k, top-p, min-p, draw.  0 in a field means its
+ * default; a temperature of 0, as elsewhere in the field, is greedy = 1 here. */
 typedef struct lamemo_sampling {
-    double temperature;    /* 1; 0: always the most likely token */
-    int top_k;             /* 0 (off): draw from the k most likely tokens */
-    double top_p;          /* 0.95: from the fewest that together have this probability; 1: off */
-    double min_p;          /* 0 (off): none less likely than this times the most likely one */
-    double repeat_penalty; /* 1 (off): above, recent tokens become less likely */
-    int repeat_last;       /* 64: how many recent tokens count */
-    uint64_t seed;         /* 42: the same seed gives the same draws */
+    double temperature; /* default 1 */
+    int top_k;          /* draw from the k most likely tokens; default off */
+    double top_p; /* from the fewest that together have this probability; default 0.95, 1: off */
+    double min_p; /* none less likely than this times the most likely one; default off */
+    double repeat_penalty; /* above 1, recent tokens become less likely; default 1: off */
+    int repeat_last;       /* how many recent tokens the penalty counts; default 64 */
+    uint64_t seed;         /* the same seed gives the same draws; default 42 */
+    int greedy;            /* 1: always the most likely token */
+    int unknown;           /* 1: <unk>, which stands for no text, may be drawn; default 0: never */
 } lamemo_sampling;
 
 /* Fills in the values named above.  Any thread. */
@@ -269,6 +294,12 @@ typedef enum lamemo_finish {
     LAMEMO_FINISH_BREAK   /* the callback said so */
 } lamemo_finish;
 
+/* A token that could have come, and its log-probability under the model itself. */
+typedef struct lamemo_likely {
+    int32_t token;
+    double logprob;
+} lamemo_likely;
+
 /* One step of one sample.  Everything is borrowed for the call. */
 typedef struct lamemo_piece {
     int sample;
@@ -278,6 +309,8 @@ typedef struct lamemo_piece {
     size_t size;      /* bytes of text, perhaps none */
     int last;         /* 1: nothing more of this sample, which ended as `finish` says */
     lamemo_finish finish;
+    const lamemo_likely *top; /* [n_top], most likely first; none where token is -1 */
+    int n_top;
 } lamemo_piece;
 
 /* Gets every piece in order of time.  A return other than 0 ends the generation: each sample that has not
@@ -295,6 +328,7 @@ typedef struct lamemo_generate_options {
     const lamemo_sampling *sampling; /* NULL: the defaults */
     const char *const *stops;        /* [n_stops] texts before which a sample ends; none is empty */
     int n_stops;
+    int top; /* report this many of the most likely tokens with each token; default none */
 } lamemo_generate_options;
 
 /* Continues the prompt of n tokens, of any length; none: begins with lamemo_start_token().  options may be
@@ -304,6 +338,18 @@ typedef struct lamemo_generate_options {
 LAMEMO_API lamemo_status lamemo_generate(lamemo_engine *engine, const int32_t *prompt, size_t n,
                                          const lamemo_generate_options *options,
                                          lamemo_piece_sink *sink, void *user);
+
+/* The same for callers that ask for the pieces, one at a time.  *more is 0 with the last of them; the text is
+ * borrowed until the next call.  A piece without token, text and end only says that a part of a long prompt was
+ * read.  engine and the stops of options are kept, the prompt is copied.  One thread at a time.  After a failure
+ * nothing more comes; freeing it early is fine. */
+typedef struct lamemo_generation lamemo_generation;
+LAMEMO_API lamemo_status lamemo_generation_create(lamemo_engine *engine, const int32_t *prompt,
+                                                  size_t n, const lamemo_generate_options *options,
+                                                  lamemo_generation **generation);
+LAMEMO_API lamemo_status lamemo_generation_next(lamemo_generation *generation, lamemo_piece *piece,
+                                                int *more);
+LAMEMO_API void lamemo_generation_free(lamemo_generation *generation); /* NULL is fine */
 
 /* logprobs[i] = log p(tokens[i] | the tokens before it), for n tokens of which the first follows
  * lamemo_start_token(); options (streams must be 0 or 1) may be NULL.  Natural logarithms.  Uses a session of

@@ -38,7 +38,7 @@ $lamemo prepare "$text" --out "$out/data" --name "$(basename "${text%.*}")"
 
 # A slow machine takes longer, so that each model makes about 400 steps: 300 clearly beat the compressor on the Bible.
 if [ -z "$seconds" ]; then
-    speed=$($lamemo bench train --preset tiny --memory lamemo -b 16 --optim muon -s 3 --json |
+    speed=$($lamemo bench train --preset tiny --memory lamemo -b 16 --optim muon --seconds 3 --json |
         sed -n 's/.*"tokens_per_second": *\([0-9]*\).*/\1/p')
     seconds=$((400 * 1024 / (speed + 1)))
     [ $seconds -ge 90 ] || seconds=90

@@ -5,9 +5,11 @@
 set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libdnnl-dev libopenblas-openmp-dev
-    libjansson-dev check zlib1g-dev libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev xz-utils)
+    libjansson-dev check zlib1g-dev libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev xz-utils
+    python3 python3-numpy libopenmpi-dev openmpi-bin)
 case ${1:-} in
-full) packages+=(clang libomp-dev clang-format librsvg2-2 fonts-dejavu-core chromium)
+full) packages+=(clang libomp-dev clang-format fonts-dejavu-core chromium
+    python3-pip python3-setuptools python3-wheel debhelper dh-python lintian debootstrap zsh fish)
     command -v npm > /dev/null || packages+=(npm) ;; # any npm will do, Debian's or another
 demo) packages+=(bible-kjv) ;;
 esac

@@ -12,7 +12,10 @@ mkdir -p build/fuzz
 log=build/fuzz/build.log
 { cmake --preset fuzz && cmake --build --preset fuzz -j "${JOBS:-$(nproc)}"; } > "$log" 2>&1 ||
     { tail -50 "$log"; exit 1; }
-[ $# -gt 0 ] || set -- $(cd build/fuzz/bin 2> /dev/null && ls -- *_fuzz)
+if [ $# -eq 0 ]; then # those of this build: the folder may hold programs of targets that are gone
+    mapfile -t targets < build/fuzz/fuzz_targets.txt
+    set -- "${targets[@]}"
+fi
 
 for target in "$@"; do
     corpus=build/fuzz/corpus/$target seeds=build/fuzz/seeds/$target

@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || fail "$1 needs a value"
         printf -v "${1#--}" '%s' "$2"
         shift ;;
-    *) fail "what is $1 for?" ;;
+    *) fail "unexpected argument $1" ;;
     esac
     shift
 done

@@ -3,7 +3,7 @@
 #   scripts/test.sh         the fast tier: release build, all tests
 #   scripts/test.sh full    also: ASan+UBSan, TSan, clang, 1,000 kills of a training (KILLS), cppcheck, fuzz targets
 #                           (FUZZ_SECONDS each, default 60) and the fuzzer of the program (FUZZ_CLI_SECONDS for each
-#                           class of files, default 10)
+#                           class of files, default 10), the Debian packages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-fast}
@@ -53,6 +53,10 @@ if [ "$tier" = full ]; then
     grep "kills over" "$log"
     scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
     tests/fuzz/cli_fuzz.sh "${FUZZ_CLI_SECONDS:-10}"
+    for what in twice chroot; do # needs debhelper, lintian; debootstrap and root
+        echo "== packages: $what"
+        scripts/deb.sh $what || [ $? -eq 77 ]
+    done
     if command -v cppcheck > /dev/null; then
         echo "== cppcheck"
         # It does not see through Check's and jansson's macros, nor that designated arrays are filled: what is not

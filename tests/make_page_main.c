@@ -1,7 +1,7 @@
 /* make_page_main.c -- a page with every kind of section, for the eye and for tests/browser: make_page FOLDER
  *
  * The numbers are made up but have the shapes of real ones. */
-#include "report/page.h"
+#include "draw/page.h"
 
 #include "core/file.h"
 #include "core/rng.h"
@@ -148,12 +148,20 @@ static lam_status text(lam_page *page)
         "form, and void; and darkness was upon the face of the deep. </script> \xe2\x82\xac \xff ";
     static lam_token tokens[TEXT];
     static double bits[2][TEXT], gain[TEXT];
+    static int32_t back[TEXT][2];
+    static float weight[TEXT][2];
     for (int i = 0; i < TEXT; i++) {
         tokens[i] = (lam_token){&sample[(size_t)i % (sizeof sample - 1)], 1};
         bits[0][i] = -log2(1 - lam_rng_uniform(&rng)) * 1.5;
         bits[1][i] = fmax(0, bits[0][i] + 0.5 * lam_rng_normal(&rng));
         gain[i] = bits[1][i] - bits[0][i];
+        back[i][0] = 1;
+        back[i][1] = 2 + i % 30;
+        weight[i][0] = 0.6f;
+        weight[i][1] = 0.25f;
     }
+    const lam_reader readers[] = {{"LaMemo", 2, back[0], weight[0]},
+                                  {"Transformer-XL", 1, back[0], weight[0]}};
     const lam_measure measures[] = {{.name = "LaMemo: loss (bits)", .values = bits[0]},
                                     {.name = "Transformer-XL: loss (bits)", .values = bits[1]},
                                     {.name = "gain of LaMemo over Transformer-XL (bits)",
@@ -172,7 +180,9 @@ static lam_status text(lam_page *page)
                         .n = TEXT,
                         .tokens = tokens,
                         .n_measures = 3,
-                        .measures = measures}));
+                        .measures = measures,
+                        .n_readers = 2,
+                        .readers = readers}));
     return lam_page_texts(page, &(lam_texts){.id = "continuations",
                                              .title = "Continuations",
                                              .prompt = "Let there be ",
@@ -196,6 +206,7 @@ static lam_status write_page(const char *dir)
     LAM_TRY(lam_page_create(
         &page, &(lam_page_options){.title = "Two memories on one text",
                                    .subtitle = "Made-up numbers with the shapes of real ones.",
+                                   .command = "make_page 'a folder'",
                                    .files = files}));
     lam_status status = LAM_OK;
     for (int i = 0; i < 5 && status == LAM_OK; i++) {

@@ -128,18 +128,18 @@ static void attn_bwd_without_dlse(lam_dev *dev, const lam_attn *a)
     lam_naive_attn_bwd(dev, &b);
 }
 
-static void profile_beyond_reach(lam_dev *dev, const lam_profile *a)
+static void attn_stats_beyond_reach(lam_dev *dev, const lam_attn_stats *a)
 {
-    lam_profile b = *a;
+    lam_attn_stats b = *a;
     b.attn.reach = a->attn.r || a->attn.rbias ? a->attn.reach : 0;
-    lam_naive_profile(dev, &b);
+    lam_naive_attn_stats(dev, &b);
 }
 
-static void profile_with_the_cut_one_late(lam_dev *dev, const lam_profile *a)
+static void attn_stats_with_the_cut_one_late(lam_dev *dev, const lam_attn_stats *a)
 {
-    lam_profile b = *a;
+    lam_attn_stats b = *a;
     b.cut[1]++;
-    lam_naive_profile(dev, &b);
+    lam_naive_attn_stats(dev, &b);
 }
 
 static void attn_bwd_that_always_overwrites(lam_dev *dev, const lam_attn *a)
@@ -243,20 +243,24 @@ static void ortho_even_of_all_rows_but_the_last(lam_dev *dev, const lam_ortho_ev
 
 static void attn_next_one_row_late(lam_dev *dev, const lam_attn_next *x)
 {
-    const int32_t late = *(const int32_t *)x->at - 1;
+    int32_t late[64], first = 1;
     lam_attn_next y = *x;
     lam_naive_attn_next(dev, x);
-    y.at = &late;
-    if (late >= 0 && !x->a.r && !x->a.rbias) /* earlier rows of r may not exist */
+    for (int b = 0; b < x->a.B; b++) {
+        late[b] = ((const int32_t *)x->at)[b] - 1;
+        first = late[b] < first ? late[b] : first;
+    }
+    y.at = late;
+    if (first >= 0 && !x->a.r && !x->a.rbias) /* earlier rows of r may not exist */
         lam_naive_attn_next(dev, &y);
 }
 
-static void place_in_row_zero(lam_dev *dev, const lam_place *a)
+static void put_in_row_zero(lam_dev *dev, const lam_put_rows *a)
 {
-    const int32_t zero = 0;
-    lam_place b = *a;
-    b.at = &zero;
-    lam_naive_place(dev, &b);
+    static const int32_t zero[64];
+    lam_put_rows b = *a;
+    b.at = zero;
+    lam_naive_put_rows(dev, &b);
 }
 
 static void tally_of_infinity(lam_dev *dev, const lam_tally *a)
@@ -266,10 +270,11 @@ static void tally_of_infinity(lam_dev *dev, const lam_tally *a)
     lam_naive_tally(dev, &b);
 }
 
-static void repeat_once(lam_dev *dev, lam_tape **tape, uint64_t key, void (*job)(void *), void *arg)
+static void repeat_once(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*job)(void *),
+                        void *arg)
 {
     static int done;
-    (void)dev, (void)tape, (void)key;
+    (void)dev, (void)graphs, (void)key;
     if (done++ == 0)
         job(arg);
 }
@@ -320,8 +325,8 @@ static const struct broken {
     BREAK(attn_fwd, attn_fwd_with_another_mask),
     BREAK(attn_bwd, attn_bwd_without_dlse),
     BREAK(attn_bwd, attn_bwd_that_always_overwrites),
-    BREAK(profile, profile_beyond_reach),
-    BREAK(profile, profile_with_the_cut_one_late),
+    BREAK(attn_stats, attn_stats_beyond_reach),
+    BREAK(attn_stats, attn_stats_with_the_cut_one_late),
     BREAK(interp_fwd, interp_fwd_without_eps),
     BREAK(interp_bwd, interp_bwd_that_spoils_an_input),
     BREAK(xent, xent_that_always_stores),
@@ -336,7 +341,7 @@ static const struct broken {
     BREAK(ortho_mix, ortho_mix_with_another_diagonal),
     BREAK(ortho_even, ortho_even_of_all_rows_but_the_last),
     BREAK(attn_next, attn_next_one_row_late),
-    BREAK(place, place_in_row_zero),
+    BREAK(put_rows, put_in_row_zero),
     BREAK(tally, tally_of_infinity),
     BREAK(repeat, repeat_once),
 };

@@ -1,9 +1,9 @@
 /* repeat_test.c -- is work that says it repeats itself really the same?  Training and decoding on a device that
- * plays recordings (support/taped.h) give the bits of one that does not. */
+ * replays graphs (support/replayed.h) give the bits of one that does not. */
 #include "infer/session.h"
 
 #include "support/suite.h"
-#include "support/taped.h"
+#include "support/replayed.h"
 #include "support/toy.h"
 #include "support/toyrun.h"
 
@@ -14,7 +14,7 @@ static const char *const memories[] = {
 enum { MEMORIES = sizeof memories / sizeof *memories };
 
 /* In groups, over several epochs and emptied memories, with dropout. */
-START_TEST(training_by_recordings_is_training)
+START_TEST(training_by_replay_is_training)
 {
     enum { STEPS = 60 };
     const char *memory = memories[_i / 4];
@@ -22,17 +22,17 @@ START_TEST(training_by_recordings_is_training)
     lam_settings s = toyrun_settings();
     s.batch_chunk = 1 + _i % 2;
     s.varlen = _i / 2 % 2;
-    s.mem_reset = s.varlen ? 0 : 13;
-    double plain[STEPS], taped[STEPS];
-    toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("taped", &cfg, &s);
-    const long before = taped_played();
+    s.mem_reset.every = s.varlen ? 0 : 13;
+    double plain[STEPS], replayed[STEPS];
+    toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("replayed", &cfg, &s);
+    const long before = replayed_times();
     toyrun_steps(&a, STEPS, plain);
-    toyrun_steps(&b, STEPS, taped);
+    toyrun_steps(&b, STEPS, replayed);
     for (int i = 0; i < STEPS; i++)
-        ck_assert_msg(plain[i] == taped[i], "%s, step %d: %.17g, not %.17g", memory, i, taped[i],
-                      plain[i]);
+        ck_assert_msg(plain[i] == replayed[i], "%s, step %d: %.17g, not %.17g", memory, i,
+                      replayed[i], plain[i]);
     ck_assert(toyrun_equal(&a, &b));
-    const long times = taped_played() - before;
+    const long times = replayed_times() - before;
     if (strncmp(memory, "infinite", 8) == 0) /* draws at random */
         ck_assert_int_eq(times, 0);
     else if (!s.varlen) /* otherwise shapes may hardly ever come back */
@@ -42,19 +42,19 @@ START_TEST(training_by_recordings_is_training)
 }
 END_TEST
 
-/* Every group has recordings of its own: a tape that all share would forget each before it comes back. */
-START_TEST(any_number_of_groups_plays_its_recordings)
+/* Every chunk has graphs of its own: a list that all share would drop each before it comes back. */
+START_TEST(any_number_of_groups_replays_its_graphs)
 {
     enum { STEPS = 20, GROUPS = 12 };
     const lam_config cfg = toyrun_config("lamemo");
     lam_settings s = toyrun_settings();
     s.batch_size = s.batch_chunk = GROUPS;
-    toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("taped", &cfg, &s);
-    const long before = taped_played();
+    toyrun a = toyrun_open("cpu", &cfg, &s), b = toyrun_open("replayed", &cfg, &s);
+    const long before = replayed_times();
     toyrun_steps(&a, STEPS, NULL);
     toyrun_steps(&b, STEPS, NULL);
     ck_assert(toyrun_equal(&a, &b));
-    ck_assert_int_gt(taped_played() - before, GROUPS * STEPS / 3);
+    ck_assert_int_gt(replayed_times() - before, GROUPS * STEPS / 3);
     toyrun_close(&a);
     toyrun_close(&b);
 }
@@ -91,7 +91,7 @@ START_TEST(a_pass_is_known_by_all_it_depends_on)
     lam_config cfg = toy_config(memory, -1, N, M);
     cfg.dropout = 0.2;
     const lam_stack_options options = {.B = B, .N = N, .M = M, .train = train};
-    toy a = toy_open("cpu", &cfg, &options, 1), b = toy_open("taped", &cfg, &options, 1);
+    toy a = toy_open("cpu", &cfg, &options, 1), b = toy_open("replayed", &cfg, &options, 1);
     lam_rng rng = {.key = (uint64_t)_i};
     for (uint32_t i = 0; i < PASSES; i++) {
         int32_t in[B * N], out[B * N];
@@ -106,7 +106,7 @@ START_TEST(a_pass_is_known_by_all_it_depends_on)
                                .grad_scale = !train                       ? 0.0
                                              : lam_rng_below(&rng, 4) > 0 ? 1.0
                                                                           : 0.5,
-                               .noise = {.on = train && lam_rng_below(&rng, 4) > 0, 1, i}};
+                               .dropout = {.on = train && lam_rng_below(&rng, 4) > 0, 1, i}};
         run_pass(&a, &pass, x);
         run_pass(&b, &pass, y);
         ck_assert_msg(memcmp(x, y, (size_t)(B * pass.scored) * sizeof *x) == 0, "%s, pass %u",
@@ -141,28 +141,28 @@ static void decode(const char *device, const lam_config *cfg, double *scores)
     toy_close(&t);
 }
 
-START_TEST(decoding_by_recordings_is_decoding)
+START_TEST(decoding_by_replay_is_decoding)
 {
-    static double plain[TOTAL * STREAMS * V], taped[TOTAL * STREAMS * V];
+    static double plain[TOTAL * STREAMS * V], replayed[TOTAL * STREAMS * V];
     const int M = strcmp(memories[_i], "none") == 0 ? 0 : 6;
     const int type = strcmp(memories[_i], "lamemo") == 0 ? 3 : 0;
     const lam_config cfg = toy_config(memories[_i], type, 6, M);
-    const long before = taped_played();
+    const long before = replayed_times();
     decode("cpu", &cfg, plain);
-    decode("taped", &cfg, taped);
-    ck_assert_msg(memcmp(plain, taped, sizeof plain) == 0, "%s", memories[_i]);
+    decode("replayed", &cfg, replayed);
+    ck_assert_msg(memcmp(plain, replayed, sizeof plain) == 0, "%s", memories[_i]);
     const int repeats = strncmp(memories[_i], "infinite", 8) != 0;
-    ck_assert_msg(!repeats == (taped_played() == before), "%s was played %ld times", memories[_i],
-                  taped_played() - before);
+    ck_assert_msg(!repeats == (replayed_times() == before), "%s was replayed %ld times",
+                  memories[_i], replayed_times() - before);
 }
 END_TEST
 
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_loop_test(tests, training_by_recordings_is_training, 0, 4 * MEMORIES);
-    tcase_add_test(tests, any_number_of_groups_plays_its_recordings);
+    tcase_add_loop_test(tests, training_by_replay_is_training, 0, 4 * MEMORIES);
+    tcase_add_test(tests, any_number_of_groups_replays_its_graphs);
     tcase_add_loop_test(tests, a_pass_is_known_by_all_it_depends_on, 0, 2 * MEMORIES);
-    tcase_add_loop_test(tests, decoding_by_recordings_is_decoding, 0, MEMORIES);
+    tcase_add_loop_test(tests, decoding_by_replay_is_decoding, 0, MEMORIES);
     return test_run("repeat", tests);
 }

@@ -22,7 +22,7 @@ static sigset_t child_ended(void)
 }
 
 /* In the child: only calls that are safe between fork and exec. */
-static _Noreturn void become(char *const argv[], pid_t parent)
+static _Noreturn void become(char *const argv[], char *const environment[], pid_t parent)
 {
     const sigset_t ended = child_ended();
     sigprocmask(SIG_UNBLOCK, &ended, NULL);
@@ -34,22 +34,42 @@ static _Noreturn void become(char *const argv[], pid_t parent)
     const int nowhere = open("/dev/null", O_WRONLY);
     if (nowhere >= 0)
         dup2(nowhere, STDOUT_FILENO); /* standard output is for our result */
-    execv("/proc/self/exe", argv);
+    execve("/proc/self/exe", argv, environment);
     _exit(127);
+}
+
+/* The environment, and that the child is one process alone, whoever started us: to be freed; NULL: no memory. */
+static char **alone(void)
+{
+    static char solo[] = "LAMEMO_COMM=solo";
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **const list = calloc(n + 2, sizeof *list);
+    for (size_t i = 0; list && i < n; i++)
+        if (strncmp(environ[i], solo, strcspn(solo, "=") + 1) != 0)
+            list[kept++] = environ[i];
+    if (list)
+        list[kept] = solo;
+    return list;
 }
 
 lam_status lam_child_start(pid_t *out, char *const argv[])
 {
     const sigset_t ended = child_ended();
-    char **const words = lam_self_words(argv);
+    char **const words = lam_self_words(argv), **const variables = alone();
     *out = 0;
-    if (!words)
+    if (!words || !variables) {
+        free(words);
+        free(variables);
         return lam_fail(LAM_ERR_MEMORY, "no memory for a command line");
+    }
     sigprocmask(SIG_BLOCK, &ended, NULL); /* it waits for lam_child_wait */
     const pid_t parent = getpid(), pid = fork();
     if (pid == 0)
-        become(words, parent);
+        become(words, variables, parent);
     free(words);
+    free(variables);
     if (pid < 0)
         return lam_fail(LAM_ERR_IO, "cannot start a process: %s", strerror(errno));
     setpgid(pid, pid); /* here too: whoever comes first, a signal finds the group */

@@ -1,11 +1,11 @@
 /* cmd_bench.c -- `lamemo bench`: speed of this build on this machine. */
 #include "cli/commands.h"
 #include "cli/device.h"
-#include "cli/print_json.h"
+#include "cli/output.h"
 #include "cli/shape_options.h"
 #include "cli/term.h"
 #include "core/budget.h"
-#include "report/bench.h"
+#include "measure/bench.h"
 #include "train/optimizer.h"
 
 #include <jansson.h>
@@ -22,15 +22,15 @@ typedef struct bench_options {
 } bench_options;
 
 static const lam_option options[] = {
-    LAM_PRESET_OPTION("small"),
+    LAM_PRESET_OPTION,
     LAM_MEMORY_OPTION(0),
     LAM_N_TOKEN_OPTION,
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(bench_options, batch), "0", .max = 1 << 20,
-     .aliases = "batch", .shown = "8; 1 for generate", .help = "Streams side by side."},
+     .aliases = "batch", .shown = "8; 1 for generate", .help = "Number of streams in parallel."},
     {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(bench_options, optim), "adam",
-     .choices = lam_optim_names, .help = "Optimiser of train."},
-    {"seconds", 's', "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
-     .help = "Time to measure, after warming up."},
+     .choices = lam_optim_names, .help = "Optimiser, for train."},
+    {"seconds", 0, "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
+     .former = 's', .help = "Length of the measurement after warm-up, in seconds."},
     LAM_STORAGE_OPTIONS(bench_options, storage, "float32"),
     LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(bench_options, json),
@@ -49,7 +49,7 @@ static lam_status kind_of(const lam_args *args, lam_bench_kind *kind)
             *kind = (lam_bench_kind)i;
             return LAM_OK;
         }
-    return lam_fail(LAM_ERR_ARG, "'%s': there are train, eval and generate", word);
+    return lam_fail(LAM_ERR_ARG, "'%s' cannot be measured: write train, eval or generate", word);
 }
 
 static void print_text(const lam_config *cfg, const lam_bench_result *r, const char *kind,
@@ -117,16 +117,18 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_bench = {
     .name = "bench",
-    .summary = "measure the speed of training, evaluation and generation",
+    .summary = "measure the throughput of training, evaluation and generation",
     .operands = "[train|eval|generate]",
     .operands_max = 1,
-    .description =
-        "Runs a preset with random weights on random tokens and reports tokens per second, "
-        "GFLOP/s, "
-        "their share of the best GEMM of the same shapes measured in the same run, and "
-        "memory. For generate also the floor: the time it takes to read once what a token needs "
-        "(weights, cached keys, values and positions), measured in turns with the tokens. Every "
-        "option of lamemo train that says what a model is (--n-layer, --mem-len, ...) is accepted.",
+    .description = "Runs a preset with random weights on random tokens and reports throughput "
+                   "(tokens/s), GFLOP/s, their share of "
+                   "the fastest GEMM of the same shapes measured in the same run, and memory. For "
+                   "generate it also reports the "
+                   "lower bound: the time to read once what a token needs (weights, cached keys, "
+                   "values and positions), "
+                   "measured in turns with the tokens. The options of lamemo train that define a "
+                   "model (--n-layer, --mem-len, "
+                   "...) are accepted.",
     .options = options,
     .options_size = sizeof(bench_options),
     .examples = "lamemo bench train --preset small\n"

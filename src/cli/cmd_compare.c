@@ -2,6 +2,8 @@
 #include "cli/commands.h"
 #include "cli/compare_runs.h"
 #include "cli/describe.h"
+#include "cli/ranks.h"
+#include "cli/output.h"
 #include "cli/recipes.h"
 #include "cli/term.h"
 #include "cli/variants.h"
@@ -20,10 +22,10 @@
 
 typedef struct compare_options {
     lam_train_options train; /* first: what lies in it is passed on */
-    const char *data, *out;
+    const char *data, *out, *memory;
     lam_int_list seeds;
     int jobs;
-    bool json;
+    bool json, resume;
 } compare_options;
 
 #define OPT(field) offsetof(compare_options, train.field)
@@ -36,12 +38,15 @@ static const lam_option options[] = {
     {"out", 'o', "DIR", LAM_OPT_PATH, OWN(out), .aliases = "work-dir",
      .help = "Folder of the comparison: compare.json, .txt, .md, .csv and a run folder LABEL-sSEED "
              "for each training."},
-    {"seeds", 's', "N,...", LAM_OPT_INTS, OWN(seeds), .max = 2147483647, .shown = "1111",
-     .help = "Train every model once with each of these; the table has mean and standard deviation."},
+    {"seeds", 0, "N,...", LAM_OPT_INTS, OWN(seeds), .max = 2147483647, .shown = "1111", .former = 's',
+     .help = "Train every model once with each of these; the table has mean and standard deviation, with one seed the standard error of the evaluation."},
     {"jobs", 'j', "N", LAM_OPT_INT, OWN(jobs), "1", .min = 1, .max = LAM_JOBS_MAX,
      .help = "Trainings at a time; on a CPU they share its cores."},
     {"json", 0, NULL, LAM_OPT_FLAG, OWN(json), .help = "Print compare.json instead of the table."},
-    LAM_PRESET_OPTION("tiny"),
+    {"resume", 0, NULL, LAM_OPT_FLAG, OWN(resume), .help = "Go on with the comparison in --out, as happens without it, too."},
+    {"memory", 0, "NAME", LAM_OPT_STRING, OWN(memory), .hidden = true,
+     .help = "Refused: the memories to compare are operands."},
+    LAM_PRESET_OPTION,
     LAM_DEVICE_OPTIONS(compare_options, train.device, "auto"),
     {.type = LAM_OPT_REST, .help = "see lamemo train"},
 #include "cli/train_rows.inc"
@@ -60,6 +65,7 @@ typedef struct session {
     char file[PATH_MAX];   /* compare.json */
     int n_kept;            /* models that come from it */
     lam_settings settings; /* of the last model: their length holds for all */
+    lam_comm *comm;        /* of whose ranks 0 alone writes the comparison */
     int lock;              /* file descriptor of the folder; -1: not yet */
 } session;
 
@@ -153,7 +159,7 @@ static lam_status keep_models(session *s)
     for (int m = 0; m < s->c->n_models; m++) {
         const char *const file = m < s->n_kept ? s->file : NULL;
         LAM_TRY(
-            blame(lam_variant_settle(&s->c->models[m], &s->settings, s->c, &s->corpus->info, file),
+            blame(lam_variant_resolve(&s->c->models[m], &s->settings, s->c, &s->corpus->info, file),
                   file));
     }
     return LAM_OK;
@@ -213,6 +219,11 @@ static lam_status check_folders(const session *s)
 
 static lam_status open_comparison(session *s)
 {
+    if (s->o->memory)
+        return lam_fail(
+            LAM_ERR_ARG,
+            "--memory %s: name the memories to compare without it: lamemo compare ... none %s",
+            s->o->memory, s->o->memory);
     if (!s->o->out)
         return lam_fail(LAM_ERR_ARG, "--out is missing: where is the comparison to be kept?");
     LAM_TRY(lam_dir_may_make(s->o->out));
@@ -220,7 +231,8 @@ static lam_status open_comparison(session *s)
     LAM_TRY(lam_path_join(s->file, sizeof s->file, s->o->out, "compare.json"));
     LAM_TRY(lam_path_look(&s->resumed, s->file));
     if (s->resumed) {
-        LAM_TRY(lock_folder(s));
+        if (lam_comm_rank(s->comm) == 0)
+            LAM_TRY(lock_folder(s));
         LAM_TRY(lam_comparison_load(s->c, s->o->out));
         LAM_TRY(check_kept_options(s));
         s->n_kept = s->c->n_models;
@@ -234,7 +246,15 @@ static lam_status open_comparison(session *s)
         LAM_TRY(lock_folder(s));
         LAM_TRY(check_folders(s)); /* somebody may have been faster */
     }
-    return lam_comparison_save(s->c, s->o->out);
+    return lam_comm_rank(s->comm) == 0 ? lam_comparison_save(s->c, s->o->out) : LAM_OK;
+}
+
+/* The first process may begin the comparison; the others find it begun. */
+static lam_status open_in_turn(session *s)
+{
+    const int rank = lam_comm_rank(s->comm);
+    LAM_TRY(lam_comm_agree(s->comm, rank == 0 ? open_comparison(s) : LAM_OK));
+    return lam_comm_agree(s->comm, rank == 0 ? LAM_OK : open_comparison(s));
 }
 
 static void close_session(session *s)
@@ -257,7 +277,7 @@ static lam_status print_result(const session *s)
         free(json);
         return LAM_OK;
     }
-    const lam_status status = lam_comparison_models(&table, s->c, lam_table_text);
+    const lam_status status = lam_comparison_models(&table, s->c, lam_table_for_stdout);
     if (status == LAM_OK)
         lam_term_write(stdout, table.data, table.size);
     lam_text_free(&table);
@@ -280,26 +300,35 @@ static lam_status compare(session *s)
 {
     int failed = 0;
     announce(s);
-    const lam_status status = lam_compare_train(s->c, &failed, s->o->out, s->o->jobs, s->args);
+    const lam_status status =
+        lam_compare_train(s->c, &failed, s->o->out, s->o->jobs, s->args, s->comm);
     if (status == LAM_ERR_INTERRUPTED)
         lam_log(LAM_LOG_INFO, "%d of %d runs are done; lamemo compare --out %s goes on",
                 lam_comparison_settled(s->c), s->c->n_models * s->c->n_seeds, s->o->out);
     LAM_TRY(status);
-    LAM_TRY(print_result(s));
+    if (lam_comm_rank(s->comm) == 0)
+        LAM_TRY(print_result(s));
     if (failed > 0)
         return lam_fail(LAM_ERR_IO, "%d of %d runs failed; lamemo compare --out %s tries again",
                         failed, s->c->n_models * s->c->n_seeds, s->o->out);
     return LAM_OK;
 }
 
-static lam_status run(const lam_args *args)
+static lam_status run_shared(const void *user, lam_comm *comm)
 {
-    session s = {.args = args, .o = args->options, .lock = -1};
-    lam_status status = open_comparison(&s);
+    const lam_args *const args = user;
+    session s = {.args = args, .o = args->options, .comm = comm, .lock = -1};
+    lam_status status = open_in_turn(&s);
     if (status == LAM_OK)
         status = compare(&s);
     close_session(&s);
     return status;
+}
+
+/* Trainings take as long as they do: the others may be waited for any time. */
+static lam_status run(const lam_args *args)
+{
+    return lam_ranks_run(args->command, 0.0, run_shared, args);
 }
 
 const lam_command lam_command_compare = {
@@ -320,6 +349,7 @@ const lam_command lam_command_compare = {
         "added to one. Ctrl-C or SIGTERM finishes the step, saves and leaves. A model whose loss "
         "is no "
         "longer finite is listed as diverged.",
+    .shared = true,
     .options = options,
     .options_size = sizeof(compare_options),
     .examples = "lamemo compare --data corpus --preset tiny --max-step 2000 --out cmp\n"

@@ -1,7 +1,7 @@
 /* cmd_export.c -- `lamemo export`: weights in another type, or divided into files. */
 #include "cli/commands.h"
-#include "cli/model_option.h"
-#include "cli/print_json.h"
+#include "cli/input.h"
+#include "cli/output.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "cli/vocab_option.h"
@@ -28,21 +28,21 @@ static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16, LAM_I8};
 
 static const lam_option options[] = {
     LAM_MODEL_OPTION(export_options, model),
-    {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "The new folder."},
+    {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "Folder to write."},
     {"dtype", 0, "TYPE", LAM_OPT_CHOICE, offsetof(export_options, dtype), "f32",
      .choices = dtype_names,
      .help =
          "Type of the weights; int8 is for matrices and embeddings, with a scale for each row."},
     {"max-shard-size", 0, "SIZE", LAM_OPT_STRING, offsetof(export_options, max_shard),
      .shown = "one file",
-     .help = "Divide the weights into files of at most SIZE (500MB, 5GB, 2GiB) and an index."},
+     .help = "Split the weights into files of at most SIZE (500MB, 5GB, 2GiB), with an index."},
     {"tokenizer", 0, "FILE", LAM_OPT_PATH, offsetof(export_options, tokenizer), .shown = "none",
      .help =
          "Write the vocabulary of byte pairs as a tokenizer.json for Hugging Face's tokenizers; "
          "--model may be a corpus folder or a file as prepare --tokenizer takes, where --out is "
          "left out."},
     {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, replace),
-     .help = "Replace a model folder or tokenizer.json that is there."},
+     .help = "Overwrite a model folder or tokenizer.json that exists."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, json),
      .help = "Print one JSON object."},
     {0},
@@ -96,8 +96,7 @@ static lam_status may_write_tokenizer(const export_options *o)
     int there;
     LAM_TRY(lam_path_look(&there, o->tokenizer));
     if (there && !o->replace)
-        return lam_fail(LAM_ERR_ARG, "%s: it is there already; --replace writes over it",
-                        o->tokenizer);
+        return lam_fail(LAM_ERR_ARG, "%s exists already; --replace overwrites it", o->tokenizer);
     LAM_TRY(lam_own_file(o->tokenizer, "\"added_tokens\""));
     LAM_TRY(lam_vocab_option(&vocab, o->model, NULL));
     const lam_status status =
@@ -132,7 +131,7 @@ static lam_status run(const lam_args *args)
                                  .replace = o->replace,
                                  .stop = lam_stop_signal};
     lam_export_result result;
-    LAM_TRY(lam_model_required(o->model));
+    LAM_TRY(lam_model_required(args, o->model));
     if (!o->out && !o->tokenizer)
         return lam_fail(LAM_ERR_ARG, "--out is missing");
     if (o->max_shard)
@@ -155,14 +154,15 @@ static lam_status run(const lam_args *args)
 const lam_command lam_command_export = {
     .name = "export",
     .summary = "write a model's weights in another type or in shards",
-    .description =
-        "Writes a model as safetensors for other programs: float32, bfloat16 or float16, in one "
-        "file or in several with an index, as Hugging Face's tools do. Names and shapes are those "
-        "of "
-        "the authors' PyTorch modules, tied tensors appear once (load_state_dict with "
-        "strict=False). The result is a model folder, which lamemo reads too, and runs in that "
-        "type: bf16 and int8 take a half and a quarter of the memory, and decoding on the CPU is "
-        "faster.",
+    .description = "Writes a model as safetensors for other programs, in float32, bfloat16, "
+                   "float16 or int8, in one file or in "
+                   "several with an index, as Hugging Face's tools do. Names and shapes are those "
+                   "of the authors' PyTorch "
+                   "modules; tied tensors appear once (load_state_dict with strict=False). The "
+                   "result is a model folder that "
+                   "lamemo reads, too, and runs in that type: bf16 and int8 need a half and a "
+                   "quarter of the memory and decode "
+                   "faster on a CPU.",
     .options = options,
     .options_size = sizeof(export_options),
     .examples = "lamemo export --model runs/tiny --out tiny-bf16 --dtype bf16\n"

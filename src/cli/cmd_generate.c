@@ -1,24 +1,24 @@
 /* cmd_generate.c -- `lamemo generate`: continue a prompt. */
 #include "cli/commands.h"
 #include "cli/device.h"
-#include "cli/model_option.h"
-#include "cli/print_json.h"
-#include "cli/prompt.h"
+#include "cli/input.h"
+#include "cli/output.h"
 #include "cli/stop.h"
-#include "cli/symbol.h"
 #include "cli/term.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "data/json_name.h"
+#include "draw/text.h"
 #include "infer/generate.h"
-#include "report/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct generate_options {
-    const char *model, *prompt;
+    const char *model, *prompts;
+    lam_string_list prompt;
     lam_device_options device;
     lam_storage_options storage;
     int tokens, samples, refresh, prompt_segment, mem_len;
@@ -26,23 +26,29 @@ typedef struct generate_options {
     int top_k, repeat_last;
     int64_t seed;
     lam_string_list stop;
-    bool echo, logprobs, json;
+    bool unknown, echo, logprobs, json;
 } generate_options;
 
 static const lam_option options[] = {
     LAM_MODEL_OPTION(generate_options, model),
-    {"prompt", 'p', "TEXT", LAM_OPT_STRING, offsetof(generate_options, prompt), "",
-     .shown = "a new line",
-     .help = "The same as PROMPT: a text to continue; @FILE reads a file, - standard input."},
+    {"prompt", 'p', "TEXT", LAM_OPT_STRINGS, offsetof(generate_options, prompt),
+     .shown = "a newline",
+     .help = "Text to continue, the same as PROMPT; @FILE reads a file, - standard input. May be "
+             "repeated: each prompt is continued by itself."},
+    {"prompts", 0, "FILE", LAM_OPT_PATH, offsetof(generate_options, prompts),
+     .help = "Continue each line of FILE (- for standard input); in NAME.jsonl each line is a JSON "
+             "string or an object with \"prompt\"."},
     {"tokens", 'n', "N", LAM_OPT_INT, offsetof(generate_options, tokens), "256", .max = 1 << 30,
-     .aliases = "predict", .help = "Tokens to generate."},
+     .aliases = "predict", .help = "Number of tokens to generate."},
     {"samples", 0, "S", LAM_OPT_INT, offsetof(generate_options, samples), "1", .min = 1,
-     .max = 4096, .help = "Continuations, computed side by side."},
+     .max = 4096, .help = "Number of continuations of each prompt, computed in parallel."},
     {"stop", 0, "TEXT", LAM_OPT_STRINGS, offsetof(generate_options, stop),
-     .help = "End a sample before this text; may be repeated."},
+     .help = "End a sample before this text; \\n, \\t, \\r, \\xHH and \\\\ are understood. May be "
+             "repeated."},
     {.type = LAM_OPT_GROUP, .help = "Sampling"},
     {"temp", 0, "T", LAM_OPT_DOUBLE, offsetof(generate_options, temp), "1", .max = 100,
-     .aliases = "temperature", .help = "Temperature; 0 always takes the most likely token."},
+     .aliases = "temperature",
+     .help = "Sampling temperature; 0 always takes the most likely token."},
     {"top-k", 'k', "K", LAM_OPT_INT, offsetof(generate_options, top_k), "0", .max = 1 << 24,
      .help = "Draw from the K most likely tokens; 0 is off."},
     {"top-p", 0, "P", LAM_OPT_DOUBLE, offsetof(generate_options, top_p), "0.95", .max = 1,
@@ -53,22 +59,25 @@ static const lam_option options[] = {
      .min = 0.01, .max = 100, .help = "Make recent tokens less likely; 1 is off."},
     {"repeat-last", 0, "N", LAM_OPT_INT, offsetof(generate_options, repeat_last), "64",
      .max = 1 << 20, .help = "How many recent tokens the penalty looks at."},
-    {"seed", 's', "S", LAM_OPT_INT64, offsetof(generate_options, seed), "42",
-     .help = "Seed of the draws; the same seed gives the same text."},
+    {"seed", 's', "S", LAM_OPT_SEED, offsetof(generate_options, seed), "42",
+     .help = "Seed of the draws, or random; the same seed gives the same text."},
+    {"allow-unk", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, unknown),
+     .help = "Let the model write <unk>, which stands for words it does not know."},
     {.type = LAM_OPT_GROUP, .help = "Memory"},
     {"refresh", 0, "N", LAM_OPT_INT, offsetof(generate_options, refresh), .min = 1,
      .max = LAM_MAX_LEN, .shown = "the model's tgt_len",
-     .help = "Refresh the memory every N new tokens; 1 does it after each, as the authors do."},
+     .help =
+         "Refresh the memory every N new tokens; 1 refreshes it after each, as the authors do."},
     {"prompt-len", 0, "N", LAM_OPT_INT, offsetof(generate_options, prompt_segment), .min = 1,
      .max = LAM_MAX_LEN, .shown = "the model's tgt_len", .aliases = "tgt-len",
-     .help = "Segment length for the prompt."},
+     .help = "Segment length for the prompt, in tokens."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(generate_options, mem_len), .min = 1,
-     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Memory length."},
+     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Memory length, in tokens."},
     {.type = LAM_OPT_GROUP, .help = "Output"},
     {"echo", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, echo),
      .help = "Print the prompt too; with --json as \"prompt\"."},
     {"logprobs", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, logprobs),
-     .help = "With --json: the tokens' ids, symbols and log-probabilities."},
+     .help = "With --json: add the ids, texts and log-probabilities of the tokens."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, json),
      .help = "Print one JSON object per sample when all are done."},
     {.type = LAM_OPT_GROUP, .help = "Machine"},
@@ -86,9 +95,13 @@ typedef struct story {
 
 typedef struct output {
     const generate_options *o;
+    const char *const *stops; /* [o->stop.n], unescaped */
     const lam_vocab *vocab;
-    story *stories;
-    int64_t tokens;
+    const lam_given_text *prompt; /* that is being continued */
+    int at, prompts;              /* which of how many that is */
+    story *stories;               /* of this prompt */
+    int64_t tokens, timed;        /* drawn; and those whose time is in `seconds` */
+    double first, seconds;        /* when the prompt's first token was drawn; time between tokens */
     lam_status status;
 } output;
 
@@ -101,9 +114,12 @@ static int on_token(void *user, const lam_generated *g)
         s->finish = g->finish;
     if (g->token >= 0) {
         out->tokens++;
+        out->first = out->first > 0.0 ? out->first : lam_clock();
         if (s->tokens) {
+            size_t size = 0;
+            const char *const symbol = lam_vocab_symbol(out->vocab, g->token, &size);
             json_array_append_new(s->tokens, json_integer(g->token));
-            json_array_append_new(s->symbols, lam_symbol_json(out->vocab, g->token));
+            json_array_append_new(s->symbols, lam_json_bytes(symbol, size));
             json_array_append_new(s->logprobs, json_real(g->logprob));
         }
     }
@@ -123,12 +139,26 @@ static int on_prompt(void *user)
     return lam_stop_signal() != 0;
 }
 
-static lam_status print_story(const generate_options *o, const story *s, int i, const char *prompt,
-                              size_t size)
+static void print_heading(const output *out, int i)
+{
+    char label[64] = "";
+    if (out->prompts > 1)
+        snprintf(label, sizeof label, "prompt %d of %d", out->at + 1, out->prompts);
+    if (out->o->samples > 1)
+        printf("--- %s%ssample %d of %d\n", label, *label ? ", " : "", i + 1, out->o->samples);
+    else if (*label)
+        printf("--- %s\n", label);
+}
+
+static lam_status print_story(const output *out, int i)
 {
     static const char *const reasons[] = {"length", "stop", "interrupted"};
+    const generate_options *o = out->o;
+    const story *s = &out->stories[i];
+    const char *const prompt = out->prompt->text;
+    const size_t size = out->prompt->size;
     if (!o->json) {
-        printf("--- sample %d of %d\n", i + 1, o->samples);
+        print_heading(out, i);
         lam_term_write(stdout, prompt, o->echo ? size : 0); /* bytes, with zero among them */
         lam_term_write(stdout, s->text.data ? s->text.data : "", s->text.size);
         putchar('\n');
@@ -137,6 +167,8 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
     json_t *root =
         json_pack("{s:i, s:s%, s:s}", "index", i, "text", s->text.data ? s->text.data : "",
                   s->text.size, "finish_reason", reasons[s->finish]);
+    if (root && out->prompts > 1)
+        json_object_set_new(root, "prompt_index", json_integer(out->at));
     if (root && o->echo)
         json_object_set_new(root, "prompt", lam_json_bytes(prompt, size));
     if (root && s->tokens) {
@@ -147,8 +179,9 @@ static lam_status print_story(const generate_options *o, const story *s, int i, 
     return lam_print_json(root, JSON_COMPACT);
 }
 
-static lam_generate_options request(const generate_options *o, output *out)
+static lam_generate_options request(output *out)
 {
+    const generate_options *o = out->o;
     return (lam_generate_options){.samples = o->samples,
                                   .tokens = o->tokens,
                                   .prompt_segment = o->prompt_segment,
@@ -161,7 +194,8 @@ static lam_generate_options request(const generate_options *o, output *out)
                                               .repeat_penalty = o->repeat_penalty,
                                               .repeat_last = o->repeat_last,
                                               .seed = (uint64_t)o->seed},
-                                  .stops = o->stop.v,
+                                  .unknown = o->unknown,
+                                  .stops = out->stops,
                                   .n_stops = o->stop.n,
                                   .sink = on_token,
                                   .stop = on_prompt,
@@ -193,77 +227,143 @@ static void close_stories(output *out)
 }
 
 /* Runs the generation and prints what was not streamed. */
-static lam_status tell(const lam_engine *engine, output *out, const char *text, size_t size)
+static lam_status tell(const lam_engine *engine, output *out)
 {
     const generate_options *o = out->o;
     const bool stream = !o->json && o->samples == 1;
-    const lam_generate_options wanted = request(o, out);
+    const lam_generate_options wanted = request(out);
+    const int64_t before = out->tokens;
     int32_t *ids = NULL;
     size_t n = 0;
-    LAM_TRY(lam_vocab_encode(engine->vocab, &ids, &n, text, size));
+    LAM_TRY(lam_vocab_encode(engine->vocab, &ids, &n, out->prompt->text, out->prompt->size));
+    if (stream)
+        print_heading(out, 0);
     if (stream && o->echo)
-        lam_term_write(stdout, text, size);
-    const double start = lam_clock();
+        lam_term_write(stdout, out->prompt->text, out->prompt->size);
+    out->first = 0.0;
     lam_status status = lam_generate(engine, ids, n, &wanted);
     free(ids);
     LAM_TRY(status);
     LAM_TRY(out->status);
-    lam_log(LAM_LOG_DEBUG, "%lld tokens, %.1f a second", (long long)out->tokens,
-            (double)out->tokens / (lam_clock() - start));
+    if (out->tokens - before > o->samples) { /* the first ones waited for the prompt */
+        out->timed += out->tokens - before - o->samples;
+        out->seconds += lam_clock() - out->first;
+    }
     if (stream)
         putchar('\n');
     for (int i = 0; i < o->samples && !stream; i++)
-        LAM_TRY(print_story(o, &out->stories[i], i, text, size));
+        LAM_TRY(print_story(out, i));
     return lam_stop_signal() == 0 ? LAM_OK : lam_fail(LAM_ERR_INTERRUPTED, "interrupted");
 }
 
-static lam_status continue_prompt(const lam_engine *engine, const generate_options *o,
-                                  const char *text, size_t size)
+static lam_status continue_prompt(const lam_engine *engine, output *out)
 {
-    output out = {.o = o, .vocab = engine->vocab};
-    LAM_TRY(lam_model_remembers(engine->model, o->mem_len));
-    lam_status status = open_stories(&out);
+    lam_status status = open_stories(out);
     if (status == LAM_OK)
-        status = tell(engine, &out, text, size);
-    close_stories(&out);
+        status = tell(engine, out);
+    close_stories(out);
+    if (status == LAM_ERR_FORMAT && (out->prompt->from_file || out->prompts > 1))
+        status = lam_fail(status, "%s: %s", out->prompt->name, lam_error());
+    return lam_engine_blame(engine, status);
+}
+
+static void tell_speed(const output *out, const lam_args *args)
+{
+    char seed[48] = "", tokens[32];
+    for (int i = 0; args->table.rows[i].help; i++)
+        if (args->table.rows[i].type == LAM_OPT_SEED && args->given[i] &&
+            strcmp(args->text[i], "random") == 0)
+            snprintf(seed, sizeof seed, ", seed %lld", (long long)out->o->seed);
+    fflush(stdout);
+    lam_format_count(tokens, sizeof tokens, out->tokens);
+    if (out->seconds > 0.0)
+        lam_log(LAM_LOG_INFO, "%s token%s, %.1f tokens/s%s", tokens, out->tokens == 1 ? "" : "s",
+                (double)out->timed / out->seconds, seed);
+    else if (*seed)
+        lam_log(LAM_LOG_INFO, "%s token%s%s", tokens, out->tokens == 1 ? "" : "s", seed);
+}
+
+/* ---- the command ---- */
+
+/* The prompts are an operand, options, or lines of a file. */
+static lam_status find_prompts(lam_texts *texts, const lam_args *args)
+{
+    const generate_options *o = args->options;
+    char words[256] = "";
+    for (int i = 0; i < args->n_operands && i < 16; i++) {
+        const size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s%s", i > 0 ? " " : "", args->operands[i]);
+    }
+    if (args->n_operands > 1)
+        return lam_fail(LAM_ERR_ARG,
+                        "a prompt of several words needs quotes: \"%s\"; several prompts are "
+                        "written -p A -p B",
+                        words);
+    if (args->n_operands > 0 && o->prompt.n > 0)
+        return lam_fail(LAM_ERR_ARG, "two prompts, --prompt %s and '%s': write -p before each",
+                        o->prompt.v[0], args->operands[0]);
+    for (int i = 0; i < o->prompt.n; i++)
+        LAM_TRY(lam_texts_add(texts, o->prompt.v[i]));
+    if (args->n_operands > 0)
+        LAM_TRY(lam_texts_add(texts, args->operands[0]));
+    if (o->prompts)
+        LAM_TRY(lam_texts_add_lines(texts, o->prompts, "prompt"));
+    return texts->n > 0 ? LAM_OK : lam_texts_add(texts, "");
+}
+
+static lam_status continue_all(const lam_engine *engine, const lam_args *args,
+                               const lam_texts *texts, const char *const *stops)
+{
+    const generate_options *o = args->options;
+    output out = {.o = o, .stops = stops, .vocab = engine->vocab, .prompts = texts->n};
+    lam_status status = lam_model_remembers(engine->model, o->mem_len);
+    for (; out.at < texts->n && status == LAM_OK; out.at++) {
+        out.prompt = &texts->v[out.at];
+        status = continue_prompt(engine, &out);
+    }
+    if (status == LAM_OK)
+        tell_speed(&out, args);
     return status;
 }
 
-/* The prompt is an operand or an option. */
-static lam_status find_prompt(const char **argument, const lam_args *args)
+/* Copies of the stops, with escapes as the bytes they mean. */
+static lam_status read_stops(char *out[LAM_LIST_MAX], const lam_string_list *stops)
 {
-    const generate_options *o = args->options;
-    if (args->n_operands > 0 && lam_option_given(args, "prompt"))
-        return lam_fail(LAM_ERR_ARG, "two prompts: --prompt %s and '%s'", o->prompt,
-                        args->operands[0]);
-    *argument = args->n_operands > 0 ? args->operands[0] : o->prompt;
+    for (int i = 0; i < stops->n; i++) {
+        out[i] = strdup(stops->v[i]);
+        if (!out[i])
+            return lam_fail(LAM_ERR_MEMORY, "no memory for --stop");
+        LAM_TRY(lam_unescape(out[i], "--stop"));
+    }
     return LAM_OK;
 }
 
 static lam_status run(const lam_args *args)
 {
     const generate_options *o = args->options;
-    const char *argument = NULL;
     const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
-    char *text = NULL;
-    size_t size = 0;
-    LAM_TRY(lam_model_required(o->model));
+    lam_texts texts = {0};
+    char *stops[LAM_LIST_MAX] = {0};
+    LAM_TRY(lam_model_required(args, o->model));
     if (o->logprobs && !o->json)
-        return lam_fail(LAM_ERR_ARG, "--logprobs are printed with --json only");
-    LAM_TRY(find_prompt(&argument, args));
-    LAM_TRY(lam_prompt_read(&text, &size, argument));
-    lam_status status = lam_device_open(&dev, &o->device);
+        return lam_fail(LAM_ERR_ARG, "--logprobs needs --json");
+    lam_status status = read_stops(stops, &o->stop);
+    if (status == LAM_OK)
+        status = find_prompts(&texts, args);
+    if (status == LAM_OK)
+        status = lam_device_open(&dev, &o->device);
     if (status == LAM_OK)
         status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
-        status = lam_engine_blame(
-            engine, lam_prompt_blame(continue_prompt(engine, o, text, size), argument));
+        status = continue_all(engine, args, &texts, (const char *const *)stops);
     lam_engine_close(engine);
     if (dev)
         dev->ops->close(dev);
-    free(text);
+    lam_texts_free(&texts);
+    for (int i = 0; i < LAM_LIST_MAX; i++)
+        free(stops[i]);
     return status;
 }
 
@@ -271,23 +371,23 @@ const lam_command lam_command_generate = {
     .name = "generate",
     .summary = "continue a prompt",
     .operands = "[PROMPT]",
-    .operands_max = 1,
+    .operands_max = -1,
     .description =
         "Continues a prompt with a trained model and prints the text as it is drawn. The prompt "
-        "may "
-        "have any length: it runs through the model in whole segments and is remembered by the "
-        "model's memory; new tokens are computed one by one with cached keys and values, with the "
-        "results of the segment-parallel forward. A model trained without --mem-reset has hardly "
-        "met an empty memory: it wants a prompt of a sentence or two. On a terminal, control "
-        "characters other than newline and tab are written as \\x1b; pipes and files get them as "
-        "they are.",
+        "may have any length: the model reads it in whole segments and keeps it in its memory. New "
+        "tokens are computed one by one with cached keys and values; the results equal those of "
+        "the segment-parallel forward pass. A model trained without --mem-reset has hardly seen an "
+        "empty memory: give it a prompt of a sentence or two. On a terminal, control characters "
+        "other than newline and tab are written as \\x1b; pipes and files get them unchanged.",
     .options = options,
     .options_size = sizeof(generate_options),
     .examples = "lamemo generate --model wiki11m --prompt \"The history of Rome\"\n"
                 "lamemo generate --model runs/tiny \"In the beginning\" -n 200\n"
                 "# from another program, with the prompt's last newline\n"
                 "head -n 3 story.txt | lamemo generate -m runs/tiny -\n"
-                "# four samples, cooler, from a file\n"
+                "# one continuation of each line, as JSON lines\n"
+                "lamemo generate -m runs/tiny --prompts prompts.txt --json --echo\n"
+                "# four samples of a prompt from a file, at a lower temperature\n"
                 "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",
     .run = run,
     .reads = true,

@@ -1,6 +1,6 @@
 /* cmd_import.c -- `lamemo import`: take a model over from another program. */
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/output.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "convert/import.h"
@@ -19,20 +19,20 @@ typedef struct import_options {
 
 static const lam_option options[] = {
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(import_options, out),
-     .help = "The new model folder."},
+     .help = "Model folder to write."},
     {"config", 0, "FILE", LAM_OPT_PATH, offsetof(import_options, config),
-     .help = "JSON object whose keys (as in config.json) win over what the source says."},
+     .help = "JSON file whose keys (as in config.json) override those of the source."},
     {"vocab", 0, "FILE", LAM_OPT_PATH, offsetof(import_options, vocab),
      .help =
          "Vocabulary: a vocab.json, a tokenizer.json of Hugging Face (byte-level BPE), ranks of "
-         "tiktoken, a PyTorch file with one (cache.pt), or a symbol a line.",
+         "tiktoken, a PyTorch file with one (cache.pt), or a text file with one token per line.",
      .shown = "the source's own"},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(import_options, tgt_len), "-1", .min = -1,
-     .max = LAM_MAX_LEN, .shown = "as the source says", .help = "Segment length."},
+     .max = LAM_MAX_LEN, .shown = "the source's", .help = "Segment length, in tokens."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(import_options, mem_len), "-1", .min = -1,
-     .max = LAM_MAX_LEN, .shown = "as the source says", .help = "Memory length."},
+     .max = LAM_MAX_LEN, .shown = "the source's", .help = "Memory length, in tokens."},
     {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(import_options, replace),
-     .help = "Replace a model folder that is there."},
+     .help = "Overwrite a model folder that exists."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(import_options, json),
      .help = "Print one JSON object."},
     {0},
@@ -89,15 +89,15 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_import = {
     .name = "import",
-    .summary = "take a model over from PyTorch or safetensors",
+    .summary = "convert a model from PyTorch or safetensors",
     .operands = "SOURCE",
     .operands_min = 1,
     .operands_max = 1,
     .description =
-        "Makes a model folder of a model that another program saved. SOURCE is a checkpoint of "
+        "Makes a model folder from a model that another program saved. SOURCE is a checkpoint of "
         "the authors' LaMemo or Transformer-XL code or any other file of torch.save that holds "
         "such a model (state_dict or whole module), a safetensors file, or a folder with "
-        "config.json and weights. Nothing in a pickle is ever run. Configuration and vocabulary "
+        "config.json and weights. Code in a pickle is never executed. Configuration and vocabulary "
         "are taken from the source; sizes it does not name are read off its tensors.",
     .options = options,
     .options_size = sizeof(import_options),

@@ -2,8 +2,10 @@
 #include "cli/commands.h"
 #include "cli/describe.h"
 #include "cli/device.h"
-#include "cli/info_table.h"
-#include "cli/print_json.h"
+#include "cli/footprint.h"
+#include "cli/info_tables.h"
+#include "cli/output.h"
+#include "cli/scaling.h"
 #include "cli/shape_options.h"
 #include "cli/term.h"
 #include "core/budget.h"
@@ -28,27 +30,43 @@ typedef struct info_options {
     lam_shape_options shape; /* first */
     const char *model, *data;
     int batch, optim;
+    lam_scaling scaling;
     lam_device_options device;
-    bool table, json;
+    bool table, presets, json;
 } info_options;
 
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(info_options, model),
-     .help = "A model or run folder, or " LAM_BOXED "; instead of a preset."},
-    LAM_PRESET_OPTION("enwik8-base"),
+     .help = "Model or run folder, or " LAM_BOXED ", the bundled model; instead of a preset."},
+    LAM_PRESET_OPTION,
     LAM_MEMORY_OPTION(0),
     LAM_N_TOKEN_OPTION,
     {"data", 0, "DIR", LAM_OPT_PATH, offsetof(info_options, data),
-     .help = "Corpus folder that the model is to be trained on: its vocabulary counts."},
+     .help = "Corpus folder to train on, for the size of its vocabulary."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(info_options, batch), .min = 1, .max = 1 << 20,
      .aliases = "batch", .shown = "the run's or the preset's, else 8",
-     .help = "Streams in a batch, for the memory needed."},
+     .help = "Number of streams in a batch, to compute the memory needed."},
     {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(info_options, optim), "muon",
      .choices = lam_optim_names, .shown = "the run's, else muon, that of the default recipe",
-     .help = "Optimiser, for the memory needed."},
+     .help = "Optimiser, to compute the memory needed."},
     LAM_DEVICE_OPTIONS(info_options, device, "cpu"),
+    {"ranks", 0, "R", LAM_OPT_INT, offsetof(info_options, scaling.ranks), .max = 1 << 20,
+     .help =
+         "Project the time of a training step on 1, 2, 4, ..., R processes (mpirun), by a model "
+         "of latency and bandwidth."},
+    {"step-ms", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.step_ms), "0", .max = 1e9,
+     .shown = "an estimate", .help = "Measured time of a step of one process, for --ranks."},
+    {"link-gbs", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.link_gbs), "25",
+     .min = 1e-6, .max = 1e6, .help = "Bandwidth between two processes in GB/s, for --ranks."},
+    {"link-us", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.link_us), "10", .max = 1e9,
+     .help = "Latency of a message in microseconds, for --ranks."},
+    {"presets", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, presets),
+     .help = "List the presets: sizes, batch, steps, parameters, memory to train, time of a "
+             "training step "
+             "on this machine."},
     {"table", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, table),
-     .help = "Multiply-accumulates of all five memories beside the paper's Table 1."},
+     .help = "Print the multiply-accumulates of all memories, for wt103-base beside the paper's "
+             "Table 1."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, json), .help = "Print as JSON."},
     {.type = LAM_OPT_REST, .help = "see lamemo train"},
 #include "cli/shape_rows.inc"
@@ -90,54 +108,7 @@ typedef struct subject {
     int64_t step;         /* else -1 */
 } subject;
 
-typedef struct bytes {
-    size_t weights, gradients, optimizer, program;
-    lam_stack_sizes train, eval;
-    size_t all_train; /* what `lamemo train` takes: it also holds a stack for evaluation */
-    size_t all_eval;
-    char optimiser[64]; /* what the optimiser's line is called */
-} bytes;
-
-enum { BARE_BATCH = 8 };  /* where nothing says how a model is trained */
-enum { EVAL_BATCH = 16 }; /* of `lamemo train` */
-/* Bytes of the program and the libraries it uses, where they lie in the same memory; measured. */
-enum { PROGRAM = 24 << 20 };
-
-static size_t stack_total(const lam_stack_sizes *s)
-{
-    return s->activations + s->state + s->scratch;
-}
-
-static lam_status measure(bytes *out, subject *s)
-{
-    lam_model *model = &s->model;
-    const lam_config *cfg = &model->cfg;
-    const size_t wide = lam_class_size(model->dev, LAM_WIDE),
-                 act = lam_class_size(model->dev, LAM_ACT);
-    const int copies = model->dev->act != model->dev->wide;
-    const lam_optimizer_options optimizer = lam_settings_optimizer(&s->trained);
-    lam_stack_options opt = {.B = s->trained.batch_size,
-                             .N = cfg->tgt_len + cfg->ext_len,
-                             .M = cfg->mem_len,
-                             .E = cfg->ext_len};
-    bytes b = {.weights = model->params.total * (wide + (copies ? act : 0)),
-               .gradients = model->params.total * wide,
-               .program = model->dev->own_memory ? 0 : PROGRAM};
-    LAM_TRY(lam_optimizer_measure(&b.optimizer, model, &optimizer));
-    snprintf(b.optimiser, sizeof b.optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
-    LAM_TRY(lam_stack_measure(&b.eval, model, &opt));
-    opt.B = EVAL_BATCH;
-    lam_stack_sizes aside;
-    LAM_TRY(lam_stack_measure(&aside, model, &opt));
-    opt.B = s->trained.batch_size;
-    opt.train = 1;
-    LAM_TRY(lam_stack_measure(&b.train, model, &opt));
-    b.all_train = b.weights + b.gradients + b.optimizer + stack_total(&b.train) +
-                  aside.activations + aside.state + b.program;
-    b.all_eval = b.weights + stack_total(&b.eval) + b.program;
-    *out = b;
-    return LAM_OK;
-}
+enum { BARE_BATCH = 8 }; /* where nothing says how a model is trained */
 
 static void print_config(const lam_config *cfg)
 {
@@ -191,8 +162,10 @@ static void print_training(const lam_settings *s, int64_t step)
            lam_describe_length(length, s), lam_recipe_names[s->recipe], lam_optim_names[s->optim],
            s->lr, lam_schedule_names[s->scheduler], (long long)s->warmup_step, s->weight_decay,
            s->clip);
-    if (s->mem_reset > 0)
-        printf(", memory emptied every %lld steps", (long long)s->mem_reset);
+    if (s->mem_reset.every > 0)
+        printf(", memory emptied every %lld steps", (long long)s->mem_reset.every);
+    if (s->mem_reset.document)
+        printf(", memory emptied at every document");
     putchar('\n');
 }
 
@@ -217,12 +190,12 @@ static void list_macs(amount out[MACS], const lam_macs *m)
     memcpy(out, all, sizeof all);
 }
 
-static void list_bytes(amount out[BYTES], const bytes *b)
+static void list_bytes(amount out[BYTES], const lam_footprint *b, const char *optimiser)
 {
     const amount all[BYTES] = {
         {"weights", "weights", (double)b->weights, false},
         {"gradients", "gradients", (double)b->gradients, false},
-        {b->optimiser, "optimizer", (double)b->optimizer, false},
+        {optimiser, "optimizer", (double)b->optimizer, false},
         {"activations, training", "activations", (double)b->train.activations, false},
         {"memory state", "state", (double)b->train.state, false},
         {"scratch", "scratch", (double)b->train.scratch, false},
@@ -232,14 +205,15 @@ static void list_bytes(amount out[BYTES], const bytes *b)
     memcpy(out, all, sizeof all);
 }
 
-static void print_text(const subject *s, const group *groups, const bytes *b)
+static void print_text(const subject *s, const group *groups, const lam_footprint *b)
 {
     const lam_model *model = &s->model;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
     amount macs[MACS], sizes[BYTES];
-    char text[32];
+    char text[32], optimiser[64];
     list_macs(macs, &m);
-    list_bytes(sizes, b);
+    snprintf(optimiser, sizeof optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
+    list_bytes(sizes, b, optimiser);
     print_config(&model->cfg);
     if (s->step >= 0)
         print_training(&s->trained, s->step);
@@ -256,13 +230,14 @@ static void print_text(const subject *s, const group *groups, const bytes *b)
     printf("  %-26s %20.3f G\n", "one training step",
            lam_macs_step(&model->cfg, s->trained.batch_size) / 1e9);
 
+    printf("\n%-28s %s: %s\n", "device", model->dev->ops->name, model->dev->ops->summary);
     printf("\nbytes on %s, batch %d\n", s->o->device.device, s->trained.batch_size);
     for (int i = 0; i < BYTES; i++)
         if (sizes[i].n > 0.0 || !sizes[i].optional)
             printf("  %-26s %20s\n", sizes[i].text, lam_format_size(text, sizeof text, sizes[i].n));
 }
 
-static lam_status print_json(const subject *s, const group *groups, const bytes *b)
+static lam_status print_json(const subject *s, const group *groups, const lam_footprint *b)
 {
     const lam_model *model = &s->model;
     const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
@@ -280,16 +255,16 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
     for (int i = 0; i < MACS; i++)
         json_object_set_new(per_token, macs[i].key, json_real(macs[i].n));
     json_object_set_new(per_token, "total", json_real(m.total));
-    list_bytes(sizes, b);
+    list_bytes(sizes, b, "");
     for (int i = 0; i < BYTES; i++)
         json_object_set_new(by_use, sizes[i].key, json_integer((json_int_t)sizes[i].n));
 
-    json_t *root = json_pack("{s:o, s:I, s:o, s:o, s:f, s:o, s:s, s:i, s:s}", "config", config,
-                             "parameters", (json_int_t)lam_model_count(model),
-                             "parameters_by_group", params, "macs_per_token", per_token,
-                             "macs_per_step", lam_macs_step(&model->cfg, s->trained.batch_size),
-                             "bytes", by_use, "device", s->o->device.device, "batch_size",
-                             s->trained.batch_size, "optim", lam_optim_names[s->trained.optim]);
+    json_t *root = json_pack(
+        "{s:o, s:I, s:o, s:o, s:f, s:o, s:s, s:s, s:i, s:s}", "config", config, "parameters",
+        (json_int_t)lam_model_count(model), "parameters_by_group", params, "macs_per_token",
+        per_token, "macs_per_step", lam_macs_step(&model->cfg, s->trained.batch_size), "bytes",
+        by_use, "device", s->o->device.device, "device_summary", model->dev->ops->summary,
+        "batch_size", s->trained.batch_size, "optim", lam_optim_names[s->trained.optim]);
     if (s->step >= 0) {
         json_object_set_new(root, "step", json_integer(s->step));
         json_object_set_new(root, "settings", lam_settings_print(&s->trained));
@@ -297,18 +272,32 @@ static lam_status print_json(const subject *s, const group *groups, const bytes 
     return lam_print_json(root, JSON_INDENT(2));
 }
 
+static lam_status project(const subject *s)
+{
+    lam_scaling scaling = s->o->scaling;
+    if (s->o->data) {
+        lam_corpus *corpus = NULL;
+        LAM_TRY(lam_corpus_open(&corpus, s->o->data, LAM_CORPUS_TRUST));
+        scaling.tokens = corpus->info.tokens[LAM_TRAIN];
+        lam_corpus_close(corpus);
+    }
+    return lam_scaling_print(&scaling, &s->model, &s->trained, s->o->json);
+}
+
 static lam_status show(const lam_config *cfg, const lam_args *args)
 {
     subject s = {.o = args->options};
     lam_dev *dev = NULL;
     group groups[GROUPS];
-    bytes b;
+    lam_footprint b;
     find_training(&s, args);
     LAM_TRY(lam_device_open(&dev, &s.o->device));
     lam_status status = lam_model_declare(&s.model, cfg, dev);
-    if (status == LAM_OK)
-        status = measure(&b, &s);
-    if (status == LAM_OK) {
+    if (status == LAM_OK && s.o->scaling.ranks > 0)
+        status = project(&s);
+    else if (status == LAM_OK)
+        status = lam_footprint_measure(&b, &s.model, &s.trained);
+    if (status == LAM_OK && s.o->scaling.ranks == 0) {
         count_groups(&s.model, groups);
         if (s.o->json)
             status = print_json(&s, groups, &b);
@@ -330,11 +319,12 @@ static lam_status fresh_for(lam_config *cfg, const lam_args *args, const char *d
 }
 
 /* The folder's configuration, or the preset's, with what the user wrote. */
-static lam_status settle(lam_config *cfg, const lam_args *args)
+static lam_status resolve(lam_config *cfg, const lam_args *args)
 {
     const info_options *o = args->options;
     if (o->data && (o->model || lam_option_given(args, "n-token")))
-        return lam_fail(LAM_ERR_ARG, "--data gives the vocabulary, as do --model and --n-token");
+        return lam_fail(LAM_ERR_ARG, "--data cannot be combined with --model or --n-token: each of "
+                                     "them sets the vocabulary");
     if (o->data)
         return fresh_for(cfg, args, o->data);
     if (!o->model)
@@ -346,11 +336,34 @@ static lam_status settle(lam_config *cfg, const lam_args *args)
     return lam_shape_change(cfg, args);
 }
 
+/* The presets are what they are: only the device and the form count. */
+static lam_status list_presets(const lam_args *args)
+{
+    static const char *const fit[] = {"presets", "device", "threads", "precision", "json"};
+    const info_options *o = args->options;
+    const lam_option *table = args->table.rows;
+    lam_dev *dev = NULL;
+    for (int i = 0; table[i].help; i++) {
+        bool fits = !args->given[i];
+        for (size_t k = 0; k < sizeof fit / sizeof *fit && !fits; k++)
+            fits = strcmp(table[i].name, fit[k]) == 0;
+        if (!fits)
+            return lam_fail(LAM_ERR_ARG, "--presets lists the presets as they are: without --%s",
+                            table[i].name);
+    }
+    LAM_TRY(lam_device_open(&dev, &o->device));
+    const lam_status status = lam_info_presets(dev, o->json);
+    dev->ops->close(dev);
+    return status;
+}
+
 static lam_status run(const lam_args *args)
 {
     const info_options *o = args->options;
     lam_config cfg;
-    LAM_TRY(settle(&cfg, args));
+    if (o->presets)
+        return list_presets(args);
+    LAM_TRY(resolve(&cfg, args));
     if (o->table)
         return lam_info_table(&cfg, o->model ? "" : o->shape.preset, o->json);
     return show(&cfg, args);
@@ -361,18 +374,21 @@ const lam_command lam_command_info = {
     .summary = "show a model's parameters, cost and memory needs",
     .description =
         "Prints the configuration of a model or preset, its parameters by group, the "
-        "multiply-accumulates of one predicted token by part, and the bytes that training and "
-        "evaluation will take, without allocating them. Every option of lamemo train that says "
-        "what "
-        "a model is (--n-layer, --d-model, --tgt-len, --mem-len, --cutoffs, ...) is accepted.",
+        "multiply-accumulates of one predicted token by part, and the memory that training and "
+        "evaluation will need, without allocating it. The options of lamemo train that define a "
+        "model "
+        "(--n-layer, --d-model, --tgt-len, --mem-len, --cutoffs, ...) are accepted.",
     .options = options,
     .options_size = sizeof(info_options),
-    .examples = "lamemo info --preset small --memory lamemo\n"
-                "# a shape that is not there yet\n"
+    .examples = "lamemo info --presets\n"
+                "lamemo info --preset small --memory lamemo\n"
+                "# a model that does not exist yet\n"
                 "lamemo info --preset small --n-layer 8 --d-model 320 --n-head 5 --mem-len 512 "
                 "--n-token 10000\n"
                 "# the cost column of the paper's Table 1\n"
-                "lamemo info --preset wt103-base --table",
+                "lamemo info --preset wt103-base --table\n"
+                "# a step on up to 64 GPUs, given that of one\n"
+                "lamemo info --preset enwik8-base --ranks 64 --step-ms 50",
     .run = run,
     .killable = true,
 };

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "data/bpe_train.h"
+#include "data/plaintext.h"
 #include "data/prepare.h"
 #include "model/configure.h"
 #include "model/folder.h"
@@ -19,10 +20,11 @@
 
 typedef struct opts {
     int corpus;
-    const char *out, *split, *name, *vocab_from, *pattern;
+    int documents;
+    const char *out, *split, *split_tokens, *encoding, *name, *vocab_from, *pattern, *json_field;
     int64_t min_count;
     int max_vocab, threads;
-    bool lower, force, replace, json, separate, special;
+    bool lower, blanks, keep_crlf, force, replace, json, join, recursive, separate, special;
 } opts;
 
 /* The first ones are kinds of symbols, in the order of lam_text_kind. */
@@ -42,10 +44,25 @@ static const lam_option options[] = {
      .help = "Prepare a text like the published corpus though it is not that corpus; it keeps its "
              "own name."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(opts, json), .help = "Print the summary as JSON."},
-    {.help = "Cutting and counting"},
-    {"split", 's', "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split), "90/5/5",
-     .help = "Percentages, fractions, or numbers of tokens such as 90M/5M/5M. Words are cut at the "
+    {.help = "Files and splits"},
+    {"recursive", 0, NULL, LAM_OPT_FLAG, offsetof(opts, recursive),
+     .help = "Read the texts in subfolders, too. Folders may be splits: train/, valid/, test/."},
+    {"join", 0, NULL, LAM_OPT_FLAG, offsetof(opts, join),
+     .help = "Read all files as one text, even if their names say train, valid or test."},
+    {"encoding", 0, "NAME", LAM_OPT_STRING, offsetof(opts, encoding), .shown = "UTF-8",
+     .help =
+         "Convert the texts to UTF-8 from this encoding: latin1, windows-1252, utf-16, shift_jis "
+         "or any other that iconv -l lists; auto recognises UTF-8, UTF-16 and UTF-32, and takes "
+         "windows-1252 for what is none of these."},
+    {"keep-crlf", 0, NULL, LAM_OPT_FLAG, offsetof(opts, keep_crlf),
+     .help = "Keep CR LF at the ends of lines; otherwise it becomes LF."},
+    {"split", 0, "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split), "90/5/5", .former = 's',
+     .help = "Cut the text by percentages, fractions, or numbers of tokens with a unit, such as "
+             "90M/5M/5M or 900k/50k/50k. Words are cut at the "
              "next line end; a text for bpe is cut by bytes, as it is for bytes."},
+    {"split-tokens", 0, "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split_tokens),
+     .shown = "by percentages", .help = "Cut the text by numbers of tokens; of bpe, bytes."},
+    {.help = "Counting"},
     {"min-count", 0, "N", LAM_OPT_INT64, offsetof(opts, min_count), .min = 1, .max = 1e12,
      .shown = "3 for words, 2 for bpe, else 1",
      .help = "Rarer symbols become <unk>; with bpe, rarer pairs are not merged."},
@@ -55,6 +72,10 @@ static const lam_option options[] = {
              "until there are N tokens, the 256 bytes and <|endoftext|> included."},
     {"lower", 0, NULL, LAM_OPT_FLAG, offsetof(opts, lower),
      .help = "Put words or characters in lower case."},
+    {"blanks", 0, NULL, LAM_OPT_FLAG, offsetof(opts, blanks),
+     .help =
+         "Words are what stands between blanks, as in the published corpora, for a text whose "
+         "punctuation is set apart already. Otherwise punctuation marks are words of their own."},
     {"vocab-from", 0, "MODEL|CORPUS|FILE", LAM_OPT_PATH, offsetof(opts, vocab_from),
      .shown = "made from the text", .aliases = "vocab-file tokenizer",
      .help =
@@ -62,14 +83,25 @@ static const lam_option options[] = {
          "ranks of tiktoken (or another file as import --vocab takes) "
          "and its rules: kind, lower case, symbols and their numbers; others become <unk>. The "
          "text can then fine-tune that model (train --init-from)."},
+    {.help = "Documents"},
+    {"documents", 0, "WHAT", LAM_OPT_CHOICE, offsetof(opts, documents), "off",
+     .choices = lam_document_kind_names,
+     .help =
+         "What is a document, a text that has nothing to do with the one before it: every line, "
+         "every input file, or a field of every line of JSON. A separator follows it: "
+         "<|endoftext|> or what the vocabulary has for it (bpe), <eos> (words, whose documents "
+         "become one line) or the character U+001E (bytes, chars). Splits hold whole "
+         "documents, and train and eval can begin each with an empty memory (--mem-reset "
+         "document)."},
+    {"json-field", 0, "NAME", LAM_OPT_STRING, offsetof(opts, json_field), .shown = "text",
+     .help = "Read JSON lines (--documents json): the field with the text."},
+    {"separate", 0, NULL, LAM_OPT_FLAG, offsetof(opts, separate),
+     .help = "The same as --documents files."},
     {.help = "Byte pairs (bpe)"},
     {"pattern", 0, "NAME|REGEX", LAM_OPT_STRING, offsetof(opts, pattern), .shown = "gpt2",
      .help = "Cut the text into pieces, within which tokens are merged, by this pattern: gpt2, "
              "cl100k (Llama 3's too), o200k, qwen2, or a regular expression (PCRE2). Ranks of "
              "tiktoken that are not OpenAI's need it, too."},
-    {"separate", 0, NULL, LAM_OPT_FLAG, offsetof(opts, separate),
-     .help = "Every input file is a document: <|endoftext|>, or the separator of the vocabulary, "
-             "follows it."},
     {"special", 0, NULL, LAM_OPT_FLAG, offsetof(opts, special),
      .help =
          "Read special tokens such as <|endoftext|> where the text has them; otherwise they are "
@@ -92,7 +124,7 @@ static lam_status refuse_given(const lam_args *args, const char *const *names, c
 /* What a given vocabulary leaves to be asked for. */
 static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
 {
-    static const char *const counted[] = {"min-count", "max-vocab", "lower", NULL};
+    static const char *const counted[] = {"min-count", "max-vocab", "lower", "blanks", NULL};
     const opts *o = args->options;
     const char *kind = lam_text_kind_name(lam_vocab_kind(vocab));
     if (lam_published_find(corpora[o->corpus]) != NULL)
@@ -110,8 +142,11 @@ static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
 static lam_status check_kind(const lam_args *args, lam_text_kind kind)
 {
     static const char *const lowered[] = {"lower", NULL};
-    static const char *const pairs[] = {"pattern", "separate", "special", "threads", NULL};
+    static const char *const pairs[] = {"pattern", "special", "threads", NULL};
+    static const char *const words[] = {"blanks", NULL};
     const opts *o = args->options;
+    if (kind != LAM_WORDS)
+        LAM_TRY(refuse_given(args, words, "only words (--corpus words) have a use for it"));
     if (kind != LAM_BPE)
         return refuse_given(args, pairs, "only byte pairs (--corpus bpe) have a use for it");
     LAM_TRY(refuse_given(args, lowered, "byte pairs keep the text as it is"));
@@ -124,9 +159,46 @@ static lam_status check_kind(const lam_args *args, lam_text_kind kind)
     return LAM_OK;
 }
 
+static lam_status divide(lam_prepare_options *out, const lam_args *args)
+{
+    const opts *o = args->options;
+    const bool sizes = o->split_tokens != NULL;
+    if (sizes && lam_option_given(args, "split"))
+        return lam_fail(LAM_ERR_ARG, "--split and --split-tokens: pass one of them");
+    if (lam_division_parse(&out->division, sizes ? o->split_tokens : o->split,
+                           sizes ? LAM_DIVISION_SIZES : LAM_DIVISION_ANY) != LAM_OK)
+        return lam_fail(LAM_ERR_ARG, "--split%s: %s", sizes ? "-tokens" : "", lam_error());
+    return LAM_OK;
+}
+
+/* --separate and --json-field say what --documents would. */
+static lam_status choose_documents(lam_prepare_options *out, const lam_args *args)
+{
+    const opts *o = args->options;
+    const bool json = o->json_field != NULL;
+    const lam_document_kind said = json          ? LAM_DOCUMENTS_JSON
+                                   : o->separate ? LAM_DOCUMENTS_FILES
+                                                 : (lam_document_kind)o->documents;
+    out->json_field = json ? o->json_field : "text";
+    out->documents = said;
+    if (json && o->separate)
+        return lam_fail(LAM_ERR_ARG, "--json-field and --separate contradict each other");
+    if (lam_option_given(args, "documents") && said != (lam_document_kind)o->documents)
+        return lam_fail(LAM_ERR_ARG, "--%s and --documents %s contradict each other",
+                        json ? "json-field" : "separate", lam_document_kind_names[o->documents]);
+    if (said != LAM_DOCUMENTS_NONE && out->published != NULL)
+        return lam_fail(LAM_ERR_ARG, "--%s: published corpora have their own rules",
+                        json          ? "json-field"
+                        : o->separate ? "separate"
+                                      : "documents");
+    return LAM_OK;
+}
+
 static lam_status translate(lam_prepare_options *out, const lam_args *args, const lam_vocab *vocab)
 {
-    static const char *const fixed[] = {"split", "min-count", "max-vocab", "lower", NULL};
+    static const char *const fixed[] = {
+        "split",     "split-tokens", "join",  "encoding", "keep-crlf",
+        "min-count", "max-vocab",    "lower", "blanks",   NULL};
     const opts *o = args->options;
     if (o->out == NULL)
         return lam_fail(LAM_ERR_ARG, "--out DIR is missing");
@@ -140,30 +212,35 @@ static lam_status translate(lam_prepare_options *out, const lam_args *args, cons
                                                 ? lam_pattern_named(o->pattern)
                                                 : o->pattern,
                                  .special = o->special ? LAM_SPECIAL_READ : LAM_SPECIAL_TEXT,
-                                 .separate = o->separate,
                                  .threads = o->threads,
-                                 .cut = lam_option_given(args, "split"),
+                                 .cut = lam_option_given(args, "split") || o->split_tokens != NULL,
+                                 .join = o->join,
+                                 .recursive = o->recursive,
                                  .lower = o->lower,
+                                 .blanks = o->blanks,
+                                 .encoding = o->encoding,
+                                 .keep_crlf = o->keep_crlf,
                                  .force = o->force,
                                  .replace = o->replace,
                                  .name = o->name,
                                  .out = o->out,
                                  .n_inputs = args->n_operands,
                                  .inputs = (const char *const *)args->operands};
+    LAM_TRY(choose_documents(out, args));
     if (vocab != NULL)
         LAM_TRY(check_given(args, vocab));
     else if (out->published != NULL)
         LAM_TRY(refuse_given(args, fixed, "published corpora have their own rules"));
     else if (out->kind == LAM_BYTES)
-        LAM_TRY(refuse_given(args, fixed + 1, "bytes are all kept, as they are"));
+        LAM_TRY(refuse_given(args, fixed + 5, "bytes are all kept, as they are"));
     LAM_TRY(check_kind(args, vocab != NULL ? lam_vocab_kind(vocab) : out->kind));
     if (o->force && out->published == NULL)
         return lam_fail(LAM_ERR_ARG, "--force: only published corpora are checked");
+    if (lam_encoding_check(o->encoding) != LAM_OK)
+        return lam_fail(LAM_ERR_ARG, "--encoding: %s", lam_error());
     if (out->min_count == 0)
         out->min_count = out->kind == LAM_WORDS ? 3 : out->kind == LAM_BPE ? 2 : 1;
-    if (lam_division_parse(&out->division, o->split) != LAM_OK)
-        return lam_fail(LAM_ERR_ARG, "--split: %s", lam_error());
-    return LAM_OK;
+    return divide(out, args);
 }
 
 /* ---- telling ---- */
@@ -183,18 +260,46 @@ static int show_progress(void *user, const lam_prepare_progress *p)
     return lam_stop_signal();
 }
 
+static const char *ending(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void print_splits(const lam_corpus_info *info)
 {
     char text[32];
     for (int s = 0; s < LAM_SPLITS; s++) {
-        lam_print("  %-6s %14s tokens", lam_split_name((lam_split)s),
-                  lam_format_count(text, sizeof text, info->tokens[s]));
+        lam_print("  %-6s %14s token%s", lam_split_name((lam_split)s),
+                  lam_format_count(text, sizeof text, info->tokens[s]), ending(info->tokens[s]));
         if (info->unknown[s] > 0)
             lam_print(", %s of them (%.2f %%) became <unk>",
                       lam_format_count(text, sizeof text, info->unknown[s]),
                       100.0 * (double)info->unknown[s] / (double)info->tokens[s]);
+        if (lam_corpus_info_divided(info))
+            lam_print(", %s document%s", lam_format_count(text, sizeof text, info->documents[s]),
+                      ending(info->documents[s]));
         putchar('\n');
     }
+}
+
+/* Several files: which they were, and how large. */
+static void print_sources(const lam_corpus_info *info)
+{
+    enum { SHOWN = 20 };
+    char text[32];
+    int64_t rest = 0;
+    for (int i = 0; i < info->n_sources && info->n_sources > 1; i++) {
+        const lam_source *s = &info->sources[i];
+        if (i < SHOWN)
+            lam_print("  %-6s %14s bytes   %s\n",
+                      s->split < LAM_SPLITS ? lam_split_name(s->split) : "joined",
+                      lam_format_count(text, sizeof text, s->bytes), s->name);
+        else
+            rest += s->bytes;
+    }
+    if (info->n_sources > SHOWN)
+        lam_print("  %21s bytes   in %d other files\n", lam_format_count(text, sizeof text, rest),
+                  info->n_sources - SHOWN);
 }
 
 static void print_summary(const lam_corpus_info *info, const opts *o, double seconds)
@@ -207,6 +312,7 @@ static void print_summary(const lam_corpus_info *info, const opts *o, double sec
               lam_text_kind_name(info->kind), lam_format_count(text, sizeof text, info->vocab_size),
               o->vocab_from ? " of " : "", o->vocab_from ? o->vocab_from : "",
               lam_metric_name(info->metric));
+    print_sources(info);
     print_splits(info);
     if (info->original)
         lam_print("  checked: token counts and vocabulary size are those of the published %s\n",
@@ -229,18 +335,57 @@ static lam_status warn_if_short(const lam_corpus_info *info)
     LAM_TRY(lam_config_preset(&cfg, "tiny", LAM_MEMORY_DEFAULT));
     const int step = s.batch_size * (cfg.tgt_len + 1); /* inputs, and a target more */
     if (info->tokens[LAM_TRAIN] < step)
-        lam_log(LAM_LOG_WARN,
-                "the train split has %lld tokens: a whole step of the smallest preset, tiny, takes "
-                "%d",
-                (long long)info->tokens[LAM_TRAIN], step);
+        lam_log(
+            LAM_LOG_WARN,
+            "the train split has %lld token%s: a whole step of the smallest preset, tiny, takes "
+            "%d",
+            (long long)info->tokens[LAM_TRAIN], ending(info->tokens[LAM_TRAIN]), step);
     for (int i = LAM_VALID; i <= LAM_TEST; i++)
         if (info->tokens[i] > 0 && info->tokens[i] < 2 * s.eval_batch_size)
             lam_log(LAM_LOG_WARN,
-                    "the %s split has %lld tokens: evaluations need %d, or fewer columns (train "
+                    "the %s split has %lld token%s: evaluations need %d, or fewer columns (train "
                     "--eval-batch-size, eval --batch-size)",
                     lam_split_name((lam_split)i), (long long)info->tokens[i],
-                    2 * s.eval_batch_size);
+                    ending(info->tokens[i]), 2 * s.eval_batch_size);
     return LAM_OK;
+}
+
+/* A program or a picture is bytes, too, but seldom meant. */
+static lam_status warn_if_binary(const lam_corpus_info *info, const opts *o, const char *input)
+{
+    enum { LOOK = 1 << 20 };                            /* tokens */
+    static const char in_text[] = "\t\n\v\f\r\x1b\x1e"; /* the last one ends documents */
+    lam_corpus *corpus;
+    int64_t strange = 0;
+    if (info->kind != LAM_BYTES)
+        return LAM_OK;
+    LAM_TRY(lam_corpus_open(&corpus, o->out, LAM_CORPUS_TRUST));
+    const lam_tokens *const text = &corpus->split[LAM_TRAIN];
+    const int64_t n = text->count < LOOK ? text->count : LOOK;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t c;
+        lam_tokens_copy(text, &c, i, 1);
+        strange += c == 0x7f || (c < 0x20 && !memchr(in_text, c, sizeof in_text - 1));
+    }
+    lam_corpus_close(corpus);
+    if (50 * strange > n)
+        lam_log(LAM_LOG_WARN, "%s looks like a binary file (%.0f %% control bytes)",
+                info->n_sources == 1 ? input : info->name, 100.0 * (double)strange / (double)n);
+    return LAM_OK;
+}
+
+/* What is <unk> cannot be learned. */
+static void warn_if_unknown(const lam_corpus_info *info)
+{
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        const double share =
+            info->tokens[s] > 0 ? (double)info->unknown[s] / (double)info->tokens[s] : 0;
+        if (share > 0.05)
+            lam_log(LAM_LOG_WARN,
+                    "%.1f %% of the %s split became <unk>: a smaller --min-count, a larger "
+                    "--max-vocab or --corpus bpe keeps more of the text",
+                    100 * share, lam_split_name((lam_split)s));
+    }
 }
 
 static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
@@ -266,7 +411,11 @@ static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
         print_summary(&info, o, lam_progress_seconds(&line));
     }
     if (status == LAM_OK)
+        warn_if_unknown(&info);
+    if (status == LAM_OK)
         status = warn_if_short(&info);
+    if (status == LAM_OK)
+        status = warn_if_binary(&info, o, args->operands[0]);
     lam_corpus_info_free(&info);
     return status;
 }
@@ -293,27 +442,31 @@ const lam_command lam_command_prepare = {
     .description =
         "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into tokens "
         "and writes a corpus folder for train and eval. Several files are one text, as are all "
-        ".txt "
-        "of a folder, in the order of their names; a folder with wiki.{train,valid,test}.tokens, "
-        "ptb.{train,valid,test}.txt or {train,valid,test}.txt keeps its splits. Any file is bytes; "
+        "texts (.txt, .tokens, .raw, packed or not) of a folder or zip archive, in the order of "
+        "their names. Files whose names say train, valid (val, validation, dev) and test keep "
+        "their splits; a name that says so and cannot be a split is refused. Text that occurs in "
+        "two splits is pointed out. Any file is bytes; "
         "characters and words are UTF-8; bpe learns a vocabulary of byte pairs (byte-level BPE) "
         "and takes any file too. The published corpora are prepared exactly as in the "
         "papers and "
         "checked: a file that is not the published one is refused.",
     .options = options,
     .options_size = sizeof(opts),
-    .examples = "# any text, byte by byte\n"
-                "lamemo prepare --out data/book book.txt\n"
-                "# every .txt of a folder, as characters\n"
-                "lamemo prepare --corpus chars --out data/books books/\n"
-                "# words, the rare ones as <unk>\n"
-                "zcat *.gz | lamemo prepare --corpus words --min-count 5 --out data/news -\n"
-                "# byte pairs: 8,192 tokens learned from the text; every file is a document\n"
-                "lamemo prepare --corpus bpe --vocab-size 8192 --separate --out data/tales tales/\n"
-                "# with the symbols of a model, to fine-tune it\n"
-                "lamemo prepare --vocab-from runs/wt103 --out data/mine book.txt\n"
-                "# the published corpora\n"
-                "lamemo prepare --corpus enwik8 --out data/enwik8 enwik8.zip\n"
-                "lamemo prepare --corpus wt103 --out data/wt103 wikitext-103-v1.zip",
+    .examples =
+        "# any text, byte by byte\n"
+        "lamemo prepare --out data/book book.txt\n"
+        "# every .txt of a folder, as characters\n"
+        "lamemo prepare --corpus chars --out data/books books/\n"
+        "# words, the rare ones as <unk>\n"
+        "zcat *.gz | lamemo prepare --corpus words --min-count 5 --out data/news -\n"
+        "# byte pairs: 8,192 tokens learned from the text; every file is a document\n"
+        "lamemo prepare --corpus bpe --vocab-size 8192 --documents files --out data/tales tales/\n"
+        "# JSON lines, each with a document in its field \"text\"\n"
+        "lamemo prepare --json-field text --out data/posts posts.jsonl.gz\n"
+        "# with the symbols of a model, to fine-tune it\n"
+        "lamemo prepare --vocab-from runs/wt103 --out data/mine book.txt\n"
+        "# the published corpora\n"
+        "lamemo prepare --corpus enwik8 --out data/enwik8 enwik8.zip\n"
+        "lamemo prepare --corpus wt103 --out data/wt103 wikitext-103-v1.zip",
     .run = run,
 };

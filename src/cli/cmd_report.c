@@ -1,14 +1,13 @@
 /* cmd_report.c -- `lamemo report`: training curves as a page, files and letters. */
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/output.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "core/log.h"
 #include "data/json_name.h"
+#include "draw/textplot.h"
 #include "io/json.h"
-#include "report/png.h"
 #include "report/run_page.h"
-#include "report/textplot.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -36,9 +35,10 @@ static const char *const plots[] = {"train", "valid", "aux",  "grad-norm",
 #define OPT(field) offsetof(report_options, field)
 static const lam_option options[] = {
     {"out", 'o', "FILE|DIR", LAM_OPT_PATH, OPT(out), .shown = "only the terminal",
+     .aliases = "html",
      .help =
-         "NAME.html: the page alone; else a folder with report.html and every figure as SVG, PNG, "
-         "CSV and JSON in figures/."},
+         "NAME.html: the page alone; else a folder with report.html and every figure as SVG, CSV "
+         "and JSON in figures/."},
     {"title", 0, "TEXT", LAM_OPT_STRING, OPT(title), .shown = "the names of the runs",
      .help = "Title of the page."},
     {"over", 'x', "AXIS", LAM_OPT_CHOICE, OPT(over), "step", .choices = overs,
@@ -112,7 +112,7 @@ static void add_table(lam_text *text, lam_table *table)
 {
     if (table->rows > 0) {
         lam_text_add(text, "\n");
-        lam_table_text(text, table);
+        lam_table_for_stdout(text, table);
     }
     lam_runs_table_free(table);
 }
@@ -123,12 +123,20 @@ static lam_status print_text(const report_options *o, const lam_runs *runs)
     lam_table table;
     const lam_run_figures_options figures = figures_of(o);
     LAM_TRY(lam_runs_summary(&table, runs));
-    lam_table_text(&text, &table);
+    lam_table_for_stdout(&text, &table);
     lam_runs_table_free(&table);
-    for (int i = 0; i < runs->n; i++)
+    for (int i = 0; i < runs->n; i++) {
+        char warning[512];
         if (runs->list[i].history.records == 0)
             lam_text_format(&text, "%s: nothing is recorded yet\n", runs->list[i].name);
+        lam_run_warning(warning, sizeof warning, &runs->list[i], lam_runs_unit(runs));
+        lam_text_format(&text, *warning ? "warning: %s\n" : "%s", warning);
+    }
     LAM_TRY(lam_runs_at(&table, runs, figures.over, o->at.v, o->at.n));
+    add_table(&text, &table);
+    LAM_TRY(lam_runs_changes(&table, runs));
+    if (table.rows > 0)
+        lam_text_add(&text, "\nsettings that changed on resuming");
     add_table(&text, &table);
     LAM_TRY(lam_runs_differences(&table, runs));
     if (runs->n > 1)
@@ -165,10 +173,16 @@ static json_t *run_json(const lam_runview *run)
                                       "least_step",
                                       lam_json_number(least < 0 ? NAN : c->step[least])));
     }
-    return json_pack("{s:o, s:o, s:i, s:i, s:b, s:O, s:o}", "name", lam_json_name(run->name),
+    json_t *changes = json_array();
+    for (int i = 0; i < run->history.n_changes; i++) {
+        const lam_change *c = &run->history.changes[i];
+        json_array_append_new(changes, json_pack("{s:f, s:s, s:s, s:s}", "step", c->step, "setting",
+                                                 c->name, "before", c->before, "after", c->after));
+    }
+    return json_pack("{s:o, s:o, s:i, s:i, s:b, s:O, s:o, s:o}", "name", lam_json_name(run->name),
                      "path", lam_json_name(run->path), "records", run->history.records, "bad_lines",
                      run->history.bad, "ended", lam_run_ended(run), "config", run->config,
-                     "metrics", curves);
+                     "changes", changes, "metrics", curves);
 }
 
 /* Rows of the table as objects: {"seconds": 300, "fast": 1.4, "paper": null}. */
@@ -201,13 +215,15 @@ static lam_status print_json(const report_options *o, const lam_runs *runs)
 
 /* ---- one look, or many ---- */
 
-static lam_status look(const report_options *o, const lam_runs *runs, int refresh)
+static lam_status look(const report_options *o, const char *command, const lam_runs *runs,
+                       int refresh)
 {
     LAM_TRY(o->json ? print_json(o, runs) : print_text(o, runs));
     if (!o->out)
         return LAM_OK;
     return lam_run_page_save(runs, &(lam_run_page){.title = o->title,
                                                    .out = o->out,
+                                                   .command = command,
                                                    .refresh = refresh,
                                                    .figures = figures_of(o),
                                                    .n_at = o->at.n,
@@ -220,8 +236,6 @@ static void say_where(const report_options *o)
     if (!o->out || lam_run_page_path(path, sizeof path, o->out) != LAM_OK)
         return;
     lam_log(LAM_LOG_INFO, "page: %s", path);
-    if (lam_png_missing() && strcmp(path, o->out) != 0) /* a folder: there would be PNG files */
-        lam_log(LAM_LOG_INFO, "%s", lam_png_missing());
 }
 
 static void wait_seconds(int seconds)
@@ -246,7 +260,7 @@ static lam_status watch(const lam_args *args, const report_options *o)
         for (int i = 0; i < runs.n; i++)
             ended &= lam_run_ended(&runs.list[i]);
         const bool last = ended || lam_stop_signal() != 0;
-        status = look(o, &runs, last ? 0 : o->interval);
+        status = look(o, args->line, &runs, last ? 0 : o->interval);
         lam_runs_free(&runs);
         if (status != LAM_OK || last)
             return status;
@@ -266,7 +280,7 @@ static lam_status run(const lam_args *args)
     } else {
         lam_runs runs;
         LAM_TRY(lam_runs_open(&runs, args->n_operands, args->operands));
-        const lam_status status = look(o, &runs, 0);
+        const lam_status status = look(o, args->line, &runs, 0);
         lam_runs_free(&runs);
         LAM_TRY(status);
     }

@@ -1,7 +1,7 @@
 /* cmd_verify.c -- `lamemo verify`: does this build compute what the reference computed? */
 #include "cli/commands.h"
 #include "cli/device.h"
-#include "cli/print_json.h"
+#include "cli/output.h"
 #include "cli/term.h"
 #include "data/json_name.h"
 #include "io/json.h"
@@ -140,7 +140,7 @@ const lam_command lam_command_verify = {
     .description =
         "Runs the model of each trace and compares losses, every gradient, the memory after each "
         "segment and a short training run with what a float64 reference computed. Prints the worst "
-        "error of each quantity; exits with 1 if one is above its limit. In bf16 the root mean "
+        "error of each quantity; exits with 1 if one exceeds its limit. In bf16 the root mean "
         "square of the errors is judged: 2 times (gradients 3 times) that of ref16, the reference "
         "rounded to bf16 after every operation; in brackets is the ratio.",
     .options = options,

@@ -2,6 +2,7 @@
 #include "cli/compare_runs.h"
 
 #include "cli/children.h"
+#include "cli/ranks.h"
 #include "cli/stop.h"
 #include "cli/term.h"
 #include "cli/variants.h"
@@ -23,6 +24,7 @@ typedef struct pool {
     lam_comparison *c;
     const char *dir;
     const lam_args *args;
+    lam_comm *comm;
     int jobs, n; /* at most, and now */
     job job[LAM_JOBS_MAX];
     int begun[LAM_COMPARE_MAX][LAM_COMPARE_MAX]; /* by this process, [model][seed] */
@@ -44,7 +46,9 @@ static int next_run(const pool *p, int *model, int *seed)
     for (*seed = 0; *seed < p->c->n_seeds; ++*seed)
         for (*model = 0; *model < p->c->n_models; ++*model) {
             const lam_run_end end = p->c->models[*model].runs[*seed].end;
-            if (end != LAM_RUN_DONE && end != LAM_RUN_DIVERGED && !p->begun[*model][*seed])
+            const int owner = (*seed * p->c->n_models + *model) % lam_comm_size(p->comm);
+            if (end != LAM_RUN_DONE && end != LAM_RUN_DIVERGED && !p->begun[*model][*seed] &&
+                owner == lam_comm_rank(p->comm))
                 return 1;
         }
     return 0;
@@ -53,8 +57,8 @@ static int next_run(const pool *p, int *model, int *seed)
 /* Several trainings share the cores, unless the user has chosen. */
 static lam_status add_threads(lam_words *w, const pool *p)
 {
-    const int cores = lam_cpus();
-    if (p->jobs == 1 || json_object_get(p->c->options, "threads"))
+    const int shared = lam_ranks_threads(p->comm, 0), cores = shared > 0 ? shared : lam_cpus();
+    if ((p->jobs == 1 && shared == 0) || json_object_get(p->c->options, "threads"))
         return LAM_OK;
     return lam_words_add(w, "--threads=%d", cores > p->jobs ? cores / p->jobs : 1);
 }
@@ -65,8 +69,11 @@ static lam_status command_line(lam_words *w, const pool *p, int model, int seed,
     LAM_TRY(lam_words_add(w, "--data=%s", p->c->corpus.path));
     LAM_TRY(lam_words_add(w, "--out=%s", folder));
     LAM_TRY(lam_words_add(w, "--seed=%d", p->c->seeds[seed]));
-    LAM_TRY(lam_words_add(w, "--resume"));
-    if (p->args->quiet || p->jobs > 1) /* lines of several would mix */
+    LAM_TRY(lam_words_add(w, "--inner-job"));
+    if (lam_path_exists(folder)) /* begun before */
+        LAM_TRY(lam_words_add(w, "--resume"));
+    if (p->args->quiet || p->jobs > 1 ||
+        lam_comm_size(p->comm) > 1) /* lines of several would mix */
         LAM_TRY(lam_words_add(w, "--quiet"));
     if (p->args->max_memory > 0) /* they share it */
         LAM_TRY(
@@ -101,8 +108,8 @@ static void tell_end(const lam_comparison *c, int model, int seed, int code)
     const char *const label = c->models[model].label, *const metric = lam_metric_name(c->metric);
     char took[32];
     if (r->end == LAM_RUN_DONE)
-        lam_log(LAM_LOG_INFO, "%s, seed %d: dev %s %.4f, test %s %.4f, %s", label, c->seeds[seed],
-                metric, lam_metric_of(c->metric, r->outcome.valid), metric,
+        lam_log(LAM_LOG_INFO, "%s, seed %d: dev %s %.4f, test %s %.4f, took %s", label,
+                c->seeds[seed], metric, lam_metric_of(c->metric, r->outcome.valid), metric,
                 lam_metric_of(c->metric, r->outcome.test),
                 lam_format_time(took, sizeof took, r->outcome.seconds));
     if (r->end == LAM_RUN_DIVERGED)
@@ -134,7 +141,7 @@ static lam_status end(pool *p, pid_t pid, int code)
     p->failed += r->end == LAM_RUN_FAILED;
     lam_progress_clear(&p->line);
     tell_end(p->c, j.model, j.seed, code);
-    return lam_comparison_save(p->c, p->dir);
+    return lam_comm_rank(p->comm) == 0 ? lam_comparison_save(p->c, p->dir) : LAM_OK;
 }
 
 static void pass_signal_on(pool *p)
@@ -174,16 +181,45 @@ static lam_status loop(pool *p)
     return status;
 }
 
-lam_status lam_compare_train(lam_comparison *c, int *failed, const char *dir, int jobs,
-                             const lam_args *args)
+/* What the other processes have trained. */
+static lam_status join(pool *p, int *stopped)
 {
-    pool p = {.c = c, .dir = dir, .args = args, .jobs = jobs};
+    struct {
+        unsigned char stopped, end[LAM_COMPARE_MAX][LAM_COMPARE_MAX]; /* 1 + lam_run_end; 0: none */
+    } all = {.stopped = lam_stop_signal() != 0};
+    for (int m = 0; m < p->c->n_models; m++)
+        for (int s = 0; s < p->c->n_seeds; s++)
+            if (p->begun[m][s])
+                all.end[m][s] = (unsigned char)(1 + p->c->models[m].runs[s].end);
+    LAM_TRY(lam_comm_any(p->comm, (unsigned char *)&all, sizeof all));
+    for (int m = 0; m < p->c->n_models; m++)
+        for (int s = 0; s < p->c->n_seeds; s++) {
+            char folder[PATH_MAX];
+            lam_compared_run *r = &p->c->models[m].runs[s];
+            if (p->begun[m][s] || all.end[m][s] == 0)
+                continue;
+            r->end = (lam_run_end)(all.end[m][s] - 1);
+            p->failed += r->end == LAM_RUN_FAILED;
+            LAM_TRY(folder_of(folder, p, m, s));
+            LAM_TRY(lam_outcome_read(&r->outcome, folder));
+        }
+    *stopped = all.stopped;
+    return lam_comm_rank(p->comm) == 0 ? lam_comparison_save(p->c, p->dir) : LAM_OK;
+}
+
+lam_status lam_compare_train(lam_comparison *c, int *failed, const char *dir, int jobs,
+                             const lam_args *args, lam_comm *comm)
+{
+    int stopped;
+    pool p = {.c = c, .dir = dir, .args = args, .comm = comm, .jobs = jobs};
     lam_progress_open(&p.line, args->quiet || jobs == 1);
-    const lam_status status = loop(&p);
+    lam_status status = lam_comm_agree(comm, loop(&p));
     lam_progress_close(&p.line);
+    stopped = lam_stop_signal() != 0;
+    if (status == LAM_OK && lam_comm_size(comm) > 1)
+        status = lam_comm_agree(comm, join(&p, &stopped));
     *failed = p.failed;
-    if (status == LAM_OK && lam_stop_signal() &&
-        lam_comparison_settled(c) < c->n_models * c->n_seeds)
+    if (status == LAM_OK && stopped && lam_comparison_settled(c) < c->n_models * c->n_seeds)
         return lam_fail(LAM_ERR_INTERRUPTED, "stopped");
     return status;
 }

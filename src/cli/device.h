@@ -31,11 +31,12 @@ typedef struct lam_storage_options {
      "auto",                                                                                       \
      .choices = lam_stores,                                                                        \
      .shown = standard,                                                                            \
-     .help = "Matrices and embeddings on cpu: float32, bf16, or int8 with a scale for each row."}, \
+     .help = "Type of matrices and embeddings on cpu: float32, bf16, or int8 with a scale for "    \
+             "each row."},                                                                         \
     {                                                                                              \
         "cache", 0, "TYPE", LAM_OPT_CHOICE, offsetof(type, field.cache), "auto",                   \
             .choices = lam_cache_stores, .shown = "bf16 where weights are bf16 or int8",           \
-            .help = "Cached keys, values and positions on cpu: float32 or bf16."                   \
+            .help = "Type of cached keys, values and positions on cpu: float32 or bf16."           \
     }
 
 lam_storage lam_storage_of(const lam_storage_options *options);
@@ -48,7 +49,8 @@ lam_storage lam_storage_of(const lam_storage_options *options);
      LAM_OPT_STRING,                                                                               \
      offsetof(type, field.device),                                                                 \
      standard,                                                                                     \
-     .help = "Back-end: auto, cpu, cuda, or ref (double precision, slow, exact)."},                \
+     .help = "Back-end: cpu, cuda, ref (double precision, the slow reference), or auto: cuda "     \
+             "where there is a GPU, else cpu."},                                                   \
         {"threads",                                                                                \
          't',                                                                                      \
          "N",                                                                                      \
@@ -56,11 +58,11 @@ lam_storage lam_storage_of(const lam_storage_options *options);
          offsetof(type, field.threads),                                                            \
          "0",                                                                                      \
          .max = 1024,                                                                              \
-         .help = "CPU threads; 0 uses every core this process may run on."},                       \
+         .help = "Number of CPU threads; 0: one for every core this process may run on."},         \
     {                                                                                              \
         "precision", 0, "P", LAM_OPT_CHOICE, offsetof(type, field.precision), "bf16",              \
             .choices = lam_precisions,                                                             \
-            .help = "Activations and weights on cuda: bf16, or float32 (to verify; slow)."         \
+            .help = "Type of activations and weights on cuda: bf16, or float32 (slow, to verify)." \
     }
 
 /* Opens the device and logs which one it is.  Close it with dev->ops->close(dev). */

@@ -3,6 +3,7 @@
  * There is no other description of the options anywhere, so none can be out of date. */
 #include "cli/help.h"
 
+#include "cli/spelling.h"
 #include "cli/term.h"
 #include "model/boxed.h"
 
@@ -41,7 +42,7 @@ static void signature(char *text, size_t size, const lam_option *o)
     char key[8] = "    ";
     if (o->key != 0)
         snprintf(key, sizeof key, "-%c, ", o->key);
-    snprintf(text, size, "%s--%s%s%s", key, o->name, o->arg != NULL ? " " : "",
+    snprintf(text, size, "%s--%s%s%s", key, o->name, o->arg != NULL && *o->arg != '[' ? " " : "",
              o->arg != NULL ? o->arg : "");
 }
 
@@ -74,7 +75,10 @@ static void explanation(char *text, size_t size, const lam_option *o)
     if (list && n < size)
         n += (size_t)snprintf(text + n, size - n, ".");
     const char *value = o->shown != NULL ? o->shown : o->value;
-    if (value != NULL && n < size)
+    if (o->fast != NULL && n < size)
+        n += (size_t)snprintf(text + n, size - n, " Default: %s; %s with --recipe paper.", o->fast,
+                              value);
+    else if (value != NULL && n < size)
         n += (size_t)snprintf(text + n, size - n, " Default: %s.", value);
     if (o->aliases != NULL && n < size)
         snprintf(text + n, size - n, " Also: %s.", o->aliases);
@@ -123,28 +127,79 @@ static void print_examples(FILE *out, const char *examples)
     }
 }
 
-void lam_help_command(FILE *out, const lam_command *c)
+void lam_help_usage(FILE *out, const lam_command *c)
 {
-    lam_option_table table;
-    fprintf(out, "Usage: lamemo %s [OPTION...]%s%s\n\n", c->name, c->operands != NULL ? " " : "",
+    fprintf(out, "Usage: lamemo %s [OPTION...]%s%s\n", c->name, c->operands != NULL ? " " : "",
             c->operands != NULL ? c->operands : "");
-    wrap(out, c->description, 0, help_width(out));
-    lam_options_list(&table, c);
-    if (any_shown(table.rows))
+}
+
+/* The words that show a group each, "batches, optimiser, ...", into text. */
+static void list_topics(char *text, size_t size, const lam_option *o)
+{
+    size_t n = 0;
+    const char *last = "";
+    for (text[0] = '\0'; !ends(o); o++) {
+        if (o->type != LAM_OPT_GROUP || o->arg == NULL || strcmp(o->arg, last) == 0 || n >= size)
+            continue;
+        n += (size_t)snprintf(text + n, size - n, "%s%.*s", n > 0 ? ", " : "",
+                              (int)strcspn(o->arg, " "), o->arg);
+        last = o->arg;
+    }
+}
+
+/* Prints the groups that `topic` asks for, with the options before the first heading where it asks for none. */
+static bool print_groups(FILE *out, const lam_option *rows, const char *topic)
+{
+    const bool all = topic != NULL && strcmp(topic, "all") == 0;
+    bool shown = topic == NULL || all, any = shown;
+    if (shown && any_shown(rows))
         print_heading(out, "Options");
-    for (const lam_option *o = table.rows; !ends(o); o++) {
-        if (o->type == LAM_OPT_GROUP)
-            print_heading(out, o->help);
-        else if (!o->hidden)
+    for (const lam_option *o = rows; !ends(o); o++) {
+        if (o->type == LAM_OPT_GROUP) {
+            shown = all || (topic == NULL && o->arg == NULL) ||
+                    (topic != NULL && o->arg != NULL && lam_word_listed(o->arg, topic));
+            any |= shown;
+            if (shown)
+                print_heading(out, o->help);
+        } else if (shown && !o->hidden)
             print_option(out, o);
     }
+    return any;
+}
+
+lam_status lam_help_command(FILE *out, const lam_command *c, const char *topic)
+{
+    char topics[256];
+    lam_option_table table;
+    lam_options_list(&table, c);
+    list_topics(topics, sizeof topics, table.rows);
+    if (topic != NULL && strcmp(topic, "all") != 0)
+        return print_groups(out, table.rows, topic)
+                   ? LAM_OK
+                   : lam_fail(LAM_ERR_ARG, "--help=%s: there is no such topic, but all%s%s", topic,
+                              topics[0] ? ", " : "", topics);
+    lam_help_usage(out, c);
+    fputc('\n', out);
+    wrap(out, c->description, 0, help_width(out));
+    print_groups(out, table.rows, topic);
     print_heading(out, "Common options");
     for (const lam_option *o = lam_common_options; o->help != NULL; o++)
         print_option(out, o);
+    if (c->appendix != NULL) {
+        print_heading(out, c->appendix_title);
+        c->appendix(out);
+    }
     if (c->examples != NULL) {
         print_heading(out, "Examples");
         print_examples(out, c->examples);
     }
+    if (topics[0] && topic == NULL) {
+        print_heading(out, "More options");
+        fprintf(out, "  lamemo %s --help=TOPIC, where TOPIC is one of:\n    ", c->name);
+        wrap(out, topics, 4, help_width(out));
+        fprintf(out, "  lamemo %s --help=all prints everything.\n", c->name);
+    }
+    return LAM_OK;
 }
 
 void lam_help_overview(FILE *out)
@@ -159,8 +214,7 @@ void lam_help_overview(FILE *out)
     print_heading(out, "To begin with");
     print_examples(out, "lamemo generate --model " LAM_BOXED " \"The history of Rome\"\n"
                         "lamemo prepare --out data/book book.txt\n"
-                        "lamemo train --data data/book --out runs/book --recipe fast "
-                        "--max-step 1000\n"
+                        "lamemo train --data data/book --out runs/book --max-step 1000\n"
                         "lamemo generate --model runs/book \"Once upon a time\"\n");
     fputs("\n'lamemo COMMAND --help' explains a command; 'lamemo --version' prints the version.\n"
           "Exit status: 0 done, 1 the job failed, 2 wrong usage, 130 or 143 stopped by a signal.\n",
@@ -207,12 +261,12 @@ static void markdown_rows(FILE *out, const lam_option *o)
         fputs("| `", out);
         if (o->key != 0)
             fprintf(out, "-%c`, `", o->key);
-        fprintf(out, "--%s%s", o->name, o->arg != NULL ? " " : "");
+        fprintf(out, "--%s%s", o->name, o->arg != NULL && *o->arg != '[' ? " " : "");
         for (const char *s = o->arg; s != NULL && *s != '\0'; s++)
             fprintf(out, *s == '|' ? "\\%c" : "%c", *s); /* it would end the cell, even here */
         fputs("` | ", out);
         for (const char *s = right; *s != '\0'; s++)
-            fprintf(out, *s == '|' || *s == '<' ? "\\%c" : "%c", *s);
+            fprintf(out, strchr("|<\\", *s) ? "\\%c" : "%c", *s);
         fputs(" |\n", out);
     }
 }
@@ -235,6 +289,11 @@ static void markdown_command(FILE *out, const lam_command *c)
     for (const lam_option *o = table.rows; !ends(o); o++)
         if (o->type == LAM_OPT_GROUP)
             markdown_table(out, o->help, o + 1);
+    if (c->appendix != NULL) {
+        fprintf(out, "\n%s:\n\n```\n", c->appendix_title);
+        c->appendix(out);
+        fputs("```\n", out);
+    }
     if (c->examples != NULL) {
         fputs("\nExamples:\n\n```sh\n", out);
         for (const char *line = c->examples; *line != '\0';) {
@@ -299,15 +358,17 @@ static void man_options(FILE *out, const lam_option *o)
     }
 }
 
-static void man_command(FILE *out, const lam_command *c)
+/* Options, what the command adds to them, and examples. */
+static void man_body(FILE *out, const lam_command *c)
 {
     lam_option_table table;
-    fprintf(out, ".SS lamemo %s [OPTION...]%s%s\n", c->name, c->operands != NULL ? " " : "",
-            c->operands != NULL ? c->operands : "");
-    roff(out, c->description, strlen(c->description));
-    fputc('\n', out);
     lam_options_list(&table, c);
     man_options(out, table.rows);
+    if (c->appendix != NULL) {
+        fprintf(out, ".PP\n%s:\n.PP\n.nf\n", c->appendix_title);
+        c->appendix(out);
+        fputs(".fi\n", out);
+    }
     if (c->examples == NULL)
         return;
     fputs(".PP\nExamples:\n.PP\n.nf\n", out);
@@ -319,6 +380,35 @@ static void man_command(FILE *out, const lam_command *c)
         line += len + (line[len] == '\n');
     }
     fputs(".fi\n", out);
+}
+
+static void man_command(FILE *out, const lam_command *c)
+{
+    fprintf(out, ".SS lamemo %s [OPTION...]%s%s\n", c->name, c->operands != NULL ? " " : "",
+            c->operands != NULL ? c->operands : "");
+    roff(out, c->description, strlen(c->description));
+    fputc('\n', out);
+    man_body(out, c);
+}
+
+void lam_help_man_command(FILE *out, const lam_command *c)
+{
+    fputs(".TH LAMEMO\\-", out);
+    for (const char *at = c->name; *at != '\0'; at++)
+        fputc(toupper((unsigned char)*at), out);
+    fprintf(out,
+            " 1 \"\" \"lamemo " LAM_VERSION "\" \"User Commands\"\n"
+            ".SH NAME\nlamemo\\-%s \\- ",
+            c->name);
+    roff(out, c->summary, strlen(c->summary));
+    fprintf(out, "\n.SH SYNOPSIS\n.B lamemo %s\n[\\fIOPTION\\fR...]%s%s\n.SH DESCRIPTION\n",
+            c->name, c->operands != NULL ? " " : "", c->operands != NULL ? c->operands : "");
+    roff(out, c->description, strlen(c->description));
+    fputs("\n.SH OPTIONS\n", out);
+    man_body(out, c);
+    fputs(".SH OPTIONS OF EVERY COMMAND\n", out);
+    man_options(out, lam_common_options);
+    fputs(".SH SEE ALSO\n.BR lamemo (1)\n", out);
 }
 
 void lam_help_man(FILE *out)
@@ -341,6 +431,16 @@ void lam_help_man(FILE *out)
           "that comes with lamemo\n"
           ".TP\nOMP_WAIT_POLICY, GOMP_SPINCOUNT\nhow threads wait; chosen by command where "
           "neither is set\n"
-          ".TP\nLAMEMO_GRAPHS\n0: record no CUDA graphs\n",
+          ".TP\nLAMEMO_ISA\nthe instruction set of the CPU to use (x86\\-64\\-v2, x86\\-64\\-v3, "
+          "x86\\-64\\-v4) instead of the highest that the machine has; lamemo info prints it\n"
+          ".TP\nLAMEMO_GRAPHS\n0: record no CUDA graphs\n"
+          ".SH SEE ALSO\n",
           out);
+    const char *comma = "";
+    for (int i = 0; lam_commands[i] != NULL; i++)
+        if (!lam_commands[i]->hidden) {
+            fprintf(out, "%s.BR lamemo\\-%s (1)", comma, lam_commands[i]->name);
+            comma = ",\n";
+        }
+    fputc('\n', out);
 }

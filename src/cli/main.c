@@ -3,9 +3,11 @@
  * 0 done; 1 the job failed; 2 wrong usage; 128 + n after signal n. */
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/ranks.h"
 #include "cli/self.h"
-#include "cli/spell.h"
+#include "cli/spelling.h"
 #include "cli/stop.h"
+#include "cli/term.h"
 #include "core/budget.h"
 #include "core/log.h"
 
@@ -32,10 +34,13 @@ static int exit_code(const lam_args *args, lam_status status)
     char text[1024]; /* as long as a message can be */
     if (status == LAM_OK)
         return 0;
+    if (lam_ranks_mute(command))
+        return 0;
     if (lam_stop_signal() == SIGPIPE)
         return 128 + SIGPIPE; /* as if it had killed us, and nobody would read why */
     if (status == LAM_ERR_INTERRUPTED && lam_stop_signal() != 0) {
-        fprintf(stderr, "lamemo %s: stopped\n", command->name);
+        if (!args->inner)
+            fprintf(stderr, "lamemo %s: stopped\n", command->name);
         return 128 + lam_stop_signal();
     }
     if (status == LAM_ERR_ARG)
@@ -45,8 +50,6 @@ static int exit_code(const lam_args *args, lam_status status)
                                      : lam_error());
     return 1;
 }
-
-enum { PATIENCE = 5 }; /* seconds */
 
 static int run_command(const lam_command *command, int argc, char **argv)
 {
@@ -63,7 +66,7 @@ static int run_command(const lam_command *command, int argc, char **argv)
     if (!command->killable)
         lam_stop_install();
     if (command->reads)
-        lam_stop_within(PATIENCE);
+        lam_stop_within(LAM_STOP_PATIENCE);
     lam_status status = command->run(&args);
     if (status == LAM_OK)
         status = flush_output();
@@ -109,6 +112,7 @@ int main(int argc, char **argv)
 {
     occupy_standard_streams();
     wait_asleep(argv);
+    lam_term_log();
     if (argc < 2) {
         lam_help_overview(stderr);
         return 2;

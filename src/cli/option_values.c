@@ -1,7 +1,9 @@
 /* option_values.c -- from the text of an option to its field, strictly. */
 #include "cli/options.h"
 
+#include "cli/spelling.h"
 #include "core/decimal.h"
+#include "train/settings.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* The first `len` characters of `text`, which end there or at a comma. */
 static lam_status set_int(const lam_option *o, const char *text, size_t len, const int64_t limit[2],
@@ -72,7 +75,9 @@ static lam_status set_choice(const lam_option *o, const char *text, int *out)
         const size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
     }
-    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not one of %s", o->name, text, list);
+    const char *const near = lam_closest(text, o->choices);
+    return lam_fail(LAM_ERR_ARG, "--%s: '%s' is not one of %s%s%s%s", o->name, text, list,
+                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static lam_status set_ints(const lam_option *o, const char *text, const int64_t limit[2],
@@ -92,12 +97,35 @@ static lam_status set_ints(const lam_option *o, const char *text, const int64_t 
     return LAM_OK;
 }
 
+static lam_status set_reset(const lam_option *o, const char *text, lam_reset *out)
+{
+    return lam_reset_parse(out, text) == LAM_OK
+               ? LAM_OK
+               : lam_fail(LAM_ERR_ARG, "--%s: %s", o->name, lam_error());
+}
+
 static lam_status add_string(const lam_option *o, const char *text, lam_string_list *list)
 {
     if (list->n == LAM_LIST_MAX)
         return lam_fail(LAM_ERR_ARG, "--%s: given more than %d times", o->name, LAM_LIST_MAX);
     list->v[list->n++] = text;
     return LAM_OK;
+}
+
+/* Up to ten digits, which can be typed again. */
+static lam_status set_seed(const lam_option *o, const char *text, int64_t *out)
+{
+    const int64_t limit[2] = {INT64_MIN, INT64_MAX};
+    uint32_t bits;
+    if (strcmp(text, "random") == 0) {
+        if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+            return lam_fail(LAM_ERR_IO, "--%s random: the system has no random numbers", o->name);
+        *out = bits;
+        return LAM_OK;
+    }
+    if (set_int(o, text, strlen(text), limit, out) == LAM_OK)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_ARG, "%s, nor random", lam_error());
 }
 
 lam_status lam_option_set(const lam_option *o, void *options, const char *text)
@@ -123,6 +151,8 @@ lam_status lam_option_set(const lam_option *o, void *options, const char *text)
         return LAM_OK;
     case LAM_OPT_INT64:
         return set_int(o, text, strlen(text), limit, field);
+    case LAM_OPT_SEED:
+        return set_seed(o, text, field);
     case LAM_OPT_DOUBLE:
         return set_double(o, text, field);
     case LAM_OPT_SIZE:
@@ -131,6 +161,8 @@ lam_status lam_option_set(const lam_option *o, void *options, const char *text)
         return set_choice(o, text, field);
     case LAM_OPT_INTS:
         return set_ints(o, text, limit, field);
+    case LAM_OPT_RESET:
+        return set_reset(o, text, field);
     case LAM_OPT_STRINGS:
         return add_string(o, text, field);
     case LAM_OPT_PATH:
@@ -155,6 +187,8 @@ size_t lam_option_size(const lam_option *option)
     return option->type == LAM_OPT_DOUBLE  ? sizeof(double)
            : option->type == LAM_OPT_INT64 ? sizeof(int64_t)
            : option->type == LAM_OPT_SIZE  ? sizeof(int64_t)
+           : option->type == LAM_OPT_SEED  ? sizeof(int64_t)
+           : option->type == LAM_OPT_RESET ? sizeof(lam_reset)
            : option->type == LAM_OPT_FLAG  ? sizeof(bool)
                                            : sizeof(int);
 }

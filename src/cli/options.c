@@ -6,6 +6,9 @@
 #include "cli/options.h"
 
 #include "cli/help.h"
+#include "cli/input.h"
+#include "cli/spelling.h"
+#include "cli/ranks.h"
 #include "core/printable.h"
 
 #include <argp.h>
@@ -16,17 +19,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_TABLE = 256, KEY_HELP = 1024, KEY_COMMON = 2048, ARGP_MAX = 2 * LAM_OPTIONS_MAX };
+enum { KEY_TABLE = 256, KEY_USAGE = 1024, KEY_COMMON = 2048, ARGP_MAX = 2 * LAM_OPTIONS_MAX };
 
 const lam_option lam_common_options[] = {
     {"quiet", 'q', NULL, LAM_OPT_FLAG,
-     .help = "Say only what went wrong. Answers and --json are still printed, summaries of what "
-             "was written are not."},
-    {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Say more."},
+     .help = "Print errors and warnings only. Results and --json are still printed, summaries of "
+             "what was "
+             "written are not."},
+    {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Print more about what is done."},
     {"max-memory", 0, "SIZE", LAM_OPT_SIZE, offsetof(lam_args, max_memory),
      .shown = "what the machine has free",
-     .help = "Refuse what needs more memory than SIZE (500M, 2G, 1.5GiB); on cuda, of the card."},
-    {"help", 'h', NULL, LAM_OPT_FLAG, .help = "Print this help and leave."},
+     .help = "Refuse to allocate more memory than SIZE (500M, 2G, 1.5GiB); on cuda, memory of the "
+             "GPU."},
+    {"inner-job", 0, NULL, LAM_OPT_FLAG, offsetof(lam_args, inner), .hidden = true,
+     .help = "Part of a larger job, which says how it ended and how to go on."},
+    {"help", 'h', "[=TOPIC]", LAM_OPT_STRING,
+     .help = "Print the options people need and exit; --help=all prints all of them, --help=TOPIC "
+             "one group."},
     {0},
 };
 
@@ -40,6 +49,8 @@ void lam_usage_error(const lam_command *command, const char *format, ...)
     va_start(ap, format);
     vsnprintf(text + used, sizeof text - used, format, ap);
     va_end(ap);
+    if (lam_ranks_mute(command))
+        exit(0);
     fprintf(stderr, "lamemo %s: %s\n", command->name, lam_printable(clean, sizeof clean, text));
     if (source)
         exit(1);
@@ -88,6 +99,7 @@ typedef struct parse {
     void *options;
     struct argp_option argp[ARGP_MAX + 1];
     const char *names[ARGP_MAX + 1]; /* of argp[], for messages; ends with NULL */
+    int n_names;
     int n;
     char alias_text[1024]; /* the alias names, each with its own end */
     size_t alias_used;
@@ -96,15 +108,18 @@ typedef struct parse {
 static void add_name(parse *p, const char *name, int key, const char *arg, int flags)
 {
     assert(p->n < ARGP_MAX);
-    p->argp[p->n] = (struct argp_option){.name = name, .key = key, .arg = arg, .flags = flags};
-    p->names[p->n++] = name;
+    p->argp[p->n++] = (struct argp_option){.name = name, .key = key, .arg = arg, .flags = flags};
+    if (name != NULL && !(flags & OPTION_HIDDEN))
+        p->names[p->n_names++] = name;
 }
 
 static void add_option(parse *p, const lam_option *o, int key)
 {
     const char *arg = o->type == LAM_OPT_FLAG ? NULL : o->arg;
     assert(o->type == LAM_OPT_FLAG || o->arg != NULL);
-    add_name(p, o->name, key, arg, 0);
+    add_name(p, o->name, key, arg,
+             (arg != NULL && *arg == '[' ? OPTION_ARG_OPTIONAL : 0) |
+                 (o->hidden ? OPTION_HIDDEN : 0));
     for (const char *s = o->aliases; s != NULL && *s != '\0';) {
         const size_t len = strcspn(s, " ");
         char *name = p->alias_text + p->alias_used;
@@ -128,6 +143,8 @@ void lam_options_list(lam_option_table *out, const lam_command *command)
         else
             out->rows[n++] = *o;
     }
+    if (command->complete != NULL)
+        command->complete(out->rows);
 }
 
 static void build(parse *p)
@@ -136,6 +153,8 @@ static void build(parse *p)
     for (int i = 0; table[i].help != NULL; i++) {
         if (table[i].type != LAM_OPT_GROUP && table[i].type != LAM_OPT_REST)
             add_option(p, &table[i], table[i].key != 0 ? table[i].key : KEY_TABLE + i);
+        if (table[i].former != 0)
+            add_name(p, NULL, table[i].former, table[i].arg, OPTION_HIDDEN);
         if (table[i].value != NULL &&
             lam_option_set(&table[i], p->options, table[i].value) != LAM_OK)
             assert(0 && "the default is not a legal value");
@@ -143,17 +162,40 @@ static void build(parse *p)
     for (int i = 0; lam_common_options[i].name != NULL; i++)
         add_option(p, &lam_common_options[i],
                    lam_common_options[i].key != 0 ? lam_common_options[i].key : KEY_COMMON + i);
-    add_name(p, "usage", KEY_HELP, NULL, OPTION_HIDDEN); /* argp's own messages point to it */
+    add_name(p, "usage", KEY_USAGE, NULL, OPTION_HIDDEN); /* as argp's programs have it */
 }
 
 static int table_index(const lam_option *table, int key)
 {
-    if (key >= KEY_TABLE && key < KEY_HELP)
+    if (key >= KEY_TABLE && key < KEY_USAGE)
         return key - KEY_TABLE;
     for (int i = 0; table[i].help != NULL; i++)
         if (table[i].key != 0 && table[i].key == key)
             return i;
     return -1;
+}
+
+/* Refuses a letter that used to mean an option of this command and means another one in all others. */
+static void refuse_former(const lam_args *args, int key, const char *text)
+{
+    static const char *const meanings[] = {"model", "prompt", "seed", "tokens", NULL};
+    const lam_option *o = args->table.rows;
+    while (o->help != NULL && o->former != key)
+        o++;
+    for (int i = 0; o->help != NULL && meanings[i] != NULL; i++)
+        if (meanings[i][0] == key || (key == 'n' && strcmp(meanings[i], "tokens") == 0))
+            lam_usage_error(args->command,
+                            "-%c is --%s in every command that has it: write --%s %s", key,
+                            meanings[i], o->name, text);
+}
+
+/* Was the option of this value written with one letter? */
+static bool written_short(const struct argp_state *state, const char *text)
+{
+    const int at = state->next - 1; /* of "-n5", or of the value */
+    const char *const word =
+        at > 0 && text == state->argv[at] ? state->argv[at - 1] : state->argv[at];
+    return word[0] == '-' && word[1] != '-';
 }
 
 static error_t on_key(int key, char *text, struct argp_state *state)
@@ -171,15 +213,19 @@ static error_t on_key(int key, char *text, struct argp_state *state)
     if (i >= 0) {
         args->given[i] = true;
         args->text[i] = text;
-        if (lam_option_set(&args->table.rows[i], p->options, text) != LAM_OK)
-            lam_usage_error(command, "%s", lam_error());
-        return 0;
+        if (lam_option_set(&args->table.rows[i], p->options, text) == LAM_OK)
+            return 0;
+        if (written_short(state, text))
+            lam_usage_error(command, "-%c/%s", key, lam_error());
+        lam_usage_error(command, "%s", lam_error());
     }
     if (key >= KEY_COMMON && key < KEY_COMMON + LAM_OPTIONS_MAX) {
         if (lam_option_set(&lam_common_options[key - KEY_COMMON], args, text) != LAM_OK)
             lam_usage_error(command, "%s", lam_error());
         return 0;
     }
+    if (key > 0 && key < KEY_TABLE)
+        refuse_former(args, key, text);
     switch (key) {
     case 'q':
         args->quiet = true;
@@ -188,64 +234,148 @@ static error_t on_key(int key, char *text, struct argp_state *state)
         args->verbose = true;
         return 0;
     case 'h':
-    case KEY_HELP:
-        lam_help_command(stdout, command);
+        if (lam_help_command(stdout, command, text) != LAM_OK)
+            lam_usage_error(command, "%s", lam_error());
+        exit(lam_help_end());
+    case KEY_USAGE:
+        lam_help_usage(stdout, command);
         exit(lam_help_end());
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* Turns '_' into '-' in the name of `word` ("--name" or "--name=value"), which must begin one of
- * `names`. */
-static void normalise(const lam_command *command, char *word, const char *const *names)
+/* The option that the long name of `len` bytes means: itself, or the only one that begins with it. */
+static const struct argp_option *find_long(const parse *p, const char *name, size_t len)
 {
+    const struct argp_option *found = NULL;
+    char others[256] = "";
+    size_t n = 0;
+    for (const struct argp_option *o = p->argp; o < p->argp + p->n; o++) {
+        if (o->name == NULL || strncmp(o->name, name, len) != 0)
+            continue;
+        if (o->name[len] == '\0')
+            return o;
+        if (o->flags & OPTION_HIDDEN)
+            continue;
+        if (found != NULL && found->key != o->key && n < sizeof others)
+            n += (size_t)snprintf(others + n, sizeof others - n, ", --%s", o->name);
+        found = found != NULL ? found : o;
+    }
+    if (n > 0)
+        lam_usage_error(p->args->command, "option '--%.*s' is ambiguous: --%s%s", (int)len, name,
+                        found->name, others);
+    return found;
+}
+
+_Noreturn static void refuse_unknown(const parse *p, const char *word, size_t len)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(len < 63 ? len : 63), word);
+    const char *near = lam_closest(name, p->names), *here = lam_brought(name, p->names);
+    if (here != NULL)
+        lam_usage_error(p->args->command, "unknown option '--%s'; here it is '--%s'", name, here);
+    if (near != NULL)
+        lam_usage_error(p->args->command, "unknown option '--%s'; did you mean '--%s'?", name,
+                        near);
+    lam_usage_error(p->args->command, "unknown option '--%s'", name);
+}
+
+/* Looks at "--name" or "--name=value" and turns '_' into '-' in the name.  Is the next word its value? */
+static bool check_long(const parse *p, char *word, const char *next)
+{
+    const lam_command *command = p->args->command;
     const size_t len = strcspn(word + 2, "=");
     for (size_t i = 0; i < len; i++)
         if (word[2 + i] == '_')
             word[2 + i] = '-';
-    for (int i = 0; names[i] != NULL; i++)
-        if (strncmp(names[i], word + 2, len) == 0)
-            return;
-
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)(len < 63 ? len : 63), word + 2);
-    const char *near = lam_closest(name, names);
-    if (near != NULL)
-        lam_usage_error(command, "unknown option '--%s'; did you mean '--%s'?", name, near);
-    lam_usage_error(command, "unknown option '--%s'", name);
+    const struct argp_option *o = find_long(p, word + 2, len);
+    if (o == NULL)
+        refuse_unknown(p, word + 2, len);
+    const bool valued = word[2 + len] == '=', optional = o->flags & OPTION_ARG_OPTIONAL;
+    if (valued && o->arg == NULL)
+        lam_usage_error(command, "option '--%s' takes no value", o->name);
+    if (!valued && o->arg != NULL && !optional && next == NULL)
+        lam_usage_error(command, "option '--%s' needs a value: --%s %s", o->name, o->name, o->arg);
+    return !valued && o->arg != NULL && !optional;
 }
 
-/* Walks argv as argp will, only to know which words are option names and which are values. */
-static void normalise_all(const parse *p, int argc, char **argv)
+/* -model would be -m odel, and -lr a letter that nobody knows. */
+static void refuse_one_dash(const parse *p, const char *word)
+{
+    const size_t len = strcspn(word + 1, "=");
+    for (int i = 0; len > 1 && p->names[i] != NULL; i++)
+        if (strncmp(p->names[i], word + 1, len) == 0 && p->names[i][len] == '\0')
+            lam_usage_error(p->args->command, "unknown option '-%s'; did you mean '--%s'?",
+                            p->names[i], p->names[i]);
+}
+
+/* The same of "-x", "-xVALUE", "-xyz". */
+static bool check_short(const parse *p, const char *word, const char *next)
+{
+    refuse_one_dash(p, word);
+    for (const char *letter = word + 1; *letter != '\0'; letter++) {
+        const struct argp_option *o = p->argp, *const end = p->argp + p->n;
+        while (o < end && o->key != *letter)
+            o++;
+        if (o == end)
+            lam_usage_error(p->args->command, "unknown option '-%c'", *letter);
+        if (o->arg == NULL)
+            continue;
+        if (letter[1] != '\0' || (o->flags & OPTION_ARG_OPTIONAL))
+            return false;
+        if (next == NULL)
+            lam_usage_error(p->args->command, "option '-%c' needs a value: -%c %s", *letter,
+                            *letter, o->arg);
+        return true;
+    }
+    return false;
+}
+
+/* Walks argv as argp will, so that what it would refuse is refused in our words. */
+static void check_words(const parse *p, int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        char *word = argv[i];
-        const bool is_long = strncmp(word, "--", 2) == 0;
-        if (is_long)
-            normalise(p->args->command, word, p->names);
-        else if (word[0] != '-' || word[1] == '\0' || word[2] != '\0')
-            continue; /* an operand, "-", or "-xVALUE" */
-        for (int k = 0; k < p->n && strchr(word, '=') == NULL; k++) {
-            const struct argp_option *o = &p->argp[k];
-            if (is_long ? strncmp(o->name, word + 2, strlen(word + 2)) == 0 : o->key == word[1]) {
-                i += o->arg != NULL; /* the next word is a value, whatever it looks like */
-                break;
-            }
-        }
+        char *const word = argv[i];
+        const char *const next = i + 1 < argc ? argv[i + 1] : NULL;
+        if (word[0] != '-' || word[1] == '\0')
+            continue; /* an operand, or "-" */
+        i += word[1] == '-' ? check_long(p, word, next) : check_short(p, word, next);
     }
+}
+
+/* A word of the command, in quotes where a shell would not take it as it is. */
+static void add_word(char *line, size_t size, const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,=:@%+-";
+    const bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
+    size_t used = strlen(line);
+    used += (size_t)snprintf(line + used, size - used, quoted ? " '" : " ");
+    for (; *word && used + 8 < size; word++)
+        used += (size_t)snprintf(line + used, size - used, *word == '\'' ? "'\\''" : "%c", *word);
+    snprintf(line + used, size - used, "%s%s", *word ? "..." : "", quoted ? "'" : "");
+}
+
+/* What was typed, for pages that say how they were made. */
+static void keep_line(lam_args *args, int argc, char **argv)
+{
+    snprintf(args->line, sizeof args->line, "lamemo %s", args->command->name);
+    for (int i = 1; i < argc && strlen(args->line) + 16 < sizeof args->line; i++)
+        add_word(args->line, sizeof args->line, argv[i]);
 }
 
 void lam_args_parse(lam_args *args, void *options, const lam_command *command, int argc,
                     char **argv)
 {
     parse p = {.args = args, .options = options};
-    char name[PATH_MAX];
+    char name[PATH_MAX], text[2 * PATH_MAX];
 
     *args = (lam_args){.command = command, .options = options};
+    keep_line(args, argc, argv);
     lam_options_list(&args->table, command);
     build(&p);
-    normalise_all(&p, argc, argv);
+    check_words(&p, argc, argv);
 
     const char *const source = command->source;
     snprintf(name, sizeof name, "lamemo %s%s%s", command->name, source ? ": " : "",
@@ -260,7 +390,5 @@ void lam_args_parse(lam_args *args, void *options, const lam_command *command, i
     if (args->n_operands < command->operands_min)
         lam_usage_error(command, "%s is missing", command->operands);
     if (command->operands_max >= 0 && args->n_operands > command->operands_max)
-        lam_usage_error(command,
-                        "what is '%s' for? (perhaps an option's name is missing before it)",
-                        args->operands[command->operands_max]);
+        lam_usage_error(command, "%s", lam_stray(text, sizeof text, args));
 }

@@ -12,21 +12,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* What a value is, and the type of the field it is stored in. */
 typedef enum lam_option_type {
-    LAM_OPT_GROUP,  /* not an option: `help` is the heading of what follows */
+    LAM_OPT_GROUP, /* not an option: `help` is the heading of what follows; with an `arg`, words separated by
+                     * spaces, --help shows it only on request: --help=WORD */
     LAM_OPT_REST,   /* not an option: what follows is described elsewhere, help ends here */
     LAM_OPT_MORE,   /* not an option: rows that `more` knows stand here */
     LAM_OPT_FLAG,   /* bool; takes no argument */
     LAM_OPT_INT,    /* int */
     LAM_OPT_INT64,  /* int64_t */
+    LAM_OPT_SEED,   /* int64_t, or the word random: a number that nobody has chosen */
     LAM_OPT_DOUBLE, /* double */
     LAM_OPT_SIZE,   /* int64_t: bytes, above 0; 500M is 500 million, 2GiB is 2 << 30 */
     LAM_OPT_STRING, /* const char *, borrowed from argv */
     LAM_OPT_PATH,   /* const char *; refuses "" */
     LAM_OPT_CHOICE, /* int: index into `choices` */
     LAM_OPT_INTS,   /* lam_int_list: 64,128,256 */
+    LAM_OPT_RESET,  /* lam_reset of train/settings.h: 8, document, or document,8 */
     LAM_OPT_STRINGS /* lam_string_list: the option may be repeated */
 } lam_option_type;
 
@@ -46,7 +50,7 @@ typedef struct lam_option lam_option;
 struct lam_option {
     const char *name; /* long name, with dashes; underscores are accepted for them everywhere */
     char key;         /* short name or 0 */
-    const char *arg;  /* "N", "DIR", ...; NULL for flags */
+    const char *arg;  /* "N", "DIR", ...; NULL for flags; "[=WORD]" may be left out */
     lam_option_type type;
     size_t offset;              /* offsetof() the field in the command's struct */
     const char *value;          /* default, parsed like the user's; NULL leaves the field zero */
@@ -55,11 +59,13 @@ struct lam_option {
     const char *const *choices; /* for LAM_OPT_CHOICE, and in help; ends with NULL */
     const char *aliases;        /* more long names, separated by spaces */
     const char *shown;          /* text for the default when `value` cannot say it */
-    unsigned traits;            /* lam_mem_trait of the memories it is of use with; 0: all */
-    const char *only;           /* the one memory it is of use with, or NULL */
-    bool harmless;              /* where it is of no use, that is told, not refused */
-    const char *with;           /* "optim adam muon": an option and its values it is of use with */
-    bool hidden;                /* parsed, but in no documentation */
+    const char *fast; /* the default of the recipe fast, where `value` is only that of paper */
+    unsigned traits;  /* lam_mem_trait of the memories it is of use with; 0: all */
+    const char *only; /* the one memory it is of use with, or NULL */
+    bool harmless;    /* where it is of no use, that is told, not refused */
+    const char *with; /* "optim adam muon": an option and its values it is of use with */
+    char former;      /* a letter that used to mean it, refused with the way out, or 0 */
+    bool hidden;      /* parsed, but in no documentation */
     int (*more)(lam_option *rows, int room, size_t offset); /* LAM_OPT_MORE: returns how many */
 };
 
@@ -79,11 +85,15 @@ typedef struct lam_command {
     const lam_option *options; /* ends with an entry of zeros; lam_option_table is what counts */
     size_t options_size;       /* sizeof the struct the table points into */
     const char *examples;      /* lines, each a command with an optional "# comment" line above */
+    void (*complete)(lam_option *rows); /* adds to the rows what is known elsewhere, or NULL */
+    const char *appendix_title; /* of a table that the help has besides its options, or NULL */
+    void (*appendix)(FILE *out);
     lam_status (*run)(const lam_args *args);
     const char
         *source; /* the file that the words come from, for messages; NULL: the command line */
     bool hidden;
     bool reads;    /* makes no files: some seconds after a signal it may be ended where it is */
+    bool shared;   /* several processes may share it (ranks.h) */
     bool killable; /* makes no files and never asks about signals: they may end it at once */
 } lam_command;
 
@@ -93,11 +103,13 @@ struct lam_args {
     const void *options; /* the filled struct */
     int n_operands;
     char *const *operands;
-    bool quiet, verbose;               /* every command has -q and -v */
-    lam_option_table table;            /* the command's */
-    int64_t max_memory;                /* and --max-memory; 0: not given */
-    bool given[LAM_OPTIONS_MAX];       /* the user wrote table entry i */
+    bool quiet, verbose;         /* every command has -q and -v */
+    bool inner;                  /* another process of ours started it and has the last word */
+    lam_option_table table;      /* the command's */
+    int64_t max_memory;          /* and --max-memory; 0: not given */
+    bool given[LAM_OPTIONS_MAX]; /* the user wrote table entry i */
     const char *text[LAM_OPTIONS_MAX]; /* as what; NULL for flags */
+    char line[4096]; /* the whole command, as a shell would read it; cut if longer */
 };
 
 /* The options of a command. */
@@ -129,10 +141,6 @@ lam_status lam_option_set(const lam_option *option, void *options, const char *t
 
 /* The options every command has, in the same form, for the documentation. */
 extern const lam_option lam_common_options[];
-
-/* The name in `names` (ends with NULL) nearest to `word` if it is near enough to be a slip; else
- * NULL. */
-const char *lam_closest(const char *word, const char *const *names);
 
 /* "lamemo train: MESSAGE", where to find help, exit 2; of words from a file its name instead of the help, exit 1. */
 _Noreturn void lam_usage_error(const lam_command *command, const char *format, ...)

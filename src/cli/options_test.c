@@ -1,5 +1,6 @@
 /* options_test.c -- do the tables parse what they promise, and refuse the rest? */
 #include "cli/options.h"
+#include "cli/spelling.h"
 #include "cli/term.h"
 
 #include "support/suite.h"
@@ -204,7 +205,8 @@ START_TEST(messages_name_the_option_the_value_and_the_limits)
     ck_assert_int_eq(lam_option_set(&table[4], &x, "2"), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "--lr: '2' is not a number between 0 and 1");
     ck_assert_int_eq(lam_option_set(&table[7], &x, "xxl"), LAM_ERR_ARG);
-    ck_assert_str_eq(lam_error(), "--memory: 'xxl' is not one of none, xl, lamemo");
+    ck_assert_str_eq(lam_error(),
+                     "--memory: 'xxl' is not one of none, xl, lamemo; did you mean xl?");
 }
 END_TEST
 

@@ -22,6 +22,15 @@ static int row_of(const lam_option *table, const char *name)
     return i;
 }
 
+void lam_recipe_explain(lam_option *rows)
+{
+#define FITTED(name, place, words, value) {name, words},
+    static const pair all[] = {LAM_RECIPE_FAST_SET(PAIR) LAM_RECIPE_FAST_FITTED(FITTED){0}};
+#undef FITTED
+    for (const pair *p = all; p->name; p++)
+        rows[row_of(rows, p->name)].fast = p->value;
+}
+
 lam_recipe lam_recipe_chosen(const lam_args *args)
 {
     const lam_train_options *o = args->options;
@@ -47,7 +56,7 @@ void lam_recipe_apply(lam_args *args, lam_train_options *options, lam_recipe rec
 
 /* After a model of 147,000 weights on texts of 83,000 and 333,000 bytes, where dropout pays from about 7 and 22 epochs
  * on (docs/recipe.md). */
-static double learned_by_heart(const lam_settings *s, const lam_config *cfg, double tokens)
+static double memorised(const lam_settings *s, const lam_config *cfg, double tokens)
 {
     const double epochs = (double)s->max_step * s->batch_size * cfg->tgt_len / tokens;
     const double maps =
@@ -60,7 +69,7 @@ void lam_recipe_fit(lam_config *cfg, lam_settings *s, const lam_args *args, int6
     const lam_train_options *o = args->options;
     const bool tuned = o->init_from != NULL, timed = s->scheduler_time > 0.0;
     const double steps = timed ? 2000.0 : fmax(2000.0, (double)s->max_step);
-    const double known = timed || tokens <= 0 ? 0.0 : learned_by_heart(s, cfg, (double)tokens);
+    const double known = timed || tokens <= 0 ? 0.0 : memorised(s, cfg, (double)tokens);
     if (recipes[s->recipe] != fast)
         return;
 #define FIT(name, place, words, value)                                                             \

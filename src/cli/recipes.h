@@ -2,7 +2,7 @@
  *
  * A recipe is what the options it names take when the user did not set them.  It says nothing about
  * what the model is: sizes, memory and lengths are the preset's, and some values of `fast` follow from
- * them.  `paper` is empty, because the options' own defaults are the paper's.  The help text and the
+ * them.  `paper` is empty, because the options' own defaults are the paper's.  The help texts and the
  * values come from this one list; docs/recipe.md says what each value brought. */
 #ifndef LAM_CLI_RECIPES_H
 #define LAM_CLI_RECIPES_H
@@ -21,24 +21,22 @@
  * lam_config cfg, lam_settings s, and
  *     tuned   true where the run begins with a model's weights, which have learned to use their memory
  *     steps   those of the run, at least 2,000, and that many where the clock ends it
- *     known   how well the run could learn its text by heart: how often it reads it, times the root of the weights that
+ *     known   how far the run could memorise its text: how often it reads it, times the root of the weights that
  *             the layers have for each of its tokens; 0 where the clock ends the run, or the text is not known */
 #define LAM_RECIPE_FAST_FITTED(X)                                                                  \
     X("lr", s->lr,                                                                                 \
-      "0.7/d-model (0.3/d-model with --init-from; with --max-step N above 2,000 times the cube "   \
-      "root of 2,000/N)",                                                                          \
+      "0.7/d-model (0.3/d-model with --init-from), times the cube root of 2,000/N for N steps "    \
+      "above 2,000",                                                                               \
       (tuned ? 0.3 : 0.7) / cfg->d_model * cbrt(2000.0 / steps))                                   \
     X("short-mem", s->short_mem, "mem-len/16 (0 with --init-from)", tuned ? 0 : cfg->mem_len / 16) \
     X("warmup-step", s->warmup_step, "100 (a tenth of a run below 1,000 steps)",                   \
       s->max_step < 1000 ? s->max_step / 10 : 100)                                                 \
     X("dropout", cfg->dropout,                                                                     \
-      "0 (0.05 or 0.1 where --max-step reads the text so often that the model would overfit: "     \
-      "docs/recipe.md)",                                                                           \
+      "0 (0.05 or 0.1 for a text read so often that the model would overfit: docs/recipe.md)",     \
       known < 12.0 ? 0.0 : (known < 35.0 ? 0.05 : 0.1))
 
-/* For help: " --optim muon --weight-decay 0.1 ..." */
-#define LAM_RECIPE_WORDS(name, value)                      " --" name " " value
-#define LAM_RECIPE_FITTED_WORDS(name, place, words, value) " --" name " " words
+/* Says in the help of the options what the recipe fast makes their defaults. */
+void lam_recipe_explain(lam_option *rows);
 
 /* The recipe of a new run: the one that was given, else fast, unless an optimiser was chosen that is not its own. */
 lam_recipe lam_recipe_chosen(const lam_args *args);

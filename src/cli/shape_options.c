@@ -1,6 +1,7 @@
 /* shape_options.c -- see shape_options.h. */
 #include "cli/shape_options.h"
 
+#include "cli/spelling.h"
 #include "core/log.h"
 #include "mem/fields.h"
 #include "model/configure.h"
@@ -52,7 +53,7 @@ static lam_status apply_cutoffs(lam_config *cfg, const lam_shape_options *o)
         memcpy(cfg->cutoffs, o->cutoffs.v, (size_t)o->cutoffs.n * sizeof *o->cutoffs.v);
     } else if (o->adaptive && cfg->n_cutoffs == 0) {
         if (cfg->n_token < LEAST_ADAPTIVE)
-            return lam_fail(LAM_ERR_ARG, "--adaptive: a vocabulary of %d has no rare types",
+            return lam_fail(LAM_ERR_ARG, "--adaptive: a vocabulary of %d tokens has no rare ones",
                             cfg->n_token);
         cut_by_size(cfg);
     }
@@ -96,10 +97,25 @@ static lam_status apply(lam_config *cfg, const lam_args *args, lam_which w)
     return lam_shape_usable(args, cfg->memory);
 }
 
+/* To a name that is none, the one that it may have meant. */
+static lam_status add_near(lam_status status, const lam_shape_options *o)
+{
+    const char *presets[LAM_OPTIONS_MAX] = {0};
+    for (int i = 0; lam_preset_name(i); i++)
+        presets[i] = lam_preset_name(i);
+    const char *const near = !lam_preset_find(o->preset) ? lam_closest(o->preset, presets)
+                                                         : lam_closest(o->memory, lam_mem_names);
+    return near && strcmp(near, o->memory) != 0
+               ? lam_fail(status, "%s; did you mean %s?", lam_error(), near)
+               : status;
+}
+
 lam_status lam_shape_fresh(lam_config *cfg, const lam_args *args, int n_token)
 {
     const lam_shape_options *o = args->options;
-    LAM_TRY(lam_config_preset(cfg, o->preset, o->memory));
+    const lam_status status = lam_config_preset(cfg, o->preset, o->memory);
+    if (status != LAM_OK)
+        return add_near(status, o);
     if (n_token > 0)
         cfg->n_token = n_token;
     return apply(cfg, args, LAM_WRITTEN_OR_DEFAULT);
@@ -166,7 +182,7 @@ lam_status lam_shape_usable(const lam_args *args, const char *memory)
             continue;
         const char *only = table[i].only ? table[i].only : lam_mem_having(text, table[i].traits);
         if (!table[i].harmless)
-            return lam_fail(LAM_ERR_ARG, "--%s is of no use with memory %s, only with: %s",
+            return lam_fail(LAM_ERR_ARG, "--%s does not apply to memory %s, only to: %s",
                             table[i].name, memory, only);
         lam_log(LAM_LOG_WARN, "--%s has no effect with memory %s, only with: %s", table[i].name,
                 memory, only);
@@ -205,7 +221,7 @@ static int list_fields(lam_option *rows, int room, const lam_mem_ops *mem, size_
 {
     int n = 0;
     if (mem->fields)
-        rows[n++] = (lam_option){.type = LAM_OPT_GROUP, .help = mem->options};
+        rows[n++] = (lam_option){.type = LAM_OPT_GROUP, .arg = "memory", .help = mem->options};
     for (const lam_mem_field *f = mem->fields; f && f->json.name; f++)
         if (f->option && n < room)
             rows[n++] = option_of(mem, f, cfg + lam_fields_offset(mem));

@@ -22,15 +22,15 @@ typedef struct lam_shape_options {
 #define LAM_SHAPE(field) offsetof(lam_shape_options, field)
 
 /* The two rows in front of the others, where a command wants them. */
-#define LAM_PRESET_OPTION(standard)                                                                \
+#define LAM_PRESET_OPTION                                                                          \
     {                                                                                              \
-        "preset", 'p', "NAME", LAM_OPT_STRING, LAM_SHAPE(preset), standard,                        \
-            .help = LAM_PRESET_LIST "."                                                            \
+        "preset", 0, "NAME", LAM_OPT_STRING, LAM_SHAPE(preset), "tiny",                            \
+            .former = 'p', .help = "Sizes of the model, batch and steps: " LAM_PRESET_LIST "."     \
     }
-#define LAM_MEMORY_OPTION(short_name)                                                              \
+#define LAM_MEMORY_OPTION(letter)                                                                  \
     {                                                                                              \
-        "memory", short_name, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), LAM_MEMORY_DEFAULT,       \
-            .choices = lam_mem_names, .help = "How the model remembers earlier segments."          \
+        "memory", 0, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), LAM_MEMORY_DEFAULT,                \
+            .choices = lam_mem_names, .former = letter, .help = "Memory of earlier segments."      \
     }
 
 /* For commands without a corpus: how many types the model knows. */
@@ -38,7 +38,7 @@ typedef struct lam_shape_options {
     {                                                                                              \
         "n-token", 0, "V", LAM_OPT_INT, LAM_SHAPE(cfg.n_token),                                    \
             .min = 1, .max = 1 << 24, .shown = LAM_PRESETS, .aliases = "vocab-size",               \
-            .help = "Size of the vocabulary."                                                      \
+            .help = "Number of tokens in the vocabulary."                                          \
     }
 
 /* The options of the memories' own fields: a heading for each memory that has some.  `offset` is where the command's

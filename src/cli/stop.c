@@ -20,6 +20,15 @@ static const char *volatile answer;
 static volatile unsigned patience;
 static char handler_stack[STACK_BYTES];
 
+/* SIGHUP is not among them: a session that ends sends it right after SIGTERM, and nobody is impatient then. */
+static void end_at_the_next(void)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 static void on_signal(int signal_number)
 {
     const char *const text = answer;
@@ -27,6 +36,8 @@ static void on_signal(int signal_number)
     if (stop_signal != 0) /* what follows (a reader that Ctrl-C ended too) is not the reason */
         return;
     stop_signal = signal_number;
+    if (signal_number != SIGPIPE)
+        end_at_the_next();
     if (patience > 0)
         alarm(patience);
     if (signal_number == SIGINT && text && write(STDERR_FILENO, text, strlen(text)) < 0)
@@ -55,7 +66,7 @@ void lam_stop_within(unsigned seconds)
 void lam_stop_install(void)
 {
     lam_read_stop = lam_stop_signal;
-    /* RESETHAND: the next signal finds the default action and ends the process.  No RESTART: a
+    /* RESETHAND: the same signal once more finds the default action and ends the process.  No RESTART: a
      * read that waits for input must return. */
     struct sigaction action = {.sa_handler = on_signal,
                                .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};

@@ -10,7 +10,8 @@ void lam_stop_install(void);
 int lam_stop_signal(void); /* the signal that asked us to stop, or 0 */
 
 /* After the first signal the work has so many seconds; then the process ends where it is.  For commands that make
- * no files: one segment of a long text may take minutes. */
+ * no files, and while others make none: one segment of a long text may take minutes.  0: it has all the time. */
+enum { LAM_STOP_PATIENCE = 5 };
 void lam_stop_within(unsigned seconds);
 
 /* What the first Ctrl-C is answered with, at once, on standard error: a step may take a while.  `text`, a whole line,

@@ -20,6 +20,10 @@ START_TEST(a_signal_asks_and_the_next_one_insists)
     ck_assert_int_eq(lam_stop_signal(), it);
     ck_assert_int_eq(sigaction(it, NULL, &now), 0);
     ck_assert(now.sa_handler == SIG_DFL);
+    for (int i = 0; i < 2; i++) { /* nor does it take the same one */
+        ck_assert_int_eq(sigaction(signals[i], NULL, &now), 0);
+        ck_assert(now.sa_handler == SIG_DFL);
+    }
 }
 END_TEST
 

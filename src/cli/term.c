@@ -104,11 +104,46 @@ char *lam_format_count(char *text, size_t size, int64_t n)
 
 /* ---- the live line ---- */
 
+/* Bytes of the part of a line that fits in `width` letters: up to a blank where there is one. */
+static size_t fitting(const char *line, int width)
+{
+    size_t at = 0, blank = 0;
+    int letters = 0;
+    for (; line[at] != '\0'; at++) {
+        letters += ((unsigned char)line[at] & 0xc0) != 0x80;
+        if (letters > width)
+            return line[at] == ' ' || blank == 0 ? at : blank;
+        blank = line[at] == ' ' && at > 0 && line[at - 1] != ' ' ? at : blank;
+    }
+    return at;
+}
+
+/* A terminal breaks long lines anywhere; here they break at words, and what follows is indented. */
+static void log_in_words(lam_log_level level, const char *line, void *user)
+{
+    static const char *const prefix[] = {"error: ", "warning: ", "", "debug: "};
+    const int width = lam_term_width(stderr);
+    int indent = (int)strlen(prefix[level]);
+    (void)user;
+    fputs(prefix[level], stderr);
+    for (size_t n; (n = fitting(line, width > indent + 8 ? width - indent : 8)) < strlen(line);
+         line += n + strspn(line + n, " ")) {
+        indent = 2;
+        fprintf(stderr, "%.*s\n%*s", (int)n, line, indent, "");
+    }
+    fprintf(stderr, "%s\n", line);
+}
+
+void lam_term_log(void)
+{
+    if (lam_term_is_tty(stderr))
+        lam_log_set_sink(log_in_words, NULL);
+}
+
 static void log_apart(lam_log_level level, const char *line, void *user)
 {
-    (void)level;
     lam_progress_clear(user);
-    fprintf(stderr, "%s\n", line);
+    log_in_words(level, line, NULL);
 }
 
 void lam_progress_open(lam_progress *p, bool quiet)
@@ -167,5 +202,5 @@ void lam_progress_close(lam_progress *p)
 {
     lam_progress_clear(p);
     if (p->tty && !p->quiet)
-        lam_log_set_sink(NULL, NULL);
+        lam_log_set_sink(log_in_words, NULL);
 }

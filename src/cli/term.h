@@ -29,6 +29,9 @@ void lam_term_write(FILE *stream, const char *text, size_t n);
 /* printf() by way of it. */
 void lam_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* From now on long lines of the log break at words, where stderr is a terminal. */
+void lam_term_log(void);
+
 /* All write into text (size bytes) and return it. */
 char *lam_format_time(char *text, size_t size, double seconds); /* 0:07, 1:23, 1:23:45 */
 char *lam_format_count(char *text, size_t size, int64_t n);     /* 88,982,818 */

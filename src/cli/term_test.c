@@ -75,9 +75,28 @@ START_TEST(the_live_line_is_cut_cleared_and_kept_apart)
     lam_progress_show(&p, "%s", "0123456789012345678901234567890123456789 too long");
     ck_assert_str_eq(terminal_got("\033[K"), "\r012345678901234567890123456789012345678\033[K");
     lam_log(LAM_LOG_WARN, "careful");
-    ck_assert_ptr_nonnull(strstr(terminal_got("\n"), "\r\033[K"));
+    ck_assert_str_eq(terminal_got("\n"), "\r\033[Kwarning: careful\r\n");
     lam_progress_close(&p);
     ck_assert_str_eq(terminal_got(""), "");
+}
+END_TEST
+
+START_TEST(long_log_lines_break_at_words_on_a_terminal)
+{
+    stderr_to_terminal(); /* of 40 columns */
+    lam_term_log();
+    lam_log(LAM_LOG_INFO, "%s", "short");
+    ck_assert_str_eq(terminal_got("\n"), "short\r\n");
+    lam_log(LAM_LOG_WARN,
+            "a warm-up of 100 steps in a run of 50 steps: the learning rate stays low");
+    ck_assert_str_eq(terminal_got("low\r\n"), "warning: a warm-up of 100 steps in a run\r\n"
+                                              "  of 50 steps: the learning rate stays\r\n"
+                                              "  low\r\n");
+    lam_log(LAM_LOG_INFO,
+            "01234567890123456789012345678901234567890123456789 x"); /* no blank to break at */
+    ck_assert_str_eq(terminal_got("x\r\n"),
+                     "0123456789012345678901234567890123456789\r\n  0123456789 x\r\n");
+    lam_log_set_sink(NULL, NULL);
 }
 END_TEST
 
@@ -129,6 +148,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_test(tests, colour_is_for_terminals_that_want_it);
     tcase_add_test(tests, the_live_line_is_cut_cleared_and_kept_apart);
+    tcase_add_test(tests, long_log_lines_break_at_words_on_a_terminal);
     tcase_add_test(tests, quiet_is_quiet);
     tcase_add_test(tests, a_log_file_gets_fewer_and_fewer_lines);
     return test_run("cli/term", tests);

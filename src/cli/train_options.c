@@ -1,6 +1,7 @@
 /* train_options.c -- see train_options.h. */
 #include "cli/train_options.h"
 
+#include "cli/ranks.h"
 #include "cli/recipes.h"
 #include "core/log.h"
 #include "mem/fields.h"
@@ -14,31 +15,40 @@
 
 /* clang-format off */
 const lam_option lam_train_table[] = {
-    {.type = LAM_OPT_GROUP, .help = "What is trained, and where it is kept"},
-    {"data", 0, "DIR", LAM_OPT_PATH, OPT(data), .shown = "on resuming, the run's own",
+    {.type = LAM_OPT_GROUP, .help = "Model, data and folders"},
+    {"data", 0, "DIR", LAM_OPT_PATH, OPT(data), .shown = "the run's, when resuming",
      .help = "Corpus folder made by lamemo prepare."},
     {"out", 'o', "DIR", LAM_OPT_PATH, OPT(out), .aliases = "work-dir",
-     .help = "Run folder: checkpoints last and best, logs."},
-    LAM_PRESET_OPTION("tiny"),
+     .help = "Run folder, with the checkpoints last and best and the logs."},
+    LAM_PRESET_OPTION,
     LAM_MEMORY_OPTION('m'),
     {"init-from", 0, "MODEL", LAM_OPT_PATH, OPT(init_from), .shown = "random weights",
-     .help = "Begin with the weights of this model or run folder, or of " LAM_BOXED ": fine-tuning. Its sizes hold; "
-             "lengths and dropout may be others. The corpus must have its vocabulary (prepare --vocab-from)."},
+     .help = "Fine-tune: begin with the weights of this model or run folder, or of " LAM_BOXED ". Its sizes are kept; "
+             "lengths and dropout may change. The corpus must have the model's vocabulary (prepare --vocab-from)."},
     {"resume", 'r', NULL, LAM_OPT_FLAG, OPT(resume), .aliases = "restart",
-     .help = "Continue from the checkpoint DIR/last, bit for bit; starts a new run if there is none."},
+     .help = "Resume from the checkpoint DIR/last, bit for bit; without one, start a new run."},
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
-     .help = "Throw away the run that is in the folder, and nothing else."},
+     .help = "Delete the run that is in the folder, and nothing else, and start a new one."},
+    {"config", 0, "FILE", LAM_OPT_PATH, OPT(config),
+     .help = "Take options from a JSON file, with the keys of --print-config or any other option's name; options on the "
+             "command line win."},
 
 #include "cli/train_rows.inc"
 
 #include "cli/shape_rows.inc"
 #include "model/configure.h"
 
-    {.type = LAM_OPT_GROUP, .help = "Seed, machine and output"},
-#define SEED(field, kind, use, text, low, high, ...) {"seed", 's', "N", LAM_OPT_INT64, OPT(settings.field), text,
-    LAM_SEED_SETTING(SEED) .help = "Seed of weights, dropout and batches."},
+    {.type = LAM_OPT_GROUP, .arg = "machine", .help = "Seed, machine and output"},
+#define SEED(field, kind, use, text, low, high, ...) {"seed", 's', "N", LAM_OPT_SEED, OPT(settings.field), text,
+    LAM_SEED_SETTING(SEED) .help = "Seed of initial weights, dropout and batches, or random; the log names it."},
 #undef SEED
     LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),
+    {"reduce", 0, "HOW", LAM_OPT_CHOICE, OPT(reduce), "exact", .choices = lam_reduce_names,
+     .help = "Under mpirun: sum gradients exact, in a tree, so that the number of processes does not change the result, "
+             "or fast, as the library does."},
+    LAM_TIMEOUT_OPTION(lam_train_options, timeout),
+    {"print-config", 0, NULL, LAM_OPT_FLAG, OPT(print_config),
+     .help = "Print the model and all settings of this training as JSON, for --config, and exit."},
     {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print the result as one JSON object."},
     {0},
 };

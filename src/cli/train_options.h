@@ -12,9 +12,11 @@
 
 typedef struct lam_train_options {
     lam_shape_options shape; /* first */
-    const char *data, *out, *init_from;
+    const char *data, *out, *init_from, *config, *sample_prompt;
     double epochs;
-    bool resume, overwrite, no_test, json;
+    bool resume, overwrite, no_test, print_config, json;
+    double timeout;
+    int reduce; /* lam_reduce */
     lam_device_options device;
     lam_settings settings; /* only the fields that are options */
 } lam_train_options;

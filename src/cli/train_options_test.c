@@ -75,7 +75,7 @@ START_TEST(what_the_user_wrote_overrides_the_preset)
     ck_assert_int_eq(cfg.init_uniform, 1);
     ck_assert_double_eq(lam_fields_value(&cfg, "alpha"), 1); /* zero */
     ck_assert_int_eq(s.batch_size, 5);
-    ck_assert_int_eq(s.mem_reset, 50);
+    ck_assert_int_eq(s.mem_reset.every, 50);
     ck_assert_int_eq(s.scheduler, LAM_SCHEDULE_DEV_PERF);
     ck_assert(s.lr == 0.5 && s.clip == 0.25 && s.max_step == 20000);
 }

@@ -1,6 +1,7 @@
 /* train_session.c -- see train_session.h. */
 #include "cli/train_session.h"
 
+#include "cli/ranks.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "data/utf8.h"
@@ -10,26 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds to what is wrong with the checkpoint what is left of the run. */
-static lam_status cannot_go_on(const lam_train_session *s, lam_status status)
+/* Adds to what is wrong with the checkpoint the way out. */
+static lam_status cannot_resume(const lam_train_session *s, lam_status status)
 {
     if (status != LAM_ERR_FORMAT && status != LAM_ERR_IO)
         return status;
-    const char *const so = status == LAM_ERR_IO ? "without it the run" : "the run";
     if (!s->found.best)
-        return lam_fail(status, "%s; %s cannot go on: --overwrite begins anew", lam_error(), so);
+        return lam_fail(status, "cannot resume: %s; start over with --overwrite", lam_error());
     return lam_fail(status,
-                    "%s; %s cannot go on, but another one can begin with its best model: "
-                    "--init-from %s/best",
-                    lam_error(), so, s->o->out);
+                    "cannot resume: %s; a new run can start from the best model: --init-from "
+                    "%s/best",
+                    lam_error(), s->o->out);
 }
 
-/* Is there a run to go on with, and may we? */
+/* Is there a run to resume, and may we? */
 static lam_status look_at_folder(lam_train_session *s)
 {
     const lam_train_options *o = s->o;
     if (!o->out)
-        return lam_fail(LAM_ERR_ARG, "--out is missing: where is the run to be kept?");
+        return lam_fail(LAM_ERR_ARG, "--out is missing: the folder for the run");
     if (o->resume && o->overwrite)
         return lam_fail(LAM_ERR_ARG, "--resume and --overwrite contradict each other");
     LAM_TRY(lam_path_join(s->last, sizeof s->last, o->out, "last"));
@@ -37,18 +37,20 @@ static lam_status look_at_folder(lam_train_session *s)
     const lam_run_found *const f = &s->found;
     if ((f->last || f->best || f->records) && !o->resume && !o->overwrite)
         return lam_fail(LAM_ERR_ARG,
-                        "%s: there is a run already; --resume goes on with it, "
-                        "--overwrite throws it away",
+                        "%s holds a run already: --resume continues it, "
+                        "--overwrite deletes it",
                         o->out);
     if (o->resume && !f->last && f->best)
-        return lam_fail(LAM_ERR_ARG,
-                        "%s: there is best, but no last to go on from; another run can begin with "
-                        "it: --init-from %s/best",
-                        o->out, o->out);
+        return lam_fail(
+            LAM_ERR_ARG,
+            "cannot resume: %s has a best model, but no checkpoint last; a new run can start "
+            "from it: --init-from %s/best",
+            o->out, o->out);
     if (!o->resume || !f->last)
         return lam_runlog_look_at_events(o->out);
-    LAM_TRY(lam_runlog_open(&s->log, o->out)); /* whoever trains here may be exchanging names */
-    LAM_TRY(cannot_go_on(s, lam_checkpoint_peek(s->last, &s->then)));
+    if (lam_comm_rank(s->comm) == 0)
+        LAM_TRY(lam_runlog_open(&s->log, o->out)); /* whoever trains here may be exchanging names */
+    LAM_TRY(cannot_resume(s, lam_checkpoint_peek(s->last, &s->then)));
     s->resumed = 1;
     return LAM_OK;
 }
@@ -59,10 +61,10 @@ static lam_status open_corpus(lam_train_session *s)
     size_t size;
     const char *dir = s->o->data ? s->o->data : s->resumed ? s->then.corpus.path : "";
     if (*dir == '\0')
-        return lam_fail(LAM_ERR_ARG, "--data is missing: which corpus? (lamemo prepare makes one)");
+        return lam_fail(LAM_ERR_ARG, "--data is missing: a corpus folder, made by lamemo prepare");
     const lam_status status = lam_corpus_open(&s->corpus, dir, LAM_CORPUS_VERIFY);
     if (status != LAM_OK && !s->o->data)
-        return lam_fail(status, "%s; if the run's corpus is elsewhere now, --data says where",
+        return lam_fail(status, "%s; if the run's corpus has moved, give its folder with --data",
                         lam_error());
     LAM_TRY(status);
     if (!realpath(dir, s->data)) /* a resumed run may stand in another folder */
@@ -82,33 +84,55 @@ static lam_status config_of(lam_train_session *s, const char *dir)
     return LAM_OK;
 }
 
-/* A model goes on with the symbols it knows; counts may be those of another text. */
+/* A fine-tuned model keeps its vocabulary; counts may be those of another text. */
 static lam_status same_vocabulary(const lam_train_session *s)
 {
     char path[PATH_MAX];
     lam_vocab *vocab;
     LAM_TRY(lam_folder_vocab(path, sizeof path, s->from));
     if (!lam_path_exists(path)) {
-        lam_log(LAM_LOG_WARN, "%s: no vocab.json; its types are taken to be those of %s", s->from,
-                s->data);
+        lam_log(LAM_LOG_WARN, "%s: no vocab.json; its vocabulary is taken to be that of %s",
+                s->from, s->data);
         return LAM_OK;
     }
     LAM_TRY(lam_vocab_load(&vocab, path));
     const int same = lam_vocab_same(vocab, s->corpus->vocab, s->data) == LAM_OK &&
                      lam_vocab_alike(vocab, s->corpus->vocab);
+    const lam_vocab *text = s->corpus->vocab;
+    const lam_status status =
+        same ? LAM_OK
+             : lam_fail(LAM_ERR_ARG,
+                        "%s: another vocabulary than that of the model in %s (%s, %d symbols; the "
+                        "model's: %s, %d): lamemo prepare --vocab-from %s takes the model's",
+                        s->data, s->from, lam_text_kind_name(lam_vocab_kind(text)),
+                        lam_vocab_size(text), lam_text_kind_name(lam_vocab_kind(vocab)),
+                        lam_vocab_size(vocab), s->o->init_from);
     lam_vocab_free(vocab);
-    return same ? LAM_OK
-                : lam_fail(LAM_ERR_ARG,
-                           "%s: another vocabulary than that of the model in %s: "
-                           "lamemo prepare --vocab-from %s takes the model's",
-                           s->data, s->from, s->o->init_from);
+    return status;
 }
 
-static lam_status settle_options(lam_train_session *s)
+/* A new run of several processes has as many leaves, if the user has not said how many. */
+static lam_status resolve_leaves(lam_train_session *s)
 {
-    const int64_t tokens = s->corpus->info.tokens[LAM_TRAIN];
+    const int ranks = lam_comm_size(s->comm);
+    if (ranks == 1)
+        return LAM_OK;
+    if (s->settings.leaves == 0 && s->resumed)
+        return lam_fail(LAM_ERR_ARG,
+                        "%d processes: the run was begun without --leaves, so one process alone "
+                        "can resume it",
+                        ranks);
+    if (s->settings.leaves == 0)
+        s->settings.leaves = ranks;
+    return lam_settings_check(&s->settings);
+}
+
+static lam_status resolve_options(lam_train_session *s)
+{
+    const int64_t tokens = s->corpus ? s->corpus->info.tokens[LAM_TRAIN] : 0;
+    const int n_token = s->corpus ? s->corpus->info.vocab_size : 0;
     if (!s->resumed && !s->o->init_from)
-        return lam_train_fresh(&s->cfg, &s->settings, s->args, s->corpus->info.vocab_size, tokens);
+        return lam_train_fresh(&s->cfg, &s->settings, s->args, n_token, tokens);
     if (s->resumed) {
         s->settings = s->then.settings;
         LAM_TRY(config_of(s, s->last));
@@ -131,7 +155,7 @@ static lam_status take_folder(lam_train_session *s)
     if (s->o->overwrite) /* before its records: a checkpoint without them would be gone on with */
         return lam_run_remove(dir);
     if (now.last != s->found.last || now.best != s->found.best || now.records != s->found.records)
-        return lam_fail(LAM_ERR_IO, "%s: another process has trained here meanwhile", dir);
+        return lam_fail(LAM_ERR_IO, "%s: another process has started to train here", dir);
     return LAM_OK;
 }
 
@@ -140,7 +164,7 @@ static lam_status note_corpus(lam_train_session *s)
 {
     lam_corpus_mark *mark = &s->trainer->state.corpus;
     if (!lam_utf8_valid(s->data, strlen(s->data))) {
-        lam_log(LAM_LOG_WARN, "%s: not UTF-8, so --resume will ask for --data again", s->data);
+        lam_log(LAM_LOG_WARN, "%s: the path is not UTF-8, so --resume will need --data", s->data);
         return LAM_OK;
     }
     if ((size_t)snprintf(mark->path, sizeof mark->path, "%s", s->data) >= sizeof mark->path)
@@ -161,35 +185,108 @@ lam_run_options lam_train_run_options(const lam_train_session *s)
 
 static lam_status open_run(lam_train_session *s)
 {
-    LAM_TRY(lam_device_open(&s->dev, &s->o->device));
+    lam_device_options device = s->o->device;
+    const lam_share share = {.comm = s->comm, .reduce = (lam_reduce)s->o->reduce};
+    device.threads = lam_ranks_threads(s->comm, device.threads);
+    LAM_TRY(lam_device_open(&s->dev, &device));
     if (s->resumed)
-        LAM_TRY(cannot_go_on(s, lam_folder_check(s->last, &s->cfg, s->dev)));
+        LAM_TRY(cannot_resume(s, lam_folder_check(s->last, &s->cfg, s->dev)));
     else if (*s->from)
         LAM_TRY(lam_folder_check(s->from, &s->cfg, s->dev));
     LAM_TRY(lam_model_create(&s->model, &s->cfg, s->dev));
-    LAM_TRY(lam_trainer_create(&s->trainer, s->model, &s->corpus->split[LAM_TRAIN], &s->settings));
+    LAM_TRY(lam_trainer_create(&s->trainer, s->model, &s->corpus->split[LAM_TRAIN], &s->settings,
+                               &share));
     LAM_TRY(note_corpus(s));
     if (s->resumed)
-        LAM_TRY(cannot_go_on(s, lam_trainer_resume(s->trainer, s->last)));
+        LAM_TRY(cannot_resume(s, lam_trainer_resume(s->trainer, s->last)));
     else if (*s->from)
         LAM_TRY(lam_folder_adopt(s->model, s->from));
     else
         LAM_TRY(lam_model_init(s->model, (uint64_t)s->settings.seed));
     const lam_run_options options = lam_train_run_options(s);
-    LAM_TRY(lam_run_check(s->trainer, &options));
-    /* From here on the folder changes. */
+    return lam_run_check(s->trainer, &options);
+}
+
+/* Do all ranks train the same model on the same text? */
+static lam_status compare_ranks(const lam_train_session *s)
+{
+    const lam_train_state *t = &s->trainer->state;
+    const int64_t mine[] = {t->corpus.tokens, t->corpus.crc, t->step,
+                            (int64_t)s->model->params.total, t->settings.seed};
+    static const char *const names[] = {"tokens of the corpus", "checksum of the corpus", "step",
+                                        "parameters", "seed"};
+    enum { N = sizeof mine / sizeof *mine };
+    int64_t first[N];
+    memcpy(first, mine, sizeof mine);
+    LAM_TRY(lam_comm_broadcast(s->comm, first, sizeof first, 0));
+    for (int i = 0; i < N; i++)
+        if (first[i] != mine[i])
+            return lam_fail(LAM_ERR_ARG, "%s: %lld here, %lld on rank 0", names[i],
+                            (long long)mine[i], (long long)first[i]);
+    return LAM_OK;
+}
+
+/* From here on the folder changes. */
+static lam_status begin_run(lam_train_session *s)
+{
+    if (lam_comm_rank(s->comm) > 0)
+        return LAM_OK;
     if (!s->log)
         LAM_TRY(take_folder(s));
     return lam_runlog_begin(s->log, s->resumed ? &s->then.marks : NULL);
 }
 
-lam_status lam_train_open(lam_train_session *s, const lam_args *args)
+/* Is the prompt of samples one that can be read? */
+static lam_status check_prompt(const lam_train_session *s)
 {
-    *s = (lam_train_session){.o = args->options, .args = args};
-    LAM_TRY(look_at_folder(s));
-    LAM_TRY(open_corpus(s));
-    LAM_TRY(settle_options(s));
-    return open_run(s);
+    const char *const prompt = s->o->sample_prompt;
+    int32_t *ids = NULL;
+    size_t n;
+    if (!prompt || !s->corpus)
+        return LAM_OK;
+    if (s->settings.sample_interval == 0)
+        lam_log(LAM_LOG_WARN, "--sample-prompt has no effect without --sample-interval");
+    const lam_status status = lam_vocab_encode(s->corpus->vocab, &ids, &n, prompt, strlen(prompt));
+    free(ids);
+    return status == LAM_OK ? LAM_OK : lam_fail(status, "--sample-prompt: %s", lam_error());
+}
+
+/* Rank 0 looks first: it may have to complete an exchange of names. */
+static lam_status look_in_turn(lam_train_session *s)
+{
+    const int rank = lam_comm_rank(s->comm);
+    LAM_TRY(lam_comm_agree(s->comm, rank == 0 ? look_at_folder(s) : LAM_OK));
+    return lam_comm_agree(s->comm, rank == 0 ? LAM_OK : look_at_folder(s));
+}
+
+static lam_status decide(lam_train_session *s, const lam_train_config *c)
+{
+    if (!c->options.print_config || s->o->data || s->resumed || s->o->init_from)
+        LAM_TRY(open_corpus(s));
+    else if (lam_option_given(s->args, "epochs"))
+        return lam_fail(LAM_ERR_ARG, "--epochs is counted in a text: --data is missing");
+    LAM_TRY(resolve_options(s));
+    LAM_TRY(resolve_leaves(s));
+    LAM_TRY(check_prompt(s));
+    return lam_train_config_check(c, &s->cfg);
+}
+
+lam_status lam_train_plan(lam_train_session *s, const lam_train_config *c, lam_comm *comm)
+{
+    *s = (lam_train_session){.o = &c->options, .args = &c->args, .comm = comm};
+    if (!c->options.print_config || s->o->resume)
+        LAM_TRY(look_in_turn(s));
+    LAM_TRY(lam_comm_agree(comm, decide(s, c)));
+    /* A random seed is random on every rank. */
+    return lam_comm_broadcast(comm, &s->settings.seed, sizeof s->settings.seed, 0);
+}
+
+lam_status lam_train_open(lam_train_session *s, const lam_train_config *c, lam_comm *comm)
+{
+    LAM_TRY(lam_train_plan(s, c, comm));
+    LAM_TRY(lam_comm_agree(comm, open_run(s)));
+    LAM_TRY(lam_comm_agree(comm, compare_ranks(s)));
+    return lam_comm_agree(comm, begin_run(s));
 }
 
 void lam_train_close(lam_train_session *s)

@@ -2,7 +2,7 @@
 #ifndef LAM_CLI_TRAIN_SESSION_H
 #define LAM_CLI_TRAIN_SESSION_H
 
-#include "cli/train_options.h"
+#include "cli/train_config.h"
 #include "data/corpus.h"
 #include "train/run.h"
 #include "train/run_folder.h"
@@ -12,6 +12,7 @@
 typedef struct lam_train_session {
     const lam_train_options *o;
     const lam_args *args;
+    lam_comm *comm; /* of whose ranks 0 alone changes the folder */
     char last[PATH_MAX];
     lam_run_found found; /* in the folder, at first */
     int resumed;
@@ -28,9 +29,12 @@ typedef struct lam_train_session {
     lam_runlog *log;
 } lam_train_session;
 
-/* Opens all that the options in `args` ask for, and only then changes the run's folder.  After a failure too
- * the session must be closed.  `args` is kept. */
-lam_status lam_train_open(lam_train_session *s, const lam_args *args);
+/* Only decides what is trained, cfg and settings, and writes nothing; to print it, neither a corpus nor a folder need be
+ * given.  After a failure too the session must be closed.  `c` and `comm` are kept. */
+lam_status lam_train_plan(lam_train_session *s, const lam_train_config *c, lam_comm *comm);
+
+/* Opens all that the options ask for, and only then changes the run's folder.  Likewise. */
+lam_status lam_train_open(lam_train_session *s, const lam_train_config *c, lam_comm *comm);
 void lam_train_close(lam_train_session *s);
 
 /* What lam_run() needs of it; borrowed. */

@@ -94,8 +94,9 @@ static lam_status expand(char out[LAM_DEFINITION_MAX], const char *definition)
         return lam_fail(LAM_ERR_ARG, "%.40s...: more than %d characters", definition,
                         LAM_DEFINITION_MAX - 1);
     }
-    return lam_fail(LAM_ERR_ARG, "there is no memory '%.*s': must be one of: %s", (int)head,
-                    definition, names);
+    return lam_fail(LAM_ERR_ARG, "there is no memory '%.*s': must be one of: %s%s", (int)head,
+                    definition, names,
+                    memchr(definition, ',', head) ? "; blanks, not commas, separate several" : "");
 }
 
 lam_status lam_variant_add(lam_comparison *c, const char *operand)
@@ -227,7 +228,7 @@ lam_status lam_variants_use(const lam_comparison *c)
         while (m < c->n_models && !is_for(&c->models[m], name))
             m++;
         if (m == c->n_models)
-            return lam_fail(LAM_ERR_ARG, "--%s is of no use with any of the models", name);
+            return lam_fail(LAM_ERR_ARG, "--%s does not apply to any of the models", name);
     }
     return LAM_OK;
 }
@@ -245,9 +246,9 @@ static lam_status count_parameters(lam_compared_model *m)
     return status;
 }
 
-lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
-                              const lam_comparison *c, const lam_corpus_info *corpus,
-                              const char *source)
+lam_status lam_variant_resolve(lam_compared_model *m, lam_settings *settings,
+                               const lam_comparison *c, const lam_corpus_info *corpus,
+                               const char *source)
 {
     static lam_train_options o;
     lam_args args;

@@ -33,8 +33,8 @@ lam_status lam_variant_words(lam_words *w, const lam_comparison *c, const lam_co
 
 /* The configuration and the settings that these words lead to on a corpus.  Wrong words end the program, as on a
  * command line; `source` is the file they come from, or NULL. */
-lam_status lam_variant_settle(lam_compared_model *m, lam_settings *settings,
-                              const lam_comparison *c, const lam_corpus_info *corpus,
-                              const char *source);
+lam_status lam_variant_resolve(lam_compared_model *m, lam_settings *settings,
+                               const lam_comparison *c, const lam_corpus_info *corpus,
+                               const char *source);
 
 #endif

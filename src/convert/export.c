@@ -1,7 +1,7 @@
 /* export.c -- see export.h. */
 #include "convert/export.h"
 
-#include "convert/deliver.h"
+#include "convert/model_writer.h"
 #include "convert/foreign.h"
 #include "core/file.h"
 #include "model/folder.h"
@@ -39,21 +39,21 @@ static lam_status open_folder(job *j)
 
 static lam_status run(job *j, lam_export_result *result)
 {
-    LAM_TRY(lam_deliver_check(j->o->out, j->o->replace));
+    LAM_TRY(lam_model_writer_check(j->o->out, j->o->replace));
     LAM_TRY(open_folder(j));
-    const lam_delivery d = {.cfg = &j->cfg,
-                            .params = &j->model.params,
-                            .tensors = &j->tensors,
-                            .vocab = j->vocab,
-                            .dtype = j->o->dtype,
-                            .max_shard = j->o->max_shard,
-                            .dir = j->o->out,
-                            .replace = j->o->replace,
-                            .stop = j->o->stop};
+    const lam_model_writer d = {.cfg = &j->cfg,
+                                .params = &j->model.params,
+                                .tensors = &j->tensors,
+                                .vocab = j->vocab,
+                                .dtype = j->o->dtype,
+                                .max_shard = j->o->max_shard,
+                                .dir = j->o->out,
+                                .replace = j->o->replace,
+                                .stop = j->o->stop};
     *result = (lam_export_result){.tensors = d.params->n, .elements = lam_model_count(&j->model)};
     for (int i = 0; i < d.params->n; i++)
-        result->bytes += lam_deliver_bytes(&d, i);
-    return lam_deliver(&d, &result->files);
+        result->bytes += lam_model_writer_bytes(&d, i);
+    return lam_model_writer_run(&d, &result->files);
 }
 
 lam_status lam_export(const lam_export_options *options, lam_export_result *result)

@@ -1,7 +1,7 @@
-/* export.h -- a model folder with its weights in another type, or divided into several files.
+/* export.h -- writes a model folder with its weights in another type, or divided into shards.
  *
- * Names and shapes are those of the authors' PyTorch modules already; the result is a model folder
- * again, which this program reads too. */
+ * Names and shapes are already those of the authors' PyTorch modules. The result is a model folder that
+ * lamemo reads too. */
 #ifndef LAM_CONVERT_EXPORT_H
 #define LAM_CONVERT_EXPORT_H
 

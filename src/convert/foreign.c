@@ -1,4 +1,4 @@
-/* foreign.c -- see foreign.h: what a checkpoint says, and what shapes show. */
+/* foreign.c -- see foreign.h: reads a checkpoint's configuration and infers the rest from tensor shapes. */
 #include "convert/foreign.h"
 
 #include "model/configure.h"

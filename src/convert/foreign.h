@@ -1,8 +1,8 @@
 /* foreign.h -- the configuration of a model that another program saved.
  *
- * What is known comes as one JSON object with the key names of config.json: from the checkpoint's
- * model_config or args, from attributes of a module, from a config.json.  What is missing is read off
- * the shapes of the tensors; only lengths and pre_lnorm leave no trace there. */
+ * What the source states comes as one JSON object with the keys of config.json: from the checkpoint's
+ * model_config or args, from attributes of a module, or from a config.json. What is missing is inferred
+ * from the shapes of the tensors; only lengths and pre_lnorm cannot be. */
 #ifndef LAM_CONVERT_FOREIGN_H
 #define LAM_CONVERT_FOREIGN_H
 

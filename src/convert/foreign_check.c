@@ -1,4 +1,4 @@
-/* foreign_check.c -- see foreign.h: do the tensors of a file make up the model, and nothing else? */
+/* foreign_check.c -- see foreign.h: checks that the tensors of a file are exactly those of the model. */
 #include "convert/foreign.h"
 
 #include "nn/params_io.h"

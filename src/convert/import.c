@@ -1,7 +1,7 @@
 /* import.c -- see import.h. */
 #include "convert/import.h"
 
-#include "convert/deliver.h"
+#include "convert/model_writer.h"
 #include "convert/foreign.h"
 #include "convert/vocabulary.h"
 #include "core/own.h"
@@ -144,7 +144,7 @@ static lam_status set_length(job *j, const char *key, int value)
     return lam_fail(LAM_ERR_MEMORY, "%s: no memory", j->o->source);
 }
 
-static lam_status settle(job *j)
+static lam_status resolve(job *j)
 {
     lam_dev plain = {.act = LAM_F32, .wide = LAM_F32, .pad = 1};
     if (j->o->config) {
@@ -182,19 +182,19 @@ static void report(const job *j, lam_import_result *r)
 static lam_status run(job *j, lam_import_result *result)
 {
     int files;
-    LAM_TRY(lam_deliver_check(j->o->out, j->o->replace));
+    LAM_TRY(lam_model_writer_check(j->o->out, j->o->replace));
     LAM_TRY(open_source(j));
-    LAM_TRY(settle(j));
+    LAM_TRY(resolve(j));
     report(j, result);
-    return lam_deliver(&(lam_delivery){.cfg = &j->cfg,
-                                       .params = &j->model.params,
-                                       .tensors = &j->tensors,
-                                       .vocab = j->vocab,
-                                       .dtype = LAM_F32,
-                                       .dir = j->o->out,
-                                       .replace = j->o->replace,
-                                       .stop = j->o->stop},
-                       &files);
+    return lam_model_writer_run(&(lam_model_writer){.cfg = &j->cfg,
+                                                    .params = &j->model.params,
+                                                    .tensors = &j->tensors,
+                                                    .vocab = j->vocab,
+                                                    .dtype = LAM_F32,
+                                                    .dir = j->o->out,
+                                                    .replace = j->o->replace,
+                                                    .stop = j->o->stop},
+                                &files);
 }
 
 lam_status lam_import(const lam_import_options *options, lam_import_result *result)

@@ -1,8 +1,8 @@
-/* import.h -- a model that another program saved becomes a model folder of ours.
+/* import.h -- converts a model that another program saved into a model folder.
  *
- * Sources: a file of torch.save (the authors' checkpoints of LaMemo and Transformer-XL, whole modules,
- * bare state_dicts), a safetensors file, or a folder with config.json and safetensors (one or in shards) or
- * pytorch_model.bin.  Nothing in them is run. */
+ * Sources: a torch.save file (the authors' checkpoints of LaMemo and Transformer-XL, whole modules, bare
+ * state_dicts), a safetensors file, or a folder with config.json and safetensors (one file or shards) or
+ * pytorch_model.bin. Nothing in them is executed. */
 #ifndef LAM_CONVERT_IMPORT_H
 #define LAM_CONVERT_IMPORT_H
 

@@ -1,6 +1,6 @@
-/* numbered.h -- tokens of byte pairs that come with their numbers, in any order, and become a vocabulary.
+/* numbered.h -- BPE tokens that come with their ids, in any order, and become a vocabulary.
  *
- * Numbers that nothing has are filled with special tokens, <|unused_N|>, for a model has a row for them all the same. */
+ * Ids without a token are filled with special tokens <|unused_N|>, because the model has rows for them too. */
 #ifndef LAM_CONVERT_NUMBERED_H
 #define LAM_CONVERT_NUMBERED_H
 

@@ -1,7 +1,7 @@
-/* tensors.h -- the named tensors of a model in some file, before anybody knows what they are for.
+/* tensors.h -- the named tensors of a file, before their roles in the model are known.
  *
- * Views: the file they come from must stay open.  Names lose the wrappings that PyTorch users put around a
- * model ("module." of DataParallel, "transformer." of Hugging Face). */
+ * They are views: the file must stay open. Prefixes that PyTorch users put around a model are removed from
+ * the names ("module." of DataParallel, "transformer." of Hugging Face). */
 #ifndef LAM_CONVERT_TENSORS_H
 #define LAM_CONVERT_TENSORS_H
 

@@ -1,7 +1,7 @@
-/* tiktoken.h -- rank files of tiktoken: a token in base64 and its number, line by line.
+/* tiktoken.h -- tiktoken's rank files: one line per token, its bytes in base64 and its id.
  *
- * The file has neither the pattern nor the special tokens.  Both are known for OpenAI's files, which are told apart by
- * the number of their tokens. */
+ * The file has neither the pattern nor the special tokens. Both are known for OpenAI's files, which are
+ * recognised by their number of tokens. */
 #ifndef LAM_CONVERT_TIKTOKEN_H
 #define LAM_CONVERT_TIKTOKEN_H
 

@@ -1,10 +1,10 @@
-/* tokenizer_json.h -- Hugging Face's tokenizer.json, where it describes a byte-level BPE: GPT-2's, Llama 3's and Qwen's
- * families.
+/* tokenizer_json.h -- Hugging Face's tokenizer.json, where it describes a byte-level BPE (the GPT-2, Llama
+ * 3 and Qwen families).
  *
- * What is read: the BPE model (vocabulary, merges, ignore_merges), added tokens, the normalizer NFC, and pre_tokenizers
- * ByteLevel, alone or behind one Split by a regular expression.  Anything else that changes tokens is refused by its
- * name (LAM_ERR_UNSUPPORTED).  Not used are truncation, padding, the decoder and the post_processor: a text gets no
- * special tokens that it does not have.  Added tokens become special tokens. */
+ * Read: the BPE model (vocabulary, merges, ignore_merges), added tokens, the NFC normalizer, and the
+ * ByteLevel pre_tokenizer, alone or after one Split by a regular expression. Anything else that changes
+ * tokens is refused by name (LAM_ERR_UNSUPPORTED). Ignored: truncation, padding, the decoder and the
+ * post_processor, since no special tokens are added to a text. Added tokens become special tokens. */
 #ifndef LAM_CONVERT_TOKENIZER_JSON_H
 #define LAM_CONVERT_TOKENIZER_JSON_H
 

@@ -43,9 +43,10 @@ START_TEST(what_is_written_is_read)
     ck_assert_int_eq(lam_vocab_alike(v, back), _i != 4); /* ranks come back as a list of merges */
     ck_assert_int_eq(lam_vocab_eos(back), lam_vocab_eos(v));
     check_encodes_the_same(v, back);
-    ck_assert_int_eq(lam_vocabulary_load(&back, path, "gpt2"), LAM_ERR_ARG);
-    lam_vocab_free(v);
     lam_vocab_free(back);
+    ck_assert_int_eq(lam_vocabulary_load(&back, path, "gpt2"), LAM_ERR_ARG);
+    ck_assert_ptr_null(back);
+    lam_vocab_free(v);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
-/* torch_state.c -- where the parameters are in what somebody gave to torch.save.
+/* torch_state.c -- finds the parameters in the object that was given to torch.save.
  *
  * The authors of LaMemo save a dictionary with a state_dict under "model_state"; those of Transformer-XL
- * save the whole module; others save a state_dict alone, or under other names. */
+ * save the whole module; others save a bare state_dict, or one under another key. */
 #include "convert/tensors.h"
 
 #include "core/size.h"

@@ -142,7 +142,7 @@ static lam_py_text symbol_of(const words *all, size_t i, lam_text_kind kind, boo
 
 static lam_status build(lam_vocab **out, const words *all)
 {
-    lam_vocab_rules rules = {.lower = all->lower};
+    lam_vocab_rules rules = {.lower = all->lower, .blanks = true};
     lam_status status = choose_kind(all, &rules.kind);
     if (status != LAM_OK)
         return status;

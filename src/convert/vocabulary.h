@@ -1,8 +1,8 @@
 /* vocabulary.h -- the vocabulary of a model that another program trained.
  *
- * The authors pickle an object with idx2sym, the list of symbols by number, and counter.  Their symbols are
- * always words of a text file, so bytes come as "101" and text8's blank as "_"; which of the three kinds a
- * list is follows from its symbols. */
+ * The authors pickle an object with idx2sym, the list of entries by id, and counter. Their entries are
+ * always words of a text file, so bytes appear as "101" and the space of text8 as "_". Which of the three
+ * kinds a list is follows from its entries. */
 #ifndef LAM_CONVERT_VOCABULARY_H
 #define LAM_CONVERT_VOCABULARY_H
 

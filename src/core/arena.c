@@ -1,4 +1,4 @@
-/* arena.c -- carving one block: arithmetic on an address, never a look at the bytes. */
+/* arena.c -- carves one block into buffers by address arithmetic; it never reads or writes the bytes. */
 #include "core/arena.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* arena.h -- one block, carved in order; nothing is freed alone.
+/* arena.h -- one block of memory, handed out from front to back and freed as a whole.
  *
- * The same layout function runs twice: first on an arena without a base, which only counts, then
- * on the real block.  Sizes therefore cannot drift from use.  The block itself may live on a
- * device: the arena does arithmetic on its address and never touches its bytes. */
+ * The same layout function runs twice: first on an arena without a base address, which only counts bytes,
+ * then on the real block. Sizes therefore cannot drift from use. The block may be device memory: the arena
+ * computes addresses and never touches the bytes. */
 #ifndef LAM_CORE_ARENA_H
 #define LAM_CORE_ARENA_H
 

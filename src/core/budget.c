@@ -25,7 +25,7 @@ size_t lam_budget_left(size_t limit)
     return all == 0 ? lam_machine_left("") : all > used ? all - used : 0;
 }
 
-lam_status lam_budget_compare(const char *what, size_t bytes, size_t left)
+lam_status lam_budget_compare(const char *what, size_t bytes, size_t left, size_t limit)
 {
     char need[32], have[32];
     if (bytes <= left)
@@ -36,16 +36,15 @@ lam_status lam_budget_compare(const char *what, size_t bytes, size_t left)
         snprintf(need, sizeof need, "%zu bytes", bytes);
         snprintf(have, sizeof have, "%zu", left);
     }
-    return lam_fail(LAM_ERR_MEMORY,
-                    "%s: needs %s of memory, %s available; use smaller sizes, or set max_memory to "
-                    "allow it",
-                    what, need, have);
+    return lam_fail(LAM_ERR_MEMORY, "%s: needs %s of memory, %s available; use smaller sizes%s",
+                    what, need, have, limit > 0 ? ", or set max_memory higher" : "");
 }
 
 lam_status lam_budget_ask_under(size_t limit, const char *what, size_t bytes)
 {
-    return bytes < LAM_BUDGET_SMALL ? LAM_OK
-                                    : lam_budget_compare(what, bytes, lam_budget_left(limit));
+    return bytes < LAM_BUDGET_SMALL
+               ? LAM_OK
+               : lam_budget_compare(what, bytes, lam_budget_left(limit), lam_budget_limit(limit));
 }
 
 lam_status lam_budget_ask(const char *what, size_t bytes)

@@ -1,9 +1,10 @@
-/* budget.h -- is there memory for it?  Asked before anything large is allocated.
+/* budget.h -- checks that there is enough memory before anything large is allocated.
  *
- * A number in a file, or an option, can ask for more memory than there is, and an allocation that succeeds may
- * still end the process when it is used.  So whoever is about to allocate says how many bytes it will be, from
- * sizes that were checked, and is refused with both numbers.  Allowed is what a limit leaves beside what this
- * process has; without a limit, what the machine has (core/machine.h). */
+ * A number in a file or an option can request more memory than exists, and an allocation that succeeds may
+ * still kill the process when the memory is first used. Whoever is about to allocate therefore states the
+ * number of bytes, computed from validated sizes, and is refused with both numbers if it exceeds what is
+ * allowed: the limit (--max-memory) minus what the process already uses, or without a limit what the
+ * machine has free (core/machine.h). */
 #ifndef LAM_CORE_BUDGET_H
 #define LAM_CORE_BUDGET_H
 
@@ -24,8 +25,9 @@ size_t lam_budget_left(size_t limit);
 /* Fewer bytes are not worth a look at /proc: their allocation fails, or not. */
 enum { LAM_BUDGET_SMALL = 1 << 16 };
 
-/* LAM_ERR_MEMORY "WHAT: needs 9.1 GB of memory, 3.0 GB available; ..." if `bytes` are more than `left`. */
-lam_status lam_budget_compare(const char *what, size_t bytes, size_t left);
+/* LAM_ERR_MEMORY "WHAT: needs 9.1 GB of memory, 3.0 GB available; ..." if `bytes` are more than `left`.
+ * `limit`: what somebody has set as one, who may set it higher; 0: the machine's own. */
+lam_status lam_budget_compare(const char *what, size_t bytes, size_t left, size_t limit);
 
 /* The two together, for what lies in the memory of the host: under the common limit, or under `limit`. */
 lam_status lam_budget_ask(const char *what, size_t bytes);

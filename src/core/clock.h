@@ -1,4 +1,4 @@
-/* clock.h -- seconds, to measure how long something takes. */
+/* clock.h -- monotonic time in seconds, for measuring durations. */
 #ifndef LAM_CORE_CLOCK_H
 #define LAM_CORE_CLOCK_H
 

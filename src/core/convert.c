@@ -1,9 +1,9 @@
-/* convert.c -- lam_convert: from any element type to any other; and what in them is finite.
+/* convert.c -- lam_convert: converts between any two element types; also counts non-finite values.
  *
- * Conversion goes in blocks through one of two wide forms: double for floats, sign and 64 bits for
- * integers.  bf16 and f16 are rounded once, straight from double: a detour over float would round
- * twice.  Values may lie at any address (files promise no alignment), so elements are copied in and
- * out.  Integers beyond 2^53 are rounded to double on their way to a float type. */
+ * Conversion runs in blocks through one of two wide forms: double for floats, sign and 64 bits for
+ * integers. bf16 and f16 are rounded once, directly from double; going through float would round twice.
+ * Values may lie at any address (files promise no alignment), so elements are copied in and out. Integers
+ * beyond 2^53 are rounded to double on the way to a float type. */
 #include "core/tensor.h"
 
 #include <assert.h>

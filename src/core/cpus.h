@@ -1,4 +1,4 @@
-/* cpus.h -- how many CPUs this process may use. */
+/* cpus.h -- the number of CPUs this process may use. */
 #ifndef LAM_CORE_CPUS_H
 #define LAM_CORE_CPUS_H
 

@@ -1,7 +1,7 @@
-/* decimal.h -- a number as people write it: 12, -0.5, 1e-3.
+/* decimal.h -- reads a number as people write it: 12, -0.5, 1e-3.
  *
- * strtod() also takes blanks in front, 0x1p3, inf and nan, makes infinity of 1e999 and zero of 1e-999: where a
- * person wrote one of these, something else was meant. */
+ * strtod() also accepts leading blanks, 0x1p3, inf and nan, and turns 1e999 into infinity and 1e-999 into
+ * zero. In an option or a file of ours each of these is a mistake. */
 #ifndef LAM_CORE_DECIMAL_H
 #define LAM_CORE_DECIMAL_H
 

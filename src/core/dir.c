@@ -1,7 +1,7 @@
 /* dir.c -- paths, and folders that are replaced as a whole.
  *
- * A checkpoint is a folder: several files that belong together.  The new one is complete and on disk
- * before its name changes hands, so a reader always finds one of the two, never a mixture. */
+ * A checkpoint is a folder of several files that belong together. The new folder is complete and on disk
+ * before it takes over the name, so a reader always finds the old or the new one, never a mixture. */
 #include "core/file.h"
 
 #include "core/file_guard.h"

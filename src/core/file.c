@@ -1,8 +1,8 @@
-/* file.c -- writing whole files or none, and loading small ones.
+/* file.c -- writes whole files or none, and loads small ones.
  *
- * The order is what makes it atomic: write beside, fsync the bytes, rename, fsync the folder.  A
- * failure of any step removes the temporary file and leaves `path` as it was (a failure of the very
- * last one leaves the new file, whole).  An object whose write failed once can no longer publish. */
+ * Atomicity comes from the order: write a temporary file in the same folder, fsync it, rename it, fsync the
+ * folder. If a step fails, the temporary file is removed and `path` stays as it was (if only the last step
+ * fails, the new file is there, whole). After a failed write an object can no longer publish. */
 #include "core/file.h"
 
 #include "core/budget.h"

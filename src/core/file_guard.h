@@ -1,7 +1,8 @@
-/* file_guard.h -- the system calls that atomic writing stands on, each behind lam_file_fault.
+/* file_guard.h -- the system calls behind atomic writing, each with a fault injection point
+ * (lam_file_fault).
  *
- * Private to this folder.  They return 0 or an errno value, so that a test can make any one of
- * them fail and see what is left on disk. */
+ * Private to this folder. They return 0 or an errno value, so that a test can make any one of them fail and
+ * inspect what is left on disk. */
 #ifndef LAM_CORE_FILE_GUARD_H
 #define LAM_CORE_FILE_GUARD_H
 

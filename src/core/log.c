@@ -1,7 +1,7 @@
-/* log.c -- levelled lines to stderr, or to whoever asked for them.
+/* log.c -- log lines with levels, to stderr or to a sink.
  *
- * Level and sink are set while the program starts, before threads exist; they are not locked.
- * A line is formatted whole and handed over in one call, so lines of two threads do not mix. */
+ * Level and sink are set at program start, before threads exist, and are not locked. A line is formatted
+ * completely and handed over in one call, so lines of two threads do not mix. */
 #include "core/log.h"
 
 #include "core/printable.h"

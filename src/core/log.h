@@ -1,7 +1,8 @@
-/* log.h -- levelled messages for people who watch a run.
+/* log.h -- log messages with levels, for people watching a run.
  *
- * Goes to stderr, one line each, without what a terminal would obey (printable.h); results go to stdout and never through here.  The level is set
- * once by the program (default LAM_LOG_INFO); a library user may take the lines over. */
+ * Messages go to stderr, one line each, with terminal control characters escaped (printable.h). Results go
+ * to stdout and never through here. The program sets the level once (default LAM_LOG_INFO); users of the
+ * library may install their own sink. */
 #ifndef LAM_CORE_LOG_H
 #define LAM_CORE_LOG_H
 

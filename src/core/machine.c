@@ -1,6 +1,6 @@
 /* machine.c -- see machine.h.
  *
- * Nothing here allocates: it is asked when memory may be short. */
+ * Nothing here allocates, because it is called when memory may be short. */
 #include "core/machine.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
-/* machine.h -- how much memory there is, and how much of it this process has.
+/* machine.h -- how much memory the machine has, and how much of it this process uses.
  *
- * Read from /proc and /sys each time it is asked.  What cannot be read does not limit: a system without
- * them has no limit that could be known in advance. */
+ * Read from /proc and /sys on every call. What cannot be read imposes no limit: on a system without these
+ * files the limit is unknown in advance. */
 #ifndef LAM_CORE_MACHINE_H
 #define LAM_CORE_MACHINE_H
 

@@ -1,7 +1,7 @@
 /* map.c -- read-only mappings of files.
  *
- * Only regular files: a pipe has no size.  A file that shrinks while it is mapped kills the reader
- * (SIGBUS); ours are replaced by renaming, never cut. */
+ * Only regular files are mapped: a pipe has no size. A file that shrinks while it is mapped kills the
+ * reader (SIGBUS); lamemo replaces its own files by renaming and never truncates them. */
 #include "core/file.h"
 
 #include <errno.h>

@@ -2,19 +2,27 @@
 #include "core/own.h"
 
 #include "core/file_guard.h"
+#include "core/log.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEAD = 4096 }; /* bytes in which a mark is looked for */
+
+/* In a folder that lam_own_write has not finished: whoever writes the folder holds a lock on this file. */
+static const char UNFINISHED[] = ".lamemo-unfinished";
+static const char UNFINISHED_TEXT[] =
+    "lamemo writes this folder; without a lamemo at work it can be removed.\n";
 
 /* ---- files ---- */
 
@@ -53,6 +61,8 @@ typedef enum extent { WHOLE, REST } extent; /* REST: as a crash left it */
 static int is_one_of(const char *name, const char *const *patterns, extent e)
 {
     char temporary[NAME_MAX + 1]; /* file.c's name of a file that is being written */
+    if (e == REST && strcmp(name, UNFINISHED) == 0)
+        return 1;
     for (; *patterns; patterns++) {
         snprintf(temporary, sizeof temporary, "%s.[0-9]*-[0-9]*.tmp", *patterns);
         if (fnmatch(*patterns, name, 0) == 0 || (e == REST && fnmatch(temporary, name, 0) == 0))
@@ -218,22 +228,102 @@ lam_status lam_own_target(const char *dir, const lam_kind *kind, int replace)
     return LAM_OK;
 }
 
+/* The folder that `place` is in, and its name there. */
+static const char *name_in(char parent[PATH_MAX], const char *place)
+{
+    const char *const slash = strrchr(place, '/');
+    strcpy(parent, slash ? place : ".");
+    if (slash)
+        parent[slash == place ? 1 : slash - place] = '\0';
+    return slash ? slash + 1 : place;
+}
+
 /* A new folder beside `place` that nobody else has. */
 static lam_status make_beside(char temporary[PATH_MAX], const char *place)
 {
     char parent[PATH_MAX];
-    strcpy(parent, place);
-    char *const slash = strrchr(parent, '/');
-    if (slash && slash > parent) {
-        *slash = '\0';
-        LAM_TRY(lam_dir_make(parent));
-    }
+    name_in(parent, place);
+    LAM_TRY(lam_dir_make(parent));
     int error = EEXIST;
     for (int i = 0; error == EEXIST && i < 1000; i++) {
         const int n = snprintf(temporary, PATH_MAX, "%s.%ld-%d.tmp", place, (long)getpid(), i);
         error = n >= PATH_MAX ? ENAMETOOLONG : mkdir(temporary, 0777) == 0 ? 0 : errno;
     }
     return error ? lam_guard_fail(place, "make the folder", error) : LAM_OK;
+}
+
+/* Puts our mark into a folder that is about to be filled; *lock, for the caller to close, says that we are alive. */
+static lam_status mark_unfinished(int *lock, const char *temporary, const char *place)
+{
+    char path[PATH_MAX];
+    LAM_TRY(lam_path_join(path, sizeof path, temporary, UNFINISHED));
+    *lock = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (*lock < 0)
+        return lam_guard_fail(place, "make the folder", errno);
+    (void)flock(*lock,
+                LOCK_EX | LOCK_NB); /* where it cannot be locked, the process number counts alone */
+    const int error = lam_guard_write(*lock, UNFINISHED_TEXT, sizeof UNFINISHED_TEXT - 1);
+    return error ? lam_guard_fail(place, "write", error) : LAM_OK;
+}
+
+/* ---- what a killed process left beside a target ---- */
+
+/* Is `name` that of a folder which make_beside() made for `base`, by a process that is no more? */
+static int is_orphan(const char *name, const char *base)
+{
+    const size_t n = strlen(base);
+    long pid;
+    int number, end = 0;
+    if (strncmp(name, base, n) != 0 ||
+        sscanf(name + n, ".%9ld-%4d.tmp%n", &pid, &number, &end) != 2 || end == 0 ||
+        name[n + (size_t)end] != '\0' || pid <= 0)
+        return 0;
+    return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Nobody holds the lock: a process of another machine or container may be alive. */
+static int is_free(const char *mark)
+{
+    int fd;
+    if (lam_file_open(&fd, mark, O_RDONLY | O_NOFOLLOW) != LAM_OK)
+        return 0;
+    const int locked = flock(fd, LOCK_EX | LOCK_NB) != 0;
+    close(fd);
+    return !locked && lam_own_file(mark, UNFINISHED_TEXT) == LAM_OK;
+}
+
+/* By a mark, and with nothing else in it.  Without the mark of an unfinished one it was replaced by a finished one. */
+static int is_ours(const char *path, const lam_kind *kind)
+{
+    char mark[PATH_MAX];
+    struct stat info;
+    int unfinished;
+    if (lstat(path, &info) != 0 || !S_ISDIR(info.st_mode) || lam_own_rest(path, kind) != LAM_OK ||
+        lam_path_join(mark, sizeof mark, path, UNFINISHED) != LAM_OK ||
+        lam_path_look(&unfinished, mark) != LAM_OK)
+        return 0;
+    return unfinished ? is_free(mark) : is_marked(path, kind->marks);
+}
+
+static void remove_orphans(const char *place, const lam_kind *kind)
+{
+    char parent[PATH_MAX], path[PATH_MAX];
+    const char *const base = name_in(parent, place);
+    DIR *const folder = opendir(parent);
+    if (!folder)
+        return;
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (!is_orphan(entry->d_name, base) ||
+            lam_path_join(path, sizeof path, parent, entry->d_name) != LAM_OK ||
+            !is_ours(path, kind))
+            continue;
+        if (lam_dir_remove(path) == LAM_OK)
+            lam_log(LAM_LOG_INFO, "%s: removed, an earlier run was killed while it wrote this",
+                    path);
+        else
+            lam_log(LAM_LOG_WARN, "%s", lam_error());
+    }
+    closedir(folder);
 }
 
 /* A message about a folder whose name nobody knows becomes one about the user's. */
@@ -249,9 +339,13 @@ static lam_status fail_for(const char *dir, lam_status status, const char *messa
 static lam_status publish(const char *dir, const char *place, const char *temporary,
                           const lam_kind *kind, int replace)
 {
+    char mark[PATH_MAX];
     const lam_status status = lam_own_target(dir, kind, replace);
     if (status != LAM_OK)
         return lam_fail(status, "%s (it was not so when this began)", lam_error());
+    LAM_TRY(lam_path_join(mark, sizeof mark, temporary, UNFINISHED));
+    if (unlink(mark) != 0)
+        return lam_guard_fail(mark, "remove", errno);
     return replace ? lam_dir_replace(place, temporary) : lam_dir_place(place, temporary);
 }
 
@@ -259,12 +353,18 @@ lam_status lam_own_write(const char *dir, const lam_kind *kind, int replace, lam
                          void *user)
 {
     char place[PATH_MAX], temporary[PATH_MAX], message[1024];
+    int lock = -1;
     LAM_TRY(lam_own_target(dir, kind, replace));
     LAM_TRY(place_of(place, dir));
+    remove_orphans(place, kind);
     LAM_TRY(make_beside(temporary, place));
-    lam_status status = fill(user, temporary);
+    lam_status status = mark_unfinished(&lock, temporary, dir);
+    if (status == LAM_OK)
+        status = fill(user, temporary);
     if (status == LAM_OK)
         status = publish(dir, place, temporary, kind, replace);
+    if (lock >= 0)
+        close(lock);
     if (status == LAM_OK)
         return LAM_OK;
     snprintf(message, sizeof message, "%s", lam_error()); /* removing may fail too */

@@ -1,7 +1,7 @@
-/* own.h -- what may be replaced or removed: nothing but what carries a mark of ours.
+/* own.h -- decides what may be replaced or removed: only what carries lamemo's mark.
  *
- * A user may name any place for a result.  Every command asks here before its work begins, and names what is in
- * the way.  Nothing is changed by asking. */
+ * A user may name any place for a result. Every command checks here before it starts working, and an error
+ * names what is in the way. Checking changes nothing. */
 #ifndef LAM_CORE_OWN_H
 #define LAM_CORE_OWN_H
 

@@ -5,10 +5,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const names[] = {"head.json", "part-*", NULL};
@@ -255,6 +258,80 @@ START_TEST(what_came_meanwhile_is_kept)
 }
 END_TEST
 
+/* A process that is no more, for sure: nobody has its number while we have not waited for it. */
+static pid_t dead_process(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    return pid;
+}
+
+static const char *leftover(const char *target, pid_t pid, int number)
+{
+    static char name[64];
+    snprintf(name, sizeof name, "%s.%ld-%d.tmp", target, (long)pid, number);
+    return fresh(name);
+}
+
+static lam_status fill_and_die(void *user, const char *dir)
+{
+    (void)user;
+    put(dir, "part-1", "half of it");
+    raise(SIGKILL);
+    return LAM_OK;
+}
+
+START_TEST(what_a_killed_writer_left_goes_with_the_next_one)
+{
+    const char *const target = test_temp_path("killed");
+    const int before = test_temp_count();
+    lam_status status = LAM_OK;
+    const pid_t writer = fork();
+    if (writer == 0) {
+        (void)lam_own_write(target, &kind, 0, fill_and_die, NULL);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(writer, NULL, 0), writer);
+    ck_assert_int_eq(test_temp_count(), before + 1);
+    put(leftover("killed", writer, 1), "head.json", "ours, replaced"); /* and not yet removed */
+    must(lam_own_write(target, &kind, 0, fill, &status));
+    ck_assert(holds(target, "head.json", "ours, new"));
+    ck_assert_int_eq(access(in(target, ".lamemo-unfinished"), F_OK), -1);
+    ck_assert_int_eq(test_temp_count(), before + 1);
+}
+END_TEST
+
+START_TEST(what_may_be_anothers_is_not_taken_for_a_leftover)
+{
+    static const char mark[] = ".lamemo-unfinished";
+    const pid_t dead = dead_process();
+    lam_status status = LAM_OK;
+    put(leftover("left", getpid(), 7), mark, "");  /* its process is alive */
+    put(leftover("left", dead, 0), "part-1", "x"); /* no mark */
+    const char *dir = leftover("left", dead, 1);   /* a mark, and something of others */
+    put(dir, mark, "");
+    put(dir, "diary", "x");
+    leftover("left", dead, 2); /* empty */
+    put(leftover("left", dead, 3), mark, "not our text");
+    dir = leftover("left", dead, 4); /* somebody whom we cannot see writes it */
+    put(dir, "head.json", "ours");
+    put(dir, mark, "");
+    const int lock = open(in(dir, mark), O_WRONLY);
+    ck_assert_int_eq(flock(lock, LOCK_EX), 0);
+    put(leftover("leftish", dead, 0), mark, ""); /* of another target */
+    put(fresh("left.tmp"), mark, "");
+    put(fresh("left.-5-0.tmp"), mark, "");
+    ck_assert_int_eq(symlink("leftish", test_temp_path("left.1-0.tmp")), 0);
+    const int before = test_temp_count();
+    must(lam_own_write(test_temp_path("left"), &kind, 0, fill, &status));
+    ck_assert_int_eq(test_temp_count(), before + 1);
+    close(lock);
+    ck_assert_int_eq(unlink(test_temp_path("left.1-0.tmp")), 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -269,5 +346,7 @@ int main(void)
     tcase_add_test(tests, failures_name_the_place_the_user_gave);
     tcase_add_test(tests, a_link_stays_and_its_folder_is_written);
     tcase_add_test(tests, what_came_meanwhile_is_kept);
+    tcase_add_test(tests, what_a_killed_writer_left_goes_with_the_next_one);
+    tcase_add_test(tests, what_may_be_anothers_is_not_taken_for_a_leftover);
     return test_run("core/own", tests);
 }

@@ -1,4 +1,5 @@
-/* parallel.c -- see parallel.h.  Messages of failures are kept per thread (status.h): they are carried over here. */
+/* parallel.c -- see parallel.h. Failure messages are kept per thread (status.h); this file carries them
+ * over to the caller's thread. */
 #include "core/parallel.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* parallel.h -- the same work on several threads. */
+/* parallel.h -- runs the same function on several threads. */
 #ifndef LAM_CORE_PARALLEL_H
 #define LAM_CORE_PARALLEL_H
 

@@ -1,8 +1,8 @@
-/* printable.h -- text from outside (names of tensors, files, runs; what a model wrote) for a person to read.
+/* printable.h -- makes text from outside (names of tensors, files and runs; generated text) safe to print.
  *
- * A control character can move the cursor, set a window's title or answer for the user; a newline can forge a line
- * of a log.  So these are written out: \x1b for C0 and DEL, \u009b for C1, \xff for a byte of no UTF-8 character.
- * A backslash stays as it is: what was made printable once does not change any more. */
+ * A control character can move the cursor, set the window title or inject input; a newline can forge a log
+ * line. They are therefore escaped: \x1b for C0 and DEL, \u009b for C1, \xff for a byte that is not part of
+ * a UTF-8 character. A backslash stays as it is, so escaping twice gives the same text. */
 #ifndef LAM_CORE_PRINTABLE_H
 #define LAM_CORE_PRINTABLE_H
 

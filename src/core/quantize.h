@@ -1,7 +1,7 @@
-/* quantize.h -- a row of numbers as int8 and one scale: x is about scale * q, |q| <= 127.
+/* quantize.h -- a row of numbers as int8 with one scale: x is approximately scale * q, |q| <= 127.
  *
- * The scale is the largest magnitude divided by 127, as a float, so a row that was quantised, widened and
- * quantised again gives the same bits. */
+ * The scale is the largest magnitude divided by 127, as a float, so quantising, widening and quantising
+ * again gives the same bits. */
 #ifndef LAM_CORE_QUANTIZE_H
 #define LAM_CORE_QUANTIZE_H
 

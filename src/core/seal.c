@@ -1,9 +1,9 @@
 /* seal.c -- see seal.h.
  *
- * A line of the record is "CRC32 BYTES NAME".  Its last line is about the record: the sum and length of the
- * lines above, so that a change of the record is not taken for one of the file it speaks of.
+ * A line of the record is "CRC32 BYTES NAME". The last line covers the lines above it, so that damage to
+ * the record is not mistaken for damage to a file it lists.
  *
- * Files are read, not mapped: a sector that cannot be read is then an error and not a signal. */
+ * Files are read, not mapped: an unreadable sector is then an error instead of a signal. */
 #include "core/seal.h"
 
 #include "core/file.h"
@@ -22,7 +22,11 @@
 
 static const char RECORD[] = "CRC32SUMS";
 
-enum { CHUNK = 1 << 16, MAX_LINE = NAME_MAX + 32, MAX_RECORD = 1 << 14 };
+enum {
+    CHUNK = 1 << 16,
+    MAX_LINE = NAME_MAX + 32,
+    MAX_RECORD = 1 << 18 /* a line for each leaf of a run */
+};
 
 typedef struct sum {
     uint32_t crc;

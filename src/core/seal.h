@@ -1,7 +1,7 @@
-/* seal.h -- a folder that remembers its files: CRC32SUMS holds length and CRC-32 of each.
+/* seal.h -- CRC32SUMS: a folder's record of the length and CRC-32 of each of its files.
  *
- * A file that was cut shows it when it is parsed; one whose bytes have changed on the disk or on the way
- * there may not: a weight is as good a number as any other. */
+ * A truncated file is noticed when it is parsed. One whose bytes changed on disk may not be: any bit
+ * pattern is a plausible weight. */
 #ifndef LAM_CORE_SEAL_H
 #define LAM_CORE_SEAL_H
 

@@ -1,4 +1,4 @@
-/* size.h -- sizes from outside: the one way to multiply and add what a file says. */
+/* size.h -- overflow-checked multiplication and addition of sizes that come from files. */
 #ifndef LAM_CORE_SIZE_H
 #define LAM_CORE_SIZE_H
 

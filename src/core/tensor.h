@@ -1,4 +1,4 @@
-/* tensor.h -- element types and shapes, and the one place that converts between types. */
+/* tensor.h -- element types and shapes, and conversion between types. */
 #ifndef LAM_CORE_TENSOR_H
 #define LAM_CORE_TENSOR_H
 

@@ -1,4 +1,4 @@
-/* watch.h -- somebody is told how far long work is, and may end it. */
+/* watch.h -- reports the progress of long work to a callback, which may cancel it. */
 #ifndef LAM_CORE_WATCH_H
 #define LAM_CORE_WATCH_H
 

@@ -27,7 +27,7 @@ static void make_tokens(void)
 static lam_batcher *create(int B, int N, bool roll, bool varlen)
 {
     lam_batcher *b;
-    const lam_batcher_options options = {B, N, roll, varlen, 42, 0};
+    const lam_batcher_options options = {B, N, roll, varlen, 42, 0, 0, 0, false};
     make_tokens();
     ck_assert_int_eq(lam_batcher_create(&b, &tokens, &options), LAM_OK);
     return b;
@@ -67,7 +67,9 @@ START_TEST(extra_rows_come_again_in_front)
     lam_batcher *b;
     make_tokens();
     ck_assert_int_eq(
-        lam_batcher_create(&b, &tokens, &(lam_batcher_options){B, N, true, false, 42, E}), LAM_OK);
+        lam_batcher_create(&b, &tokens,
+                           &(lam_batcher_options){B, N, true, false, 42, E, 0, 0, false}),
+        LAM_OK);
     const int n_step = COUNT / B;
     int row = 0, n;
     while ((n = lam_batcher_next(b, in, target)) > 0) {
@@ -99,7 +101,8 @@ START_TEST(epochs_have_the_published_number_of_batches)
     } cases[] = {{103227021, 32, 150, 21506, 93}, {88982818, 20, 512, 8690, 371}};
     for (int i = 0; i < 2; i++) {
         const int64_t n_step = cases[i].count / cases[i].B;
-        const lam_batcher_options options = {cases[i].B, cases[i].N, false, false, 0, 0};
+        const lam_batcher_options options = {cases[i].B, cases[i].N, false, false, 0,
+                                             0,          0,          0,     false};
         lam_batcher *b;
         const lam_tokens t = {.ids = calloc((size_t)cases[i].count, 1),
                               .width = 1,
@@ -216,7 +219,7 @@ END_TEST
 START_TEST(what_does_not_fit_is_refused)
 {
     lam_batcher *b = create(4, 10, true, false), *none;
-    const lam_batcher_options wide = {COUNT / 2 + 1, 10, false, false, 0, 0};
+    const lam_batcher_options wide = {COUNT / 2 + 1, 10, false, false, 0, 0, 0, 0, false};
     ck_assert_int_eq(lam_batcher_create(&none, &tokens, &wide), LAM_ERR_ARG);
     ck_assert_ptr_null(none);
     ck_assert_ptr_nonnull(strstr(lam_error(), "too few for 519 streams"));
@@ -237,9 +240,38 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+/* Whoever reads some of the streams sees in them what a reader of all does, epoch after epoch. */
+START_TEST(some_of_the_streams_are_those_of_all)
+{
+    enum { B = 6, N = 7, FIRST = 2, ONLY = 3, E = 3 };
+    int32_t in_some[ONLY * (N + E)], target_some[ONLY * N];
+    lam_batcher *all, *some;
+    make_tokens();
+    const lam_batcher_options options = {B, N, true, false, 42, E, 0, 0, false};
+    lam_batcher_options part = options;
+    part.first = FIRST;
+    part.only = ONLY;
+    ck_assert_int_eq(lam_batcher_create(&all, &tokens, &options), LAM_OK);
+    ck_assert_int_eq(lam_batcher_create(&some, &tokens, &part), LAM_OK);
+    for (int batch = 0; batch < 60; batch++) {
+        const int n = lam_batcher_next(all, in, target);
+        ck_assert_int_eq(lam_batcher_next(some, in_some, target_some), n);
+        const int shown = lam_batcher_extra(all) + n;
+        if (n == 0)
+            continue;
+        ck_assert_mem_eq(in_some, in + FIRST * shown, sizeof *in * (size_t)(ONLY * shown));
+        ck_assert_mem_eq(target_some, target + FIRST * n, sizeof *target * (size_t)(ONLY * n));
+    }
+    ck_assert_int_gt(lam_batcher_where(all)->epoch, 0);
+    ck_assert_mem_eq(lam_batcher_shifts(all), lam_batcher_shifts(some), B * sizeof(int64_t));
+    lam_batcher_free(all);
+    lam_batcher_free(some);
+}
+END_TEST
+
 START_TEST(without_memory_it_fails_cleanly)
 {
-    const lam_batcher_options options = {4, 10, true, false, 0, 0};
+    const lam_batcher_options options = {4, 10, true, false, 0, 0, 0, 0, false};
     make_tokens();
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_batcher *b;
@@ -262,6 +294,7 @@ int main(void)
     tcase_add_loop_test(tests, a_restored_batcher_goes_on_exactly, 0, 8);
     tcase_add_test(tests, extra_rows_come_again_in_front);
     tcase_add_test(tests, what_does_not_fit_is_refused);
+    tcase_add_test(tests, some_of_the_streams_are_those_of_all);
     tcase_add_test(tests, without_memory_it_fails_cleanly);
     return test_run("data/batcher", tests);
 }

@@ -36,7 +36,12 @@ static lam_status open_split(lam_corpus *c, lam_split s, const char *dir, lam_co
         return lam_fail(
             LAM_ERR_FORMAT, "%s: %lld tokens of %d kinds, but corpus.json says %lld of %d", path,
             (long long)t->count, t->vocab_size, (long long)c->info.tokens[s], c->info.vocab_size);
-    return check == LAM_CORPUS_VERIFY ? lam_tokens_verify(t, path) : LAM_OK;
+    if (lam_corpus_info_divided(&c->info))
+        t->separator = c->info.separator;
+    if (check == LAM_CORPUS_VERIFY)
+        LAM_TRY(lam_tokens_verify(t, path));
+    lam_tokens_weigh(t, c->sizes, check == LAM_CORPUS_VERIFY ? c->info.bytes[s] : 0);
+    return LAM_OK;
 }
 
 static lam_status open_parts(lam_corpus *c, const char *dir, lam_corpus_check check)
@@ -52,6 +57,7 @@ static lam_status open_parts(lam_corpus *c, const char *dir, lam_corpus_check ch
         return lam_fail(LAM_ERR_FORMAT, "%s: a vocabulary of %s, but corpus.json says %s", path,
                         lam_text_kind_name(lam_vocab_kind(c->vocab)),
                         lam_text_kind_name(c->info.kind));
+    LAM_TRY(lam_vocab_sizes(c->vocab, &c->sizes));
     for (int s = 0; s < LAM_SPLITS; s++)
         LAM_TRY(open_split(c, (lam_split)s, dir, check));
     return LAM_OK;
@@ -71,13 +77,51 @@ lam_status lam_corpus_open(lam_corpus **out, const char *dir, lam_corpus_check c
     return status;
 }
 
+lam_status lam_corpus_of_text(lam_corpus **out, const char *name, lam_vocab *vocab,
+                              const char *bytes, size_t size)
+{
+    size_t n = 0;
+    *out = NULL;
+    lam_corpus *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a corpus", name);
+    c->info.kind = lam_vocab_kind(vocab);
+    c->info.metric = lam_metric_for(c->info.kind);
+    c->info.vocab_size = lam_vocab_size(vocab);
+    snprintf(c->info.name, sizeof c->info.name, "%s", name);
+    lam_status status = lam_vocab_encode(vocab, &c->text, &n, bytes, size);
+    if (status == LAM_OK)
+        status = lam_vocab_sizes(vocab, &c->sizes);
+    if (status != LAM_OK) {
+        lam_corpus_close(c);
+        return status;
+    }
+    c->vocab = vocab;
+    c->info.tokens[LAM_TEST] = (int64_t)n;
+    for (size_t i = 0; i < n; i++)
+        c->info.unknown[LAM_TEST] +=
+            lam_vocab_unk(vocab) >= 0 && c->text[i] == lam_vocab_unk(vocab);
+    c->split[LAM_TEST] = (lam_tokens){.ids = (const unsigned char *)c->text,
+                                      .width = sizeof *c->text,
+                                      .vocab_size = c->info.vocab_size,
+                                      .count = (int64_t)n,
+                                      .separator = -1,
+                                      .split = "test"};
+    lam_tokens_weigh(&c->split[LAM_TEST], c->sizes, c->info.kind == LAM_WORDS ? (int64_t)size : 0);
+    *out = c;
+    return LAM_OK;
+}
+
 void lam_corpus_close(lam_corpus *c)
 {
     if (c == NULL)
         return;
     for (int s = 0; s < LAM_SPLITS; s++)
         lam_tokens_close(&c->split[s]);
-    lam_vocab_free(c->vocab);
+    free(c->sizes);
+    if (c->text == NULL)
+        lam_vocab_free(c->vocab);
     lam_corpus_info_free(&c->info);
+    free(c->text);
     free(c);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CORPUS_VERSION = 1, SOURCES_MAX = 1 << 16 };
+enum { CORPUS_VERSION = 1 };
 static const size_t JSON_LIMIT = (size_t)64 << 20;
 
 void lam_corpus_info_free(lam_corpus_info *info)
@@ -18,6 +18,12 @@ void lam_corpus_info_free(lam_corpus_info *info)
         free(info->sources[i].name);
     free(info->sources);
     *info = (lam_corpus_info){0};
+}
+
+bool lam_corpus_info_divided(const lam_corpus_info *info)
+{
+    return info->documents[LAM_TRAIN] > 0 || info->documents[LAM_VALID] > 0 ||
+           info->documents[LAM_TEST] > 0;
 }
 
 static json_t *per_split(const int64_t *n)
@@ -34,6 +40,11 @@ static json_t *sources_to_json(const lam_corpus_info *info)
         const lam_source *s = &info->sources[i];
         json_t *item = json_pack("{s:o, s:I, s:s}", "file", lam_json_name(s->name), "bytes",
                                  (json_int_t)s->bytes, "md5", s->md5);
+        if (s->split < LAM_SPLITS && item != NULL &&
+            json_object_set_new(item, "split", json_string(lam_split_name(s->split))) != 0) {
+            json_decref(item);
+            item = NULL;
+        }
         if (json_array_append_new(list, item) != 0) {
             json_decref(list);
             return NULL;
@@ -44,14 +55,20 @@ static json_t *sources_to_json(const lam_corpus_info *info)
 
 lam_status lam_corpus_info_text(const lam_corpus_info *info, char **text)
 {
-    json_t *root =
-        json_pack("{s:s, s:i, s:o, s:s, s:s, s:s?, s:b, s:i, s:o, s:o, s:o}", "format",
-                  "lamemo-corpus", "version", CORPUS_VERSION, "name", lam_json_name(info->name),
-                  "kind", lam_text_kind_name(info->kind), "metric", lam_metric_name(info->metric),
-                  "like", info->like[0] ? info->like : NULL, "original", info->original,
-                  "vocab_size", info->vocab_size, "tokens", per_split(info->tokens), "unknown",
-                  per_split(info->unknown), "sources", sources_to_json(info));
+    json_t *root = json_pack(
+        "{s:s, s:i, s:o, s:s, s:s, s:s?, s:b, s:i, s:o, s:o, s:o, s:o}", "format", "lamemo-corpus",
+        "version", CORPUS_VERSION, "name", lam_json_name(info->name), "kind",
+        lam_text_kind_name(info->kind), "metric", lam_metric_name(info->metric), "like",
+        info->like[0] ? info->like : NULL, "original", info->original, "vocab_size",
+        info->vocab_size, "tokens", per_split(info->tokens), "unknown", per_split(info->unknown),
+        "bytes", per_split(info->bytes), "sources", sources_to_json(info));
     *text = NULL;
+    if (root != NULL && lam_corpus_info_divided(info) &&
+        (json_object_set_new(root, "separator", json_integer(info->separator)) != 0 ||
+         json_object_set_new(root, "documents", per_split(info->documents)) != 0)) {
+        json_decref(root);
+        root = NULL;
+    }
     if (root == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory to describe a corpus");
     const lam_status status = lam_json_text(text, NULL, root, JSON_INDENT(2));
@@ -80,18 +97,20 @@ static lam_status read_splits(int64_t *out, json_t *node, const char *path)
 static lam_status read_sources(lam_corpus_info *out, json_t *list, const char *path)
 {
     const size_t n = json_array_size(list);
-    if (!json_is_array(list) || n > SOURCES_MAX)
+    if (!json_is_array(list) || n > LAM_SOURCES_MAX)
         return damaged(path, "no list of sources");
     out->sources = calloc(n + 1, sizeof *out->sources);
     if (out->sources == NULL)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu sources", path, n);
     for (size_t i = 0; i < n; i++) {
-        const char *name = NULL, *md5 = NULL;
+        const char *name = NULL, *md5 = NULL, *split = NULL;
         json_int_t bytes = 0;
         lam_source *s = &out->sources[i];
-        if (json_unpack(json_array_get(list, i), "{s:s, s:I, s:s}", "file", &name, "bytes", &bytes,
-                        "md5", &md5) != 0)
+        if (json_unpack(json_array_get(list, i), "{s:s, s:I, s:s, s?s}", "file", &name, "bytes",
+                        &bytes, "md5", &md5, "split", &split) != 0)
             return damaged(path, "a source is damaged");
+        while (s->split < LAM_SPLITS && (!split || strcmp(split, lam_split_name(s->split)) != 0))
+            s->split++;
         snprintf(s->md5, sizeof s->md5, "%s", md5);
         s->bytes = bytes;
         s->name = strdup(name);
@@ -100,6 +119,20 @@ static lam_status read_sources(lam_corpus_info *out, json_t *list, const char *p
             return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a name", path);
     }
     return LAM_OK;
+}
+
+/* Both or neither. */
+static lam_status read_documents(lam_corpus_info *out, const json_t *root, const char *path)
+{
+    const json_t *separator = json_object_get(root, "separator");
+    json_t *documents = json_object_get(root, "documents");
+    if (separator == NULL && documents == NULL)
+        return LAM_OK;
+    const json_int_t id = json_integer_value(separator);
+    if (!json_is_integer(separator) || id < 0 || id >= out->vocab_size)
+        return damaged(path, "the separator of documents is no token");
+    out->separator = (int32_t)id;
+    return read_splits(out->documents, documents, path);
 }
 
 static lam_status from_json(lam_corpus_info *out, json_t *root, const char *path)
@@ -128,6 +161,9 @@ static lam_status from_json(lam_corpus_info *out, json_t *root, const char *path
              json_is_string(like) ? json_string_value(like) : "");
     LAM_TRY(read_splits(out->tokens, tokens, path));
     LAM_TRY(read_splits(out->unknown, unknown, path));
+    if (json_object_get(root, "bytes") != NULL) /* older corpora have none */
+        LAM_TRY(read_splits(out->bytes, json_object_get(root, "bytes"), path));
+    LAM_TRY(read_documents(out, root, path));
     return read_sources(out, sources, path);
 }
 
@@ -139,7 +175,8 @@ lam_status lam_corpus_info_load(lam_corpus_info *out, const char *dir)
     int there;
     LAM_TRY(lam_path_look(&there, dir));
     if (!there)
-        return lam_fail(LAM_ERR_IO, "%s: there is no such folder", dir);
+        return lam_fail(LAM_ERR_IO,
+                        "%s: there is no such folder (lamemo prepare makes a corpus folder)", dir);
     if (!lam_path_is_folder(dir))
         return lam_fail(LAM_ERR_IO, "%s: a file, not a corpus folder (lamemo prepare makes one)",
                         dir);

@@ -21,7 +21,7 @@ static const char *make_corpus(void)
                              .inputs = &text};
     lam_corpus_info info;
     must(lam_file_save(text, "abcdefghijklmnopqrst", 20));
-    must(lam_division_parse(&o.division, "80/10/10"));
+    must(lam_division_parse(&o.division, "80/10/10", LAM_DIVISION_ANY));
     must(lam_dir_remove(o.out)); /* a test may have left one that is no corpus any more */
     must(lam_prepare(&info, &o));
     lam_corpus_info_free(&info);
@@ -59,6 +59,23 @@ static const char *const changes[][3] = {
     {"corpus.json", "{", "["},
     {"vocab.json", "\"kind\": \"bytes\"", "\"kind\": \"chars\""},
 };
+
+/* Its first byte is token 0, which ends no document. */
+START_TEST(a_text_is_a_test_split_without_documents)
+{
+    lam_vocab *vocab;
+    lam_corpus *c;
+    must(lam_vocab_create_bytes(&vocab));
+    must(lam_corpus_of_text(&c, "a text", vocab, "\0ab", 3));
+    ck_assert_int_eq(c->split[LAM_TEST].count, 3);
+    ck_assert_int_eq(c->split[LAM_TEST].separator, -1);
+    ck_assert_double_eq(lam_tokens_bytes(&c->split[LAM_TEST]), 3);
+    ck_assert_int_eq(c->split[LAM_TRAIN].count, 0);
+    lam_corpus_close(c);
+    ck_assert_int_eq(lam_vocab_size(vocab), 256); /* kept, not owned */
+    lam_vocab_free(vocab);
+}
+END_TEST
 
 START_TEST(parts_that_disagree_are_refused)
 {
@@ -101,6 +118,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_loop_test(tests, parts_that_disagree_are_refused, 0,
                         (int)(sizeof changes / sizeof *changes));
+    tcase_add_test(tests, a_text_is_a_test_split_without_documents);
     tcase_add_test(tests, swapped_or_damaged_splits_are_refused);
     return test_run("data/corpus", tests);
 }

@@ -1,6 +1,8 @@
 /* detok.c -- see detok.h. */
 #include "data/detok.h"
 
+#include "data/word_marks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +57,13 @@ const char *lam_detok_next(lam_detok *d, int32_t id, const char **space, size_t 
         *size = 1;
         return "\n";
     }
-    return next_word(d, symbol, space, size);
+    if (lam_vocab_blanks(d->vocab))
+        return next_word(d, symbol, space, size);
+    const lam_word w = lam_word_read(symbol, *size);
+    *space = d->glue || w.left ? "" : " ";
+    d->glue = w.right;
+    *size = w.size;
+    return w.text;
 }
 
 lam_status lam_detok_all(const lam_vocab *vocab, char **text, size_t *size, const int32_t *ids,

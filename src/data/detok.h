@@ -1,8 +1,8 @@
 /* detok.h -- from numbers back to text, one token at a time.
  *
- * Bytes and characters come back exactly.  Words were separated by the preparation of their corpus,
- * so the way back is a guess that reads well: no blank before closing punctuation, WikiText's "@-@"
- * joined again, <eos> a newline. */
+ * Bytes and characters come back exactly.  Words and punctuation come back as they were, with single blanks
+ * (word_marks.h).  Words between blanks were separated by the preparation of their corpus, so the way back is a guess
+ * that reads well: no blank before closing punctuation, WikiText's "@-@" joined again.  <eos> is a newline. */
 #ifndef LAM_DATA_DETOK_H
 #define LAM_DATA_DETOK_H
 

@@ -11,9 +11,11 @@ typedef struct lam_division {
     double part[LAM_SPLITS];
 } lam_division;
 
-/* Reads "TRAIN/VALID/TEST".  Numbers that add up to 1 are fractions, to 100 percentages; any others
- * are sizes, which may end in k, M or G.  LAM_ERR_ARG names what is wrong. */
-lam_status lam_division_parse(lam_division *out, const char *text);
+/* Reads "TRAIN/VALID/TEST": fractions that add up to 1, percentages that add up to 100, or sizes, each with k, M or G
+ * behind it.  With LAM_DIVISION_SIZES all numbers are sizes, with such a letter or without.  LAM_ERR_ARG says what is
+ * wrong. */
+typedef enum lam_division_units { LAM_DIVISION_ANY, LAM_DIVISION_SIZES } lam_division_units;
+lam_status lam_division_parse(lam_division *out, const char *text, lam_division_units units);
 
 /* Where the parts of `total` tokens end.  LAM_ERR_FORMAT when there are fewer than the sizes need;
  * when there are more, the rest is left out. */

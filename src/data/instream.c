@@ -202,6 +202,18 @@ uint64_t lam_instream_size(const lam_instream *in)
     return in->size;
 }
 
+/* Is `used` more than any text becomes that is packed so small?  Of a pipe the part that was read counts. */
+static lam_status check_ratio(const lam_instream *in, size_t used)
+{
+    const uint64_t packed = in->size > 0 ? in->size : lam_instream_offset(in);
+    const uint64_t most = LAM_INSTREAM_PACKED + LAM_INSTREAM_TIMES * packed;
+    if (in->unpacker == &unpack_plain || used <= most)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: %llu packed bytes hold more than %llu: unpack it before, if that is right",
+                    in->path, (unsigned long long)packed, (unsigned long long)most);
+}
+
 /* Makes room for a block more, at most `limit` bytes and the NUL. */
 static lam_status grow(char **data, size_t *room, size_t used, const char *path, size_t limit)
 {
@@ -234,6 +246,8 @@ lam_status lam_instream_load(char **out, size_t *size, const char *path, size_t 
         if (status == LAM_OK)
             status = lam_instream_read(in, data + used, room - used - 1, &got);
         used += status == LAM_OK ? got : 0;
+        if (status == LAM_OK)
+            status = check_ratio(in, used);
     }
     lam_instream_close(in);
     if (status != LAM_OK) {

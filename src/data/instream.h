@@ -23,8 +23,14 @@ void lam_instream_close(lam_instream *in); /* NULL is fine */
 /* Reads up to `size` unpacked bytes; *got is 0 only at the end. */
 lam_status lam_instream_read(lam_instream *in, void *buffer, size_t size, size_t *got);
 
+/* Of a zip archive: the file that is being read, and the next one, whose reading begins (NULL: there is none).  NULL for
+ * all else. */
+const char *lam_instream_entry(const lam_instream *in);
+lam_status lam_instream_next(lam_instream *in, const char **name);
+
 /* All of `path`, unpacked, with a NUL after it; *out is owned by the caller (free).  LAM_ERR_FORMAT: more than `limit`
- * bytes. */
+ * bytes, or more than LAM_INSTREAM_PACKED bytes and LAM_INSTREAM_TIMES for each packed one. */
+enum { LAM_INSTREAM_PACKED = 48 << 20, LAM_INSTREAM_TIMES = 8 };
 lam_status lam_instream_load(char **out, size_t *size, const char *path, size_t limit);
 
 const char *lam_instream_format(const lam_instream *in); /* "plain", "gzip", "zip", "xz", "zstd" */

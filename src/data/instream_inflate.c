@@ -227,23 +227,15 @@ static int is_wanted(const char *name, const char *entry)
     return is_file(name) && (entry == NULL || strcmp(name, entry) == 0 || strcmp(base, entry) == 0);
 }
 
-static lam_status zip_open(lam_instream *in, const char *entry)
+/* Reads on to the next file that is wanted; *found is 0 when there is none. */
+static lam_status zip_seek(lam_instream *in, const char *entry, int *found)
 {
     unsigned char skipped[8192];
-    zip *f = calloc(1, sizeof *f);
-    if (f == NULL || inflateInit2(&f->z, -MAX_WBITS) != Z_OK) {
-        free(f);
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory to unpack", in->path);
-    }
-    in->state = f;
+    zip *f = in->state;
     for (;;) {
-        int found;
         size_t got;
-        LAM_TRY(read_header(in, f, &found));
-        if (!found)
-            return lam_fail(LAM_ERR_FORMAT, "%s: the archive holds no file%s%s", in->path,
-                            entry != NULL ? " called " : "", entry != NULL ? entry : "");
-        if (is_wanted(f->name, entry))
+        LAM_TRY(read_header(in, f, found));
+        if (!*found || is_wanted(f->name, entry))
             return LAM_OK;
         do {
             got = 0;
@@ -251,6 +243,45 @@ static lam_status zip_open(lam_instream *in, const char *entry)
             LAM_TRY(zip_read(in, skipped, sizeof skipped, &got));
         } while (got > 0);
     }
+}
+
+static lam_status zip_open(lam_instream *in, const char *entry)
+{
+    int found;
+    zip *f = calloc(1, sizeof *f);
+    if (f == NULL || inflateInit2(&f->z, -MAX_WBITS) != Z_OK) {
+        free(f);
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory to unpack", in->path);
+    }
+    in->state = f;
+    LAM_TRY(zip_seek(in, entry, &found));
+    if (!found)
+        return lam_fail(LAM_ERR_FORMAT, "%s: the archive holds no file%s%s", in->path,
+                        entry != NULL ? " called " : "", entry != NULL ? entry : "");
+    return LAM_OK;
+}
+
+lam_status lam_instream_next(lam_instream *in, const char **name)
+{
+    unsigned char skipped[8192];
+    int found = 0;
+    size_t got;
+    *name = NULL;
+    if (in->unpacker != &lam_unpack_zip)
+        return LAM_OK;
+    do {
+        got = 0;
+        LAM_TRY(lam_read_check(in->path));
+        LAM_TRY(zip_read(in, skipped, sizeof skipped, &got));
+    } while (got > 0);
+    LAM_TRY(zip_seek(in, NULL, &found));
+    *name = found ? lam_instream_entry(in) : NULL;
+    return LAM_OK;
+}
+
+const char *lam_instream_entry(const lam_instream *in)
+{
+    return in->unpacker == &lam_unpack_zip ? ((const zip *)in->state)->name : NULL;
 }
 
 static void zip_close(lam_instream *in)

@@ -402,6 +402,32 @@ static int stop_later(void)
     return asked-- <= 0;
 }
 
+/* Zeros of no more packed bytes than a short letter. */
+START_TEST(a_packed_text_out_of_proportion_is_refused)
+{
+    enum { MEMBER = 4 << 20 };
+    const char *const path = test_temp_path("bomb.gz");
+    unsigned char *const zeros = calloc(MEMBER, 1), *const member = malloc(MEMBER);
+    lam_outfile *file;
+    char *whole;
+    size_t size;
+    const size_t n = pack_gzip(member, zeros, MEMBER);
+    for (int count = 12; count < 14; count++) { /* 48 MiB, and 4 more */
+        must(lam_outfile_open(&file, path));
+        for (int i = 0; i < count; i++)
+            must(lam_outfile_write(file, member, n));
+        must(lam_outfile_finish(file));
+        const lam_status status = lam_instream_load(&whole, &size, path, 1 << 30);
+        ck_assert_int_eq(status, count == 12 ? LAM_OK : LAM_ERR_FORMAT);
+        free(whole);
+    }
+    ck_assert_msg(strstr(lam_error(), "bomb.gz: ") && strstr(lam_error(), "unpack it before"), "%s",
+                  lam_error());
+    free(zeros);
+    free(member);
+}
+END_TEST
+
 START_TEST(a_named_pipe_is_waited_for_until_somebody_asks_to_stop)
 {
     const char *const path = test_temp_path("pipe");
@@ -461,6 +487,7 @@ int main(void)
     tcase_add_loop_test(tests, standard_input_streams, 0, PACKINGS);
     tcase_add_loop_test(tests, truncated_input_is_an_error, 0, PACKINGS);
     tcase_add_loop_test(tests, corrupt_input_is_never_wrong_text, 0, PACKINGS);
+    tcase_add_test(tests, a_packed_text_out_of_proportion_is_refused);
     tcase_add_test(tests, random_bytes_after_a_magic_do_not_hurt);
     tcase_add_test(tests, archives_are_searched_by_name);
     tcase_add_test(tests, what_cannot_be_read_is_named);

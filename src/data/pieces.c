@@ -1,21 +1,25 @@
 /* pieces.c -- see pieces.h. */
 #include "data/pieces.h"
 
+#include "core/clock.h"
 #include "core/file.h"
 #include "data/utf8.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 /* Most a match may take of its own stack; the patterns of tokenizers need a few hundred bytes. */
 enum { STACK_FIRST = 1 << 15, STACK_MAX = 1 << 23 };
-/* Of one attempt: backtracks, and KiB without JIT.  PCRE2's own limit is 20 GB. */
-enum { MATCH_MAX = 1000000, HEAP_MAX = 1 << 16 };
-enum { ATTEMPTS = 64 }; /* between two looks at lam_read_stop */
+/* Of one attempt: backtracks, and KiB without JIT.  PCRE2's own limit is 20 GB.  Published patterns go back over a run
+ * of blanks once, and each step back of a hostile one may look at the whole of LAM_PIECE_MAX bytes again. */
+enum { MATCH_MAX = 2 * LAM_PIECE_MAX, HEAP_MAX = 1 << 16 };
+enum { ATTEMPTS = 64 };          /* between two looks at the clock, where they are fast */
+static const double SLOW = 1e-5; /* seconds of an attempt; a word takes a hundredth */
 
 struct lam_pattern {
     char *source;
@@ -30,9 +34,12 @@ struct lam_pieces {
     pcre2_jit_stack *stack;
     const char *text;
     size_t size;
-    size_t checked; /* text from the current piece to here is whole characters */
-    bool stopped;   /* none begins at `checked` */
-    size_t attempts;
+    size_t checked;  /* text from the current piece to here is whole characters */
+    bool stopped;    /* none begins at `checked` */
+    size_t from;     /* where the text began */
+    double computed; /* thread_seconds() then */
+    double looked;   /* lam_clock() at the latest look */
+    int every, left; /* attempts from one look to the next, and still to be made */
 };
 
 /* ---- patterns ---- */
@@ -191,12 +198,41 @@ void lam_pieces_free(lam_pieces *p)
     free(p);
 }
 
+/* Of this thread alone, and whatever else the machine does. */
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 void lam_pieces_start(lam_pieces *p, const char *text, size_t size, size_t from)
 {
     p->text = text;
     p->size = size;
-    p->checked = from;
+    p->checked = p->from = from;
     p->stopped = false;
+    p->computed = thread_seconds();
+    p->looked = lam_clock();
+    p->every = p->left = 1;
+}
+
+/* What is between the pieces, BPE's merging, counts too: it is a hundred times as fast. */
+static lam_status check_speed(lam_pieces *p, size_t at)
+{
+    const double now = lam_clock(), took = now - p->looked;
+    const bool slow = took > p->every * SLOW;
+    p->looked = now;
+    p->every = took > 0.01 ? 1 : p->every < ATTEMPTS ? 2 * p->every : ATTEMPTS;
+    p->left = p->every;
+    if (!slow)
+        return LAM_OK;
+    const double seconds = thread_seconds() - p->computed;
+    if (seconds < LAM_PIECES_PATIENCE || (double)(at - p->from) > seconds * LAM_PIECES_SPEED)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT,
+                    "pattern '%.200s' is too slow: %.0f s of computing for %zu bytes of text",
+                    p->pattern->source, seconds, at - p->from);
 }
 
 /* Moves `checked` on to `goal` or a little beyond, or to where no character begins. */
@@ -271,8 +307,10 @@ static lam_status find_end(lam_pieces *p, size_t from, size_t end, size_t *to)
     const size_t n = end - from;
     size_t at = 0;
     for (;;) {
-        if (++p->attempts % ATTEMPTS == 0)
-            LAM_TRY(lam_read_check("the text"));
+        if (lam_read_stop && lam_read_stop()) /* one attempt may take seconds */
+            return lam_read_check("the text");
+        if (--p->left == 0)
+            LAM_TRY(check_speed(p, from + at));
         const int found = match_at(p, text, n, at);
         if (found >= 0) {
             *to = from + (at > 0 ? at : pcre2_get_ovector_pointer(p->match)[1]);

@@ -7,7 +7,9 @@
  * Where a piece ends follows from where it begins and from the text behind it, and from nothing else: not from what
  * came before, and not from blocks.  A pattern that looks back, that asks for the beginning of the text or that
  * matches nothing at all is refused.  A piece is what the pattern matches within the next LAM_PIECE_MAX bytes: a longer
- * run of letters or blanks is cut there.
+ * run of letters or blanks is cut there.  That bounds what a hostile pattern can make of one attempt; one whose
+ * attempts together are slow, at least LAM_PIECES_PATIENCE seconds of computing at less than LAM_PIECES_SPEED bytes a
+ * second, is refused by name.
  *
  * \s is Unicode's White_Space, as in Rust and Oniguruma (PCRE2 by itself adds U+180E). */
 #ifndef LAM_DATA_PIECES_H
@@ -18,7 +20,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LAM_PIECE_MAX = 1 << 20, LAM_PATTERN_MAX = 1 << 12 }; /* bytes of a piece, of a pattern */
+enum { LAM_PIECE_MAX = 1 << 16, LAM_PATTERN_MAX = 1 << 12 }; /* bytes of a piece, of a pattern */
+
+enum { LAM_PIECES_PATIENCE = 2, LAM_PIECES_SPEED = 100000 };
 
 /* A compiled pattern, which any number of threads may use. */
 typedef struct lam_pattern lam_pattern;

@@ -135,6 +135,28 @@ START_TEST(long_runs_are_cut)
 }
 END_TEST
 
+/* Published patterns go back over blanks: that must not pass for a hostile one. */
+START_TEST(published_patterns_cut_any_long_run)
+{
+    enum { SIZE = 3 * LAM_PIECE_MAX + 1 };
+    char *const text = malloc(SIZE);
+    for (int i = 0; lam_pattern_names[i] != NULL; i++)
+        for (const char *run = " \na1!"; *run != '\0'; run++) {
+            lam_pattern *p;
+            lam_pieces *pieces;
+            must(lam_pattern_create(&p, lam_pattern_named(lam_pattern_names[i])));
+            must(lam_pieces_create(&pieces, p));
+            memset(text, *run, SIZE);
+            lam_pieces_start(pieces, text, SIZE, 0);
+            for (size_t at = 0; at < SIZE;)
+                must(lam_pieces_next(pieces, at, &at));
+            lam_pieces_free(pieces);
+            lam_pattern_free(p);
+        }
+    free(text);
+}
+END_TEST
+
 static int stop_now(void)
 {
     return 1;
@@ -149,7 +171,7 @@ static lam_status some_pieces(const char *pattern, const char *text, size_t size
     must(lam_pieces_create(&pieces, p));
     lam_pieces_start(pieces, text, size, 0);
     lam_status status = lam_pieces_next(pieces, 0, to);
-    for (int i = 0; status == LAM_OK && *to < size && i < 100; i++)
+    while (status == LAM_OK && *to < size)
         status = lam_pieces_next(pieces, *to, to);
     lam_pieces_free(pieces);
     lam_pattern_free(p);
@@ -170,8 +192,26 @@ START_TEST(a_search_can_be_stopped_and_is_limited)
     lam_read_stop = NULL;
     /* One that recurses takes some memory, not what there is. */
     ck_assert_int_eq(some_pieces("(x(?1)?y|x)", text, SIZE, &to), LAM_ERR_FORMAT);
-    ck_assert_int_eq(some_pieces("(?:x+x+)+y", text, SIZE, &to), LAM_ERR_FORMAT);
+    ck_assert_int_eq(some_pieces("(?:x+x+)+y|z", text, SIZE, &to), LAM_ERR_FORMAT);
     ck_assert_msg(strstr(lam_error(), "limit exceeded"), "%s", lam_error());
+    /* An attempt that looks at everything once for every letter ends before it looked at all that often. */
+    ck_assert_int_eq(some_pieces("(?:x(?=(?:x(?=[^y]*+))*+))++", text, SIZE, &to), LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "limit exceeded"), "%s", lam_error());
+    free(text);
+}
+END_TEST
+
+/* Every attempt is within the limits, but there are as many as letters. */
+START_TEST(a_slow_pattern_is_refused_by_name)
+{
+    enum { SIZE = 8 * LAM_PIECE_MAX };
+    char *const text = malloc(SIZE);
+    size_t to;
+    memset(text, 'x', SIZE);
+    ck_assert_int_eq(some_pieces("x(?=[^y]*+)", text, SIZE, &to), LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "pattern 'x(?=[^y]*+)' is too slow: 2 s of computing for "),
+                  "%s", lam_error());
+    ck_assert_uint_lt(to, SIZE / 2);
     free(text);
 }
 END_TEST
@@ -202,7 +242,9 @@ int main(void)
     tcase_add_loop_test(tests, patterns_that_depend_on_more_are_refused, 0,
                         (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(tests, long_runs_are_cut);
+    tcase_add_test(tests, published_patterns_cut_any_long_run);
     tcase_add_test(tests, a_search_can_be_stopped_and_is_limited);
+    tcase_add_test(tests, a_slow_pattern_is_refused_by_name);
     tcase_add_test(tests, without_memory_it_fails_cleanly);
     return test_run("data/pieces", tests);
 }

@@ -2,13 +2,15 @@
 #include "data/prepare.h"
 
 #include "core/file.h"
+#include "core/log.h"
 #include "core/own.h"
 #include "data/instream.h"
 #include "data/md5.h"
 #include "data/prepare_int.h"
-#include "data/text_look.h"
+#include "data/plaintext.h"
 #include "data/utf8.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,8 @@ typedef struct job {
     lam_lack lack;
     lam_tokenizer *tokenizer;
     lam_bpe_job *pairs;             /* in its place, for byte pairs */
-    int64_t input_ends[LAM_SPLITS]; /* what was read after each input, when these are the splits */
+    lam_documents *documents;       /* before either of them; NULL: one running text */
+    int64_t input_ends[LAM_SPLITS]; /* of the splits, where the inputs are these */
     int64_t ends[LAM_SPLITS];       /* of the splits */
     int64_t *counts;
     int32_t *remap;
@@ -54,60 +57,112 @@ static int64_t text_size(const job *j)
     return j->pairs != NULL ? lam_bpe_job_size(j->pairs) : lam_spool_count(j->passes.spool);
 }
 
-static lam_status feed(job *j, const void *bytes, size_t n)
+/* The text as it is tokenised. */
+static lam_status put_text(void *user, const void *bytes, size_t n)
 {
+    job *j = user;
+    j->info->sources[j->info->n_sources - 1].text += (int64_t)n;
     return j->pairs != NULL ? lam_bpe_job_put(j->pairs, bytes, n)
                             : lam_tokenizer_feed(j->tokenizer, bytes, n);
 }
 
-static lam_status finish(job *j)
+/* Of words the last line ends with <eos>. */
+static lam_status end_text(job *j)
 {
     return j->pairs != NULL ? lam_bpe_job_end(j->pairs)
                             : lam_tokenizer_finish(j->tokenizer, LAM_TEXT_COMPLETE);
 }
 
-static lam_status read_stream(job *j, lam_instream *in, const lam_input *input, lam_source *source)
+static lam_status end_document(void *user)
 {
-    const bool has_path = !input->entry[0] && strcmp(input->path, "-") != 0;
-    const char *name = has_path ? input->path : source->name;
+    job *j = user;
+    int32_t separator;
+    LAM_TRY(end_text(j));
+    if (j->passes.kind != LAM_BYTES && j->passes.kind != LAM_CHARS)
+        return LAM_OK;
+    LAM_TRY(lam_symbols_add(j->passes.symbols, LAM_DOCUMENT_END, 1, &separator));
+    return spool_sink(j, &separator, 1);
+}
+
+/* A sink: the text of a file. */
+static lam_status feed(void *user, const void *bytes, size_t n)
+{
+    job *j = user;
+    return j->documents != NULL ? lam_documents_feed(j->documents, bytes, n)
+                                : put_text(j, bytes, n);
+}
+
+static lam_status finish(job *j)
+{
+    return j->documents != NULL ? lam_documents_finish(j->documents) : end_text(j);
+}
+
+static lam_status read_stream(job *j, lam_instream *in, lam_plaintext *plain, lam_source *source)
+{
     lam_md5 md5;
     size_t got;
     lam_md5_start(&md5);
-    if (j->tokenizer != NULL)
-        lam_tokenizer_start(j->tokenizer, name);
     for (;;) {
         LAM_TRY(lam_instream_read(in, j->block, sizeof j->block, &got));
         if (got == 0)
             break;
-        if (source->bytes == 0)
-            LAM_TRY(lam_text_look(name, j->passes.kind, j->block, got));
         lam_md5_add(&md5, j->block, got);
         source->bytes += (int64_t)got;
-        LAM_TRY(feed(j, j->block, got));
+        LAM_TRY(lam_plaintext_feed(plain, j->block, got));
         LAM_TRY(lam_prepare_tell(j->o, "reading", lam_instream_offset(in), lam_instream_size(in)));
     }
     lam_md5_finish(&md5, source->md5);
+    LAM_TRY(lam_plaintext_finish(plain));
     return finish(j);
+}
+
+static lam_status read_plain(job *j, lam_instream *in, const lam_input *input, lam_source *source)
+{
+    const bool has_path = input->entry == NULL && strcmp(input->path, "-") != 0;
+    const char *name = has_path ? input->path : source->name;
+    lam_plaintext *plain;
+    if (j->tokenizer != NULL)
+        lam_tokenizer_start(j->tokenizer, name);
+    if (j->documents != NULL)
+        lam_documents_start(j->documents, name);
+    LAM_TRY(lam_plaintext_create(&plain, &(lam_plaintext_options){.name = name,
+                                                                  .encoding = j->o->encoding,
+                                                                  .kind = j->passes.kind,
+                                                                  .keep_crlf = j->o->keep_crlf,
+                                                                  .exact = j->o->published != NULL,
+                                                                  .sink = feed,
+                                                                  .user = j}));
+    const lam_status status = read_stream(j, in, plain, source);
+    lam_plaintext_free(plain);
+    return status;
 }
 
 static lam_status read_input(job *j, const lam_input *input)
 {
     lam_source *source = &j->info->sources[j->info->n_sources];
-    const char *name = strcmp(input->path, "-") == 0 ? "standard input" : base_name(input->path);
     lam_instream *in;
-    source->name = strdup(input->entry[0] ? input->entry : name);
+    source->split = j->inputs.is_split ? input->split : LAM_SPLITS;
+    source->name = strdup(input->label);
     if (source->name == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for a file name");
     j->info->n_sources++;
     lam_lack_source(&j->lack, source->name);
-    LAM_TRY(lam_instream_open(&in, input->path, input->entry[0] ? input->entry : NULL));
-    const lam_status status = read_stream(j, in, input, source);
+    LAM_TRY(lam_instream_open(&in, input->path, input->entry));
+    const lam_status status = read_plain(j, in, input, source);
     lam_instream_close(in);
     return status;
 }
 
 static lam_status open_tokenizer(job *j)
 {
+    if (j->o->documents != LAM_DOCUMENTS_NONE)
+        LAM_TRY(
+            lam_documents_create(&j->documents, &(lam_documents_options){.kind = j->o->documents,
+                                                                         .text = j->passes.kind,
+                                                                         .field = j->o->json_field,
+                                                                         .put = put_text,
+                                                                         .end = end_document,
+                                                                         .user = j}));
     if (j->passes.kind == LAM_BPE)
         return lam_bpe_job_create(&j->pairs, j->o, j->dir);
     LAM_TRY(lam_spool_create(&j->passes.spool, j->dir));
@@ -116,6 +171,7 @@ static lam_status open_tokenizer(job *j)
     return lam_tokenizer_create(&j->tokenizer,
                                 &(lam_tokenizer_options){.kind = j->passes.kind,
                                                          .lower = j->o->lower,
+                                                         .blanks = j->o->blanks,
                                                          .symbols = j->passes.symbols,
                                                          .sink = spool_sink,
                                                          .user = j});
@@ -126,8 +182,8 @@ static lam_status read_all(job *j)
     LAM_TRY(open_tokenizer(j));
     for (int i = 0; i < j->inputs.n; i++) {
         LAM_TRY(read_input(j, &j->inputs.list[i]));
-        if (j->inputs.is_split)
-            j->input_ends[i] = text_size(j);
+        for (int s = (int)j->inputs.list[i].split; j->inputs.is_split && s < LAM_SPLITS; s++)
+            j->input_ends[s] = text_size(j);
     }
     if (text_size(j) == 0)
         return lam_fail(LAM_ERR_FORMAT, "%s%s: the text is empty", j->info->sources[0].name,
@@ -209,11 +265,17 @@ static lam_status divide(job *j)
     lam_division division = j->o->division;
     if (pub != NULL && pub->split != NULL) { /* a stand-in of another size: the same proportions */
         const bool same = text_size(j) == pub->bytes;
-        LAM_TRY(lam_division_parse(&division, same ? pub->split : "90/5/5"));
+        LAM_TRY(lam_division_parse(&division, same ? pub->split : "90/5/5", LAM_DIVISION_ANY));
     }
-    if (!j->inputs.is_split)
-        return lam_division_cut(&division, text_size(j), j->ends);
-    memcpy(j->ends, j->input_ends, sizeof j->ends);
+    if (j->inputs.is_split) {
+        memcpy(j->ends, j->input_ends, sizeof j->ends);
+        return LAM_OK;
+    }
+    LAM_TRY(lam_division_cut(&division, text_size(j), j->ends));
+    if (j->ends[LAM_TEST] < text_size(j))
+        lam_log(LAM_LOG_INFO, "the last %lld of %lld %s are in no split",
+                (long long)(text_size(j) - j->ends[LAM_TEST]), (long long)text_size(j),
+                j->pairs != NULL ? "bytes" : "tokens");
     return LAM_OK;
 }
 
@@ -234,12 +296,15 @@ static lam_status make_vocab(job *j)
     const bool rare = j->o->min_count > 1 || j->o->max_vocab > 0;
     lam_vocab_rules rules = {.kind = j->passes.kind,
                              .lower = j->o->lower,
+                             .blanks = j->o->blanks,
                              .unk = j->passes.kind == LAM_WORDS || rare,
                              .min_count = j->o->min_count,
                              .max_size = j->o->max_vocab};
     if (pub != NULL)
-        rules = (lam_vocab_rules){
-            .kind = pub->kind, .lower = pub->lower, .drop_newlines = pub->drop_newlines};
+        rules = (lam_vocab_rules){.kind = pub->kind,
+                                  .lower = pub->lower,
+                                  .blanks = true,
+                                  .drop_newlines = pub->drop_newlines};
     if (pub == NULL && rules.kind == LAM_BYTES) {
         LAM_TRY(lam_vocab_create_bytes(&j->made));
         number_symbols(j, j->made);
@@ -251,7 +316,7 @@ static lam_status make_vocab(job *j)
 }
 
 /* The vocabulary, and what each symbol of the text is in it. */
-static lam_status settle_vocab(job *j)
+static lam_status resolve_vocab(job *j)
 {
     const int32_t n = lam_symbols_count(j->passes.symbols);
     j->counts = malloc(((size_t)n + 1) * sizeof *j->counts);
@@ -288,14 +353,42 @@ static lam_status describe(job *j)
     return LAM_OK;
 }
 
+/* White space of words is not in the tokens: the files that are splits know how much text they are; of a text that was
+ * cut, every split has its part. */
+static void weigh_words(const job *j)
+{
+    lam_corpus_info *info = j->info;
+    double text = 0, words = 0;
+    for (int i = 0; i < info->n_sources; i++)
+        text += (double)info->sources[i].text;
+    for (int s = 0; s < LAM_SPLITS; s++)
+        words += (double)info->bytes[s];
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        if (!j->inputs.is_split) {
+            /* what is in no split is no part of either */
+            const double share = (double)(j->passes.range[LAM_TEST].to) / (double)text_size(j);
+            info->bytes[s] = words > 0 ? llround((double)info->bytes[s] * text * share / words) : 0;
+            continue;
+        }
+        info->bytes[s] = 0;
+        for (int i = 0; i < info->n_sources; i++)
+            info->bytes[s] += info->sources[i].split == (lam_split)s ? info->sources[i].text : 0;
+    }
+}
+
 /* What the tokenizer read. */
 static lam_status write_symbols(job *j)
 {
     const lam_published *pub = j->o->published;
     LAM_TRY(lam_passes_cut(&j->passes, j->ends, pub != NULL && pub->strip));
     LAM_TRY(lam_lack_check(&j->lack, j->passes.range[LAM_TEST].to, j->o->vocab_name));
-    LAM_TRY(settle_vocab(j));
-    return lam_passes_write(&j->passes, j->dir, j->remap, j->vocab, j->info);
+    LAM_TRY(resolve_vocab(j));
+    if (j->documents != NULL)
+        LAM_TRY(lam_document_separator(&j->info->separator, j->vocab, j->o->vocab_name));
+    LAM_TRY(lam_passes_write(&j->passes, j->dir, j->remap, j->vocab, j->info));
+    if (j->passes.kind == LAM_WORDS)
+        weigh_words(j);
+    return LAM_OK;
 }
 
 static lam_status write_pairs(job *j)
@@ -317,6 +410,8 @@ static lam_status fill(void *user, const char *dir)
     LAM_TRY(j->pairs != NULL ? write_pairs(j) : write_symbols(j));
     LAM_TRY(check_train(j));
     LAM_TRY(describe(j));
+    if (pub == NULL || !j->info->original)
+        LAM_TRY(lam_prepare_compare(j->o, j->info, j->vocab, dir));
     return save_descriptions(j);
 }
 
@@ -352,9 +447,11 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     if (o.published != NULL) {
         o.kind = o.published->kind;
         o.lower = o.published->lower;
+        o.blanks = true;
     } else if (o.vocab != NULL) {
         o.kind = lam_vocab_kind(o.vocab);
         o.lower = lam_vocab_lower(o.vocab);
+        o.blanks = lam_vocab_blanks(o.vocab);
     }
     j->o = &o;
     j->info = info;
@@ -366,6 +463,7 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
     free(j->counts);
     free(j->remap);
     lam_tokenizer_free(j->tokenizer);
+    lam_documents_free(j->documents);
     lam_bpe_job_free(j->pairs);
     lam_symbols_free(j->passes.symbols);
     lam_spool_free(j->passes.spool);

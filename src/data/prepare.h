@@ -9,6 +9,7 @@
 
 #include "data/corpus.h"
 #include "data/division.h"
+#include "data/documents.h"
 #include "data/published.h"
 
 typedef struct lam_prepare_progress {
@@ -25,24 +26,31 @@ typedef struct lam_prepare_options {
     const lam_vocab *vocab;
     const char *vocab_name; /* whose it is, for messages */
     lam_text_kind kind;
-    lam_division division;
+    lam_document_kind documents; /* where a document ends, a separator follows */
+    const char *json_field;      /* of JSON lines */
+    lam_division division;       /* with documents: whole ones */
     bool cut;          /* the division was asked for: a text that comes in splits is refused */
+    bool join;         /* names of files do not mean splits */
+    bool recursive;    /* folders within folders are read, too */
     int64_t min_count; /* rarer words become <unk>; of byte pairs: rarer ones are not merged */
     int max_vocab;     /* 0: no limit; of byte pairs: LAM_BPE_SIZE */
     bool lower;
+    const char *encoding; /* of the texts (plaintext.h); NULL: UTF-8, or any bytes */
+    bool keep_crlf;       /* lines may end with CR LF */
+    bool blanks;          /* words are what stands between blanks, as in published corpora */
     /* Of byte pairs: */
     const char *pattern; /* to learn with; NULL: GPT-2's */
     lam_special special; /* what special tokens written in the text are */
-    bool separate;       /* every input ends with the separator */
     int threads;         /* 0: one for each CPU; the result does not depend on it */
 
     bool force;       /* accept a text that is not the published one, under its own name */
     bool replace;     /* an existing corpus in `out` may be replaced */
     const char *name; /* NULL: the name of the first input */
     const char *out;  /* the folder to make */
-    int n_inputs; /* texts, one after the other; or one folder (of splits, or of texts to be read by
-                   * name), or (published) one zip archive */
-    const char *const *inputs; /* or three texts that hold the splits.  "-" is standard input. */
+    /* Texts, folders of texts (read by name), zip archives; "-" is standard input.  Where their names say train, valid
+     * and test, they are these splits; otherwise they are one text, one after the other. */
+    int n_inputs;
+    const char *const *inputs;
 
     /* Called now and then; a non-zero return stops with LAM_ERR_INTERRUPTED.  May be NULL. */
     int (*progress)(void *user, const lam_prepare_progress *p);

@@ -37,6 +37,7 @@ struct lam_bpe_job {
     int threads;
     slot *slots;
     lam_piece_counts *pieces; /* while they are counted */
+    int32_t *sizes;           /* of the tokens, in bytes of text */
     int64_t *counts;          /* of each token in the train split */
     const char *stage;        /* what is being done, and how far it is: */
     size_t done, total;
@@ -84,6 +85,7 @@ void lam_bpe_job_free(lam_bpe_job *j)
     }
     free(j->slots);
     free(j->counts);
+    free(j->sizes);
     free(j->ends);
     lam_vocab_free(j->made);
     lam_nfc_free(j->nfc);
@@ -119,12 +121,29 @@ int64_t lam_bpe_job_size(const lam_bpe_job *j)
 
 /* ---- documents ---- */
 
+static bool is_divided(const lam_bpe_job *j)
+{
+    return j->o->documents != LAM_DOCUMENTS_NONE;
+}
+
+/* Moves the ends of splits forward to the next end of a document. */
+static void cut_at_documents(const lam_bpe_job *j, int64_t ends[LAM_SPLITS])
+{
+    size_t i = 0;
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        while (i < j->n_ends && (int64_t)j->ends[i] < ends[s])
+            i++;
+        if (ends[s] > 0 && i < j->n_ends)
+            ends[s] = (int64_t)j->ends[i];
+    }
+}
+
 /* Calls `use` for every part of text[from, to) that is a text of its own; `ended`: a document ends there. */
 typedef lam_status part_user(lam_bpe_job *j, const lam_bpe_text *t, bool ended);
 
 static lam_status for_each_part(lam_bpe_job *j, size_t from, size_t to, part_user *use)
 {
-    for (size_t i = 0; i < j->n_ends && from < to && j->o->separate; i++) {
+    for (size_t i = 0; i < j->n_ends && from < to && is_divided(j); i++) {
         const size_t end = j->ends[i] < to ? j->ends[i] : to;
         if (j->ends[i] <= from)
             continue;
@@ -205,6 +224,7 @@ static lam_status open_slots(lam_bpe_job *j)
     j->counts = calloc((size_t)lam_vocab_size(j->vocab), sizeof *j->counts);
     if (j->slots == NULL || j->counts == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d threads", j->threads);
+    LAM_TRY(lam_vocab_sizes(j->vocab, &j->sizes));
     for (int i = 0; i < j->threads; i++)
         LAM_TRY(lam_bpe_coder_create(&j->slots[i].coder, lam_vocab_bpe(j->vocab)));
     return LAM_OK;
@@ -215,6 +235,8 @@ static lam_status put_tokens(lam_bpe_job *j, const int32_t *ids, size_t n)
     for (size_t i = 0; i < n && j->split == LAM_TRAIN; i++)
         j->counts[ids[i]]++;
     j->info->tokens[j->split] += (int64_t)n;
+    for (size_t i = 0; i < n; i++)
+        j->info->bytes[j->split] += j->sizes[ids[i]];
     return lam_tokens_writer_put(j->writer, ids, n);
 }
 
@@ -244,6 +266,7 @@ static lam_status encode_part(lam_bpe_job *j, const lam_bpe_text *t, bool ended)
                                          .take = take_chunk,
                                          .user = j}));
     j->done += t->size;
+    j->info->documents[j->split] += ended;
     return ended ? put_tokens(j, &separator, 1) : LAM_OK;
 }
 
@@ -263,7 +286,7 @@ static lam_status write_split(lam_bpe_job *j, lam_split split, lam_range range, 
 }
 
 /* A vocabulary that was never counted, learned just now or made elsewhere, has the counts of this text. */
-static lam_status settle_counts(const lam_bpe_job *j, lam_vocab **out)
+static lam_status resolve_counts(const lam_bpe_job *j, lam_vocab **out)
 {
     for (int32_t i = 0; i < lam_vocab_size(j->vocab); i++)
         if (lam_vocab_count(j->vocab, i) > 0)
@@ -271,22 +294,25 @@ static lam_status settle_counts(const lam_bpe_job *j, lam_vocab **out)
     return lam_vocab_counted(out, j->vocab, j->counts);
 }
 
-lam_status lam_bpe_job_run(lam_bpe_job *j, const int64_t ends[LAM_SPLITS], const char *dir,
+lam_status lam_bpe_job_run(lam_bpe_job *j, const int64_t wanted[LAM_SPLITS], const char *dir,
                            lam_corpus_info *info, lam_vocab **vocab)
 {
+    int64_t ends[LAM_SPLITS];
     *vocab = NULL;
     j->info = info;
+    memcpy(ends, wanted, sizeof ends);
+    if (is_divided(j))
+        cut_at_documents(j, ends);
     LAM_TRY(lam_scratch_map(j->scratch, &j->text));
     if (j->vocab == NULL)
         LAM_TRY(learn(j, (size_t)ends[LAM_TRAIN]));
-    if (j->o->separate && lam_vocab_eos(j->vocab) < 0)
-        return lam_fail(LAM_ERR_ARG, "the vocabulary of %s has no token between documents",
-                        j->o->vocab_name);
+    if (is_divided(j))
+        LAM_TRY(lam_document_separator(&info->separator, j->vocab, j->o->vocab_name));
     LAM_TRY(open_slots(j));
     j->stage = "writing";
     j->done = 0;
     j->total = (size_t)ends[LAM_TEST];
     for (int s = 0; s < LAM_SPLITS; s++)
         LAM_TRY(write_split(j, (lam_split)s, (lam_range){s > 0 ? ends[s - 1] : 0, ends[s]}, dir));
-    return settle_counts(j, vocab);
+    return resolve_counts(j, vocab);
 }

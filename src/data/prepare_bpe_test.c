@@ -32,7 +32,7 @@ static lam_prepare_options options_for(const char *const *inputs, int n)
                              .out = test_temp_path("corpus"),
                              .n_inputs = n,
                              .inputs = inputs};
-    must(lam_division_parse(&o.division, "80/10/10"));
+    must(lam_division_parse(&o.division, "80/10/10", LAM_DIVISION_ANY));
     return o;
 }
 
@@ -148,18 +148,23 @@ START_TEST(documents_are_separated_when_asked)
     const char *inputs[] = {save_text("1.txt", "the cat", 7), save_text("2.txt", "", 0),
                             save_text("3.txt", "sat", 3)};
     lam_prepare_options o = options_for(inputs, 3);
-    must(lam_division_parse(&o.division, "5/4/1"));
+    must(lam_division_parse(&o.division, "0.5/0.4/0.1", LAM_DIVISION_ANY));
     prepare_and_open(&o);
     check_split(LAM_TRAIN, "the c");
     check_split(LAM_VALID, "atsa");
     check_split(LAM_TEST, "t");
     ck_assert_int_eq(lam_vocab_count(corpus->vocab, lam_vocab_eos(corpus->vocab)), 0);
-    o.separate = true;
+    o.documents = LAM_DOCUMENTS_FILES;
     prepare_and_open(&o);
-    check_split(LAM_TRAIN, "the c");
-    check_split(LAM_VALID, "at<|endoftext|>sa"); /* an empty document is none */
-    check_split(LAM_TEST, "t<|endoftext|>");
-    must(lam_division_parse(&o.division, "100/0/0"));
+    check_split(LAM_TRAIN, "the cat<|endoftext|>"); /* whole documents */
+    check_split(LAM_VALID, "sat<|endoftext|>");     /* an empty one is none */
+    check_split(LAM_TEST, "");
+    ck_assert_int_eq(corpus->info.separator, lam_vocab_eos(corpus->vocab));
+    ck_assert_int_eq(corpus->info.documents[LAM_TRAIN], 1);
+    ck_assert_int_eq(corpus->info.documents[LAM_VALID], 1);
+    ck_assert_int_eq(corpus->info.documents[LAM_TEST], 0);
+    ck_assert_int_eq(corpus->split[LAM_TRAIN].separator, corpus->info.separator);
+    must(lam_division_parse(&o.division, "100/0/0", LAM_DIVISION_ANY));
     prepare_and_open(&o);
     check_split(LAM_TRAIN, "the cat<|endoftext|>sat<|endoftext|>");
     ck_assert_int_eq(lam_vocab_count(corpus->vocab, lam_vocab_eos(corpus->vocab)), 2);
@@ -172,7 +177,7 @@ START_TEST(special_tokens_are_text_unless_asked)
     const char *inputs[] = {save_text("s.txt", text, sizeof text - 1)};
     lam_prepare_options o = options_for(inputs, 1);
     o.max_vocab = LAM_BPE_SMALLEST;
-    must(lam_division_parse(&o.division, "100/0/0"));
+    must(lam_division_parse(&o.division, "100/0/0", LAM_DIVISION_ANY));
     prepare_and_open(&o);
     ck_assert_int_eq(corpus->info.tokens[LAM_TRAIN], (int64_t)sizeof text - 1);
     o.special = LAM_SPECIAL_READ;
@@ -187,7 +192,7 @@ START_TEST(a_given_vocabulary_is_used_and_counted_once)
     const char *inputs[] = {save_text("g.txt", "the the and e\xcc\x81", 15)};
     lam_prepare_options o = options_for(inputs, 1);
     lam_vocab *given = toy_bpe_english();
-    must(lam_division_parse(&o.division, "100/0/0"));
+    must(lam_division_parse(&o.division, "100/0/0", LAM_DIVISION_ANY));
     o.vocab = given;
     o.vocab_name = "toy";
     prepare_and_open(&o);
@@ -246,7 +251,7 @@ START_TEST(without_memory_it_fails_cleanly)
     const char *inputs[] = {save_text("m.txt", text, sizeof text - 1)};
     lam_prepare_options o = options_for(inputs, 1);
     o.max_vocab = 260;
-    o.separate = true;
+    o.documents = LAM_DOCUMENTS_FILES;
     o.out = test_temp_path("memory");
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_corpus_info info;

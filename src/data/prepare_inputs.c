@@ -1,9 +1,10 @@
-/* prepare_inputs.c -- which files hold the text: the ones named, the three splits of a folder or
- * archive under the names people give them, or all texts of a folder. */
+/* prepare_inputs.c -- which files may hold the text: the ones named, those of folders, those of archives.  Which of them
+ * are splits is judged in prepare_splits.c. */
 #include "data/prepare_int.h"
 
 #include "core/file.h"
 #include "data/instream.h"
+#include "data/split_name.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,52 +12,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* %s is the split. */
-static const char *const patterns[] = {"wiki.%s.tokens", "ptb.%s.txt", "%s.txt"};
-static const char *const suffixes[] = {"", ".gz", ".xz", ".zst"};
-enum {
-    PATTERNS = sizeof patterns / sizeof *patterns,
-    SUFFIXES = sizeof suffixes / sizeof *suffixes
-};
+enum { DEEPEST = 64 };
 
-static void pattern_name(char *name, size_t size, int pattern, int split)
+static const char *base_name(const char *path)
 {
-    const char *word = lam_split_name((lam_split)split), *p = patterns[pattern];
-    const char *hole = strstr(p, "%s");
-    snprintf(name, size, "%.*s%s%s", (int)(hole - p), p, word, hole + 2);
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* Fills the list if all three splits are there under this pattern. */
-static bool match_folder(lam_inputs *out, const char *dir, int pattern)
+static lam_status grow(lam_inputs *in)
 {
-    for (int s = 0; s < LAM_SPLITS; s++) {
-        char name[64], packed[96];
-        bool found = false;
-        pattern_name(name, sizeof name, pattern, s);
-        for (int i = 0; i < SUFFIXES && !found; i++) {
-            snprintf(packed, sizeof packed, "%s%s", name, suffixes[i]);
-            found = lam_path_join(out->list[s].path, PATH_MAX, dir, packed) == LAM_OK &&
-                    lam_path_exists(out->list[s].path);
-        }
-        if (!found)
-            return false;
+    if (in->n == LAM_SOURCES_MAX)
+        return lam_fail(LAM_ERR_FORMAT, "more than %d files: join some of them", LAM_SOURCES_MAX);
+    if (in->n == in->room) {
+        const int room = 2 * in->room + 16;
+        lam_input *list = realloc(in->list, (size_t)room * sizeof *list);
+        if (list == NULL)
+            return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", room);
+        in->list = list;
+        in->room = room;
     }
-    return true;
+    return LAM_OK;
 }
 
-/* NAME.txt, packed or not; not what is hidden. */
-static int is_text(const struct dirent *e)
+static lam_status add(lam_inputs *in, const char *path, const char *label, const char *entry,
+                      lam_input_kind kind)
 {
-    const size_t n = strlen(e->d_name);
-    for (int i = 0; i < SUFFIXES; i++) {
-        char end[16];
-        const size_t k = (size_t)snprintf(end, sizeof end, ".txt%s", suffixes[i]);
-        if (e->d_name[0] != '.' && n > k && strcmp(e->d_name + n - k, end) == 0)
-            return 1;
-    }
-    return 0;
+    LAM_TRY(grow(in));
+    lam_input *i = &in->list[in->n++];
+    *i = (lam_input){.kind = kind, .path = strdup(path), .label = strdup(label)};
+    if (entry != NULL)
+        i->entry = strdup(entry);
+    if (i->path == NULL || i->label == NULL || (entry != NULL && i->entry == NULL))
+        return lam_fail(LAM_ERR_MEMORY, "no memory for a file name");
+    return LAM_OK;
+}
+
+/* ---- folders ---- */
+
+static int is_shown(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
 }
 
 /* In the order of bytes, which is that of the shell in the locale C: the same everywhere. */
@@ -65,120 +65,129 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static lam_status take_texts(lam_inputs *out, const char *dir, struct dirent **found, int n)
+/* A pipe that the user names is a text; one that lies in a folder would be waited for by surprise. */
+static lam_status is_regular(const char *path)
 {
-    lam_input *list = realloc(out->list, ((size_t)n + LAM_SPLITS) * sizeof *list);
-    if (list == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", n);
-    out->list = list;
-    out->n = n;
-    for (int i = 0; i < n; i++) {
-        list[i] = (lam_input){0};
-        LAM_TRY(lam_path_join(list[i].path, PATH_MAX, dir, found[i]->d_name));
-    }
+    int fd;
+    LAM_TRY(lam_file_open(&fd, path, O_RDONLY));
+    close(fd);
     return LAM_OK;
 }
 
-static lam_status list_texts(lam_inputs *out, const char *dir)
+typedef struct walk {
+    lam_inputs *in;
+    const lam_prepare_options *o;
+    int depth;
+} walk;
+
+static lam_status add_folder(walk *w, const char *dir, const char *label);
+
+static lam_status add_entry(walk *w, const char *dir, const char *label, const char *name)
+{
+    char path[PATH_MAX], shown[PATH_MAX];
+    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    const bool folder = lam_path_is_folder(path);
+    if (snprintf(shown, sizeof shown, "%s%s%s", label, name, folder ? "/" : "") >= PATH_MAX)
+        return lam_fail(LAM_ERR_IO, "%s: the path is too long", path);
+    if (folder && w->o->recursive)
+        return add_folder(w, path, shown);
+    const bool text = !folder && lam_text_name(name);
+    if (text)
+        LAM_TRY(is_regular(path));
+    return add(w->in, path, shown, NULL,
+               text     ? LAM_INPUT_TEXT
+               : folder ? LAM_INPUT_FOLDER
+                        : LAM_INPUT_OTHER);
+}
+
+static lam_status add_folder(walk *w, const char *dir, const char *label)
 {
     struct dirent **found = NULL;
-    const int n = scandir(dir, &found, is_text, by_name);
+    if (w->depth == DEEPEST)
+        return lam_fail(LAM_ERR_FORMAT, "%s: more than %d folders, one in another", dir, DEEPEST);
+    const int n = scandir(dir, &found, is_shown, by_name);
     if (n < 0)
         return lam_fail(LAM_ERR_IO, "%s: cannot be read: %s", dir, strerror(errno));
-    const lam_status status =
-        n > 0 ? take_texts(out, dir, found, n)
-              : lam_fail(LAM_ERR_FORMAT,
-                         "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor any "
-                         "other .txt",
-                         dir);
+    lam_status status = LAM_OK;
+    w->depth++;
+    for (int i = 0; i < n && status == LAM_OK; i++)
+        status = add_entry(w, dir, label, found[i]->d_name);
+    w->depth--;
     for (int i = 0; i < n; i++)
         free(found[i]);
     free(found);
     return status;
 }
 
-/* A pipe that the user names is a text; one that lies in a folder would be waited for by surprise. */
-static lam_status all_regular(const lam_inputs *in)
+/* ---- archives ---- */
+
+static bool is_archive(const char *path)
 {
-    for (int i = 0; i < in->n; i++) {
-        int fd;
-        LAM_TRY(lam_file_open(&fd, in->list[i].path, O_RDONLY));
-        close(fd);
-    }
-    return LAM_OK;
+    const size_t n = strlen(path);
+    struct stat info;
+    return n > 4 && strcasecmp(path + n - 4, ".zip") == 0 && stat(path, &info) == 0 &&
+           S_ISREG(info.st_mode);
 }
 
-static lam_status find_in_folder(lam_inputs *out, const char *dir, const lam_published *published,
-                                 bool cut)
+static lam_status add_archive(lam_inputs *in, const char *path)
 {
-    out->is_split = true;
-    out->n = LAM_SPLITS;
-    for (int i = 0; i < PATTERNS; i++)
-        if (match_folder(out, dir, i))
-            return !cut ? all_regular(out)
-                        : lam_fail(LAM_ERR_ARG, "%s has splits of its own: %s, ...", dir,
-                                   out->list[0].path);
-    if (published != NULL)
-        return lam_fail(LAM_ERR_FORMAT,
-                        "%s: holds neither wiki.{train,valid,test}.tokens nor ptb.*.txt nor "
-                        "{train,valid,test}.txt",
-                        dir);
-    out->is_split = false;
-    LAM_TRY(list_texts(out, dir));
-    return all_regular(out);
+    lam_instream *stream;
+    const int before = in->n;
+    LAM_TRY(lam_instream_open(&stream, path, NULL));
+    const char *name = lam_instream_entry(stream);
+    lam_status status =
+        name != NULL ? LAM_OK : add(in, path, base_name(path), NULL, LAM_INPUT_NAMED);
+    while (status == LAM_OK && name != NULL) {
+        status = add(in, path, name, name,
+                     lam_text_name(base_name(name)) ? LAM_INPUT_TEXT : LAM_INPUT_OTHER);
+        if (status == LAM_OK)
+            status = lam_instream_next(stream, &name);
+    }
+    lam_instream_close(stream);
+    if (status == LAM_OK && in->n == before + 1) /* one file: a text, whatever it is called */
+        in->list[before].kind = LAM_INPUT_NAMED;
+    return status;
 }
 
-static lam_status find_in_archive(lam_inputs *out, const char *path)
+/* ---- all together ---- */
+
+static lam_status add_operand(lam_inputs *in, const lam_prepare_options *o, const char *path)
 {
-    for (int i = 0; i < PATTERNS; i++) {
-        lam_instream *in;
-        char name[64];
-        pattern_name(name, sizeof name, i, LAM_TRAIN);
-        const lam_status status = lam_instream_open(&in, path, name);
-        lam_instream_close(in);
-        if (status == LAM_ERR_FORMAT)
-            continue;
-        LAM_TRY(status);
-        for (int s = 0; s < LAM_SPLITS; s++) {
-            snprintf(out->list[s].path, PATH_MAX, "%s", path);
-            pattern_name(out->list[s].entry, sizeof out->list[s].entry, i, s);
-        }
-        return LAM_OK;
+    char label[PATH_MAX];
+    if (strcmp(path, "-") == 0)
+        return add(in, path, "standard input", NULL, LAM_INPUT_NAMED);
+    if (lam_path_is_folder(path)) {
+        size_t n = strlen(base_name(path));
+        while (n > 0 && base_name(path)[n - 1] == '/')
+            n--;
+        /* of several folders, each has a name that may be that of a split */
+        snprintf(label, sizeof label, "%.*s%s", o->n_inputs > 1 ? (int)n : 0, base_name(path),
+                 o->n_inputs > 1 ? "/" : "");
+        return add_folder(&(walk){in, o, 0}, path, label);
     }
-    return lam_fail(LAM_ERR_FORMAT, "%s: neither a folder nor a zip archive with the three splits",
-                    path);
+    return is_archive(path) ? add_archive(in, path)
+                            : add(in, path, base_name(path), NULL, LAM_INPUT_NAMED);
 }
 
 lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o)
 {
-    const bool wants_splits = o->published != NULL && o->published->split == NULL;
-    const int n = o->n_inputs;
     *out = (lam_inputs){0};
-    out->list = calloc((size_t)n + LAM_SPLITS, sizeof *out->list);
-    if (out->list == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", n);
-    if (n == 1 && (wants_splits || lam_path_is_folder(o->inputs[0]))) {
-        out->is_split = true;
-        out->n = LAM_SPLITS;
-        return lam_path_is_folder(o->inputs[0])
-                   ? find_in_folder(out, o->inputs[0], o->published, o->cut)
-                   : find_in_archive(out, o->inputs[0]);
-    }
-    if (wants_splits && n != LAM_SPLITS)
-        return lam_fail(LAM_ERR_ARG, "%s needs its folder, its zip archive or its three files",
-                        o->published->name);
-    if (o->published != NULL && !wants_splits && n != 1)
-        return lam_fail(LAM_ERR_ARG, "%s is one file, not %d", o->published->name, n);
-    out->is_split = wants_splits;
-    out->n = n;
-    for (int i = 0; i < n; i++)
-        if (snprintf(out->list[i].path, PATH_MAX, "%s", o->inputs[i]) >= PATH_MAX)
-            return lam_fail(LAM_ERR_ARG, "a file name is longer than %d bytes", PATH_MAX - 1);
-    return LAM_OK;
+    if (o->published != NULL && o->published->split != NULL &&
+        (o->n_inputs != 1 || lam_path_is_folder(o->inputs[0])))
+        return lam_fail(LAM_ERR_ARG, "%s is one file, not %s", o->published->name,
+                        o->n_inputs != 1 ? "several" : "a folder");
+    for (int i = 0; i < o->n_inputs; i++)
+        LAM_TRY(add_operand(out, o, o->inputs[i]));
+    return lam_inputs_judge(out, o);
 }
 
-void lam_inputs_free(lam_inputs *inputs)
+void lam_inputs_free(lam_inputs *in)
 {
-    free(inputs->list);
-    *inputs = (lam_inputs){0};
+    for (int i = 0; i < in->n; i++) {
+        free(in->list[i].path);
+        free(in->list[i].label);
+        free(in->list[i].entry);
+    }
+    free(in->list);
+    *in = (lam_inputs){0};
 }

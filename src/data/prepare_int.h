@@ -7,21 +7,35 @@
 
 #include <limits.h>
 
-/* ---- prepare_inputs.c: which files to read ---- */
+/* ---- prepare_inputs.c: which files to read; prepare_splits.c: which of them are splits ---- */
+
+typedef enum lam_input_kind {
+    LAM_INPUT_NAMED,  /* by the user: a text, whatever it is called */
+    LAM_INPUT_TEXT,   /* found in a folder or archive */
+    LAM_INPUT_OTHER,  /* found there, but its name is not that of a text */
+    LAM_INPUT_FOLDER, /* found there, and not entered */
+} lam_input_kind;
 
 typedef struct lam_input {
-    char path[PATH_MAX];
-    char entry[64]; /* in a zip archive; "" : none asked for */
+    lam_input_kind kind;
+    char *path;      /* owned, as are these: */
+    char *label;     /* what it is called: its path in the folder or archive; the name of a file */
+    char *entry;     /* in a zip archive; NULL: none */
+    lam_split split; /* where there are splits */
+    int order;
 } lam_input;
 
 typedef struct lam_inputs {
-    bool is_split; /* exactly three: train, valid, test */
-    int n;
+    bool is_split; /* the inputs are in the order of their splits; train has one at least */
+    int n, room;
     lam_input *list; /* owned */
 } lam_inputs;
 
+/* What is to be read, in this order.  To be freed after a failure, too. */
 lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o);
 void lam_inputs_free(lam_inputs *inputs);
+/* Of all that was found: leaves out what is not read, finds the splits, refuses what only looks like one. */
+lam_status lam_inputs_judge(lam_inputs *inputs, const lam_prepare_options *o);
 
 /* ---- prepare_lack.c: the first symbol of a text that a given vocabulary lacks ---- */
 
@@ -58,12 +72,12 @@ typedef struct lam_passes {
     lam_range range[LAM_SPLITS]; /* of the splits, in symbols */
 } lam_passes;
 
-/* Sets range[] from the wanted ends: words are cut only after <eos>; `strip` leaves out white space
+/* Sets range[] from the wanted ends: words are cut only after <eos>, documents only at their ends; `strip` leaves out white space
  * at both ends of every split. */
 lam_status lam_passes_cut(lam_passes *p, const int64_t ends[LAM_SPLITS], bool strip);
 /* counts[i] = how often symbol i occurs, in train or in all splits. */
 lam_status lam_passes_count(lam_passes *p, int64_t *counts, bool all);
-/* Writes the three files into `dir`; fills tokens[] and unknown[] of info. */
+/* Writes the three files into `dir`; fills tokens[], unknown[], bytes[] and, by info->separator, documents[]. */
 lam_status lam_passes_write(lam_passes *p, const char *dir, const int32_t *remap,
                             const lam_vocab *vocab, lam_corpus_info *info);
 
@@ -74,14 +88,21 @@ typedef struct lam_bpe_job lam_bpe_job;
 /* `o`, kept, has the kind LAM_BPE; a temporary file is made in `dir`. */
 lam_status lam_bpe_job_create(lam_bpe_job **out, const lam_prepare_options *o, const char *dir);
 void lam_bpe_job_free(lam_bpe_job *job); /* NULL is fine */
-/* The next bytes of the text; a document (one input) ends here; bytes so far. */
+/* The next bytes of the text; a document (or an input) ends here; bytes so far. */
 lam_status lam_bpe_job_put(lam_bpe_job *job, const void *bytes, size_t n);
 lam_status lam_bpe_job_end(lam_bpe_job *job);
 int64_t lam_bpe_job_size(const lam_bpe_job *job);
-/* Learns merges unless a vocabulary is given, and writes the three files into `dir`, the splits ending at these bytes;
- * fills tokens[] of info.  *vocab is the vocabulary, owned by the caller; NULL: the given one, as it is. */
+/* Learns merges unless a vocabulary is given, and writes the three files into `dir`, the splits ending at these bytes
+ * or at the next end of a document; fills tokens[], bytes[], separator and documents[] of info.  *vocab is the
+ * vocabulary, owned by the caller; NULL: the given one, as it is. */
 lam_status lam_bpe_job_run(lam_bpe_job *job, const int64_t ends[LAM_SPLITS], const char *dir,
                            lam_corpus_info *info, lam_vocab **vocab);
+
+/* ---- prepare_compare.c ---- */
+
+/* Warns of text that occurs in two splits of the corpus in `dir`. */
+lam_status lam_prepare_compare(const lam_prepare_options *o, const lam_corpus_info *info,
+                               const lam_vocab *vocab, const char *dir);
 
 /* Calls options->progress. */
 lam_status lam_prepare_tell(const lam_prepare_options *o, const char *stage, uint64_t done,

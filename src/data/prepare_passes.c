@@ -50,8 +50,8 @@ static lam_status walk(lam_passes *p, const char *stage, visitor *visit, void *u
 
 /* ---- cutting ---- */
 
-/* Moves the ends of words forward to just after the next <eos>, which is symbol 0. */
-static lam_status cut_at_lines(lam_passes *p, int64_t ends[LAM_SPLITS])
+/* Moves the ends forward to just after the next symbol `last`. */
+static lam_status cut_after(lam_passes *p, int64_t ends[LAM_SPLITS], int32_t last)
 {
     int32_t ids[BLOCK];
     size_t n;
@@ -62,7 +62,7 @@ static lam_status cut_at_lines(lam_passes *p, int64_t ends[LAM_SPLITS])
         LAM_TRY(lam_spool_get(p->spool, ids, BLOCK, &n));
         for (size_t i = 0; i < n; i++) {
             at++;
-            if (ids[i] != 0)
+            if (ids[i] != last)
                 continue;
             after_line = at;
             for (; s < LAM_SPLITS && ends[s] <= after_line; s++)
@@ -120,8 +120,10 @@ lam_status lam_passes_cut(lam_passes *p, const int64_t wanted[LAM_SPLITS], bool 
 {
     int64_t ends[LAM_SPLITS];
     memcpy(ends, wanted, sizeof ends);
-    if (p->kind == LAM_WORDS)
-        LAM_TRY(cut_at_lines(p, ends));
+    if (p->kind == LAM_WORDS) /* <eos> is symbol 0 */
+        LAM_TRY(cut_after(p, ends, 0));
+    else if (p->options->documents != LAM_DOCUMENTS_NONE)
+        LAM_TRY(cut_after(p, ends, lam_symbols_find(p->symbols, LAM_DOCUMENT_END, 1)));
     for (int s = 0; s < LAM_SPLITS; s++)
         p->range[s] = (lam_range){s > 0 ? ends[s - 1] : 0, ends[s]};
     return strip ? strip_ends(p) : LAM_OK;
@@ -156,10 +158,20 @@ lam_status lam_passes_count(lam_passes *p, int64_t *counts, bool all)
 typedef struct writing {
     const lam_symbols *symbols;
     const int32_t *remap;
+    int32_t separator;       /* that ends documents; INT32_MIN: there are none */
     int32_t unk, unk_symbol; /* <unk> as a number, and as a word of the text itself; -1: none */
+    bool words;
     lam_corpus_info *info;
     lam_tokens_writer *writer[LAM_SPLITS];
 } writing;
+
+/* Of words with a blank, which for the last of a line is its end. */
+static int64_t symbol_bytes(const writing *w, int32_t id)
+{
+    size_t size;
+    lam_symbols_text(w->symbols, id, &size);
+    return !w->words ? (int64_t)size : id == 0 ? 0 : (int64_t)size + 1;
+}
 
 static lam_status write_some(void *user, lam_split split, const int32_t *ids, size_t n)
 {
@@ -172,6 +184,9 @@ static lam_status write_some(void *user, lam_split split, const int32_t *ids, si
             return lam_fail(LAM_ERR_FORMAT, "%s has '%.40s', which train lacks; there is no <unk>",
                             lam_split_name(split), lam_symbols_text(w->symbols, ids[i], &size));
         w->info->unknown[split] += out[kept] == w->unk && ids[i] != w->unk_symbol;
+        if (out[kept] >= 0)
+            w->info->bytes[split] += symbol_bytes(w, ids[i]);
+        w->info->documents[split] += out[kept] == w->separator;
         kept += out[kept] >= 0;
     }
     w->info->tokens[split] += (int64_t)kept;
@@ -207,7 +222,10 @@ lam_status lam_passes_write(lam_passes *p, const char *dir, const int32_t *remap
     writing w = {.symbols = p->symbols,
                  .remap = remap,
                  .unk = lam_vocab_unk(vocab) >= 0 ? lam_vocab_unk(vocab) : INT32_MIN,
+                 .separator =
+                     p->options->documents == LAM_DOCUMENTS_NONE ? INT32_MIN : info->separator,
                  .unk_symbol = lam_symbols_find(p->symbols, "<unk>", 5),
+                 .words = p->kind == LAM_WORDS,
                  .info = info};
     lam_status status = open_writers(&w, dir, lam_vocab_size(vocab));
     if (status == LAM_OK)

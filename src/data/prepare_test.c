@@ -30,7 +30,7 @@ static lam_prepare_options options_for(lam_text_kind kind, const char *const *in
                              .out = test_temp_path("corpus"),
                              .n_inputs = n,
                              .inputs = inputs};
-    ck_assert_int_eq(lam_division_parse(&o.division, "80/10/10"), LAM_OK);
+    ck_assert_int_eq(lam_division_parse(&o.division, "80/10/10", LAM_DIVISION_ANY), LAM_OK);
     return o;
 }
 
@@ -75,6 +75,18 @@ static const char *split_text(lam_split s)
     return text;
 }
 
+/* The bytes of text of the splits; their tokens know them, too. */
+static void check_bytes(int64_t train, int64_t valid, int64_t test)
+{
+    const int64_t want[] = {train, valid, test};
+    for (int s = 0; s < LAM_SPLITS; s++) {
+        const lam_tokens *t = &corpus->split[s];
+        ck_assert_int_eq(corpus->info.bytes[s], want[s]);
+        if (want[s] > 0)
+            ck_assert_double_eq_tol(lam_tokens_bytes(t) * t->scale, (double)want[s], 1e-9);
+    }
+}
+
 START_TEST(bytes_keep_everything)
 {
     char text[1000];
@@ -91,6 +103,7 @@ START_TEST(bytes_keep_everything)
     ck_assert_mem_eq(corpus->split[LAM_VALID].ids, text + 800, 100);
     ck_assert_mem_eq(corpus->split[LAM_TEST].ids, text + 900, 100);
     ck_assert_int_eq(info.sources[0].bytes, 1000);
+    check_bytes(800, 100, 100);
 }
 END_TEST
 
@@ -102,6 +115,7 @@ START_TEST(characters_are_ordered_by_count)
     prepare_and_open(&o);
     ck_assert_str_eq(split_text(LAM_TRAIN), "b|\xc3\xa9|a|a|b|\xc3\xa9|a|a");
     ck_assert_str_eq(split_text(LAM_TEST), "c");
+    check_bytes(10, 1, 1);
     size_t size;
     ck_assert_str_eq(lam_vocab_symbol(corpus->vocab, 0, &size), "a");
     ck_assert_str_eq(lam_vocab_symbol(corpus->vocab, 1, &size), "b"); /* before é: it came first */
@@ -123,6 +137,7 @@ START_TEST(words_are_cut_at_lines_and_rare_ones_go)
     ck_assert_int_eq(info.tokens[LAM_TEST], 0);
     ck_assert_int_eq(info.unknown[LAM_TRAIN], 3);
     ck_assert_int_eq(info.unknown[LAM_VALID], 1);
+    check_bytes(21, 4, 0); /* of 25; the empty line's end is shared out */
     ck_assert_int_eq(info.vocab_size, 4);
     ck_assert_int_eq(info.metric, LAM_PPL);
     o.min_count = 1;
@@ -168,6 +183,7 @@ START_TEST(folders_keep_their_splits)
     ck_assert_str_eq(split_text(LAM_TRAIN), "b|a|<eos>|a|<unk>|<eos>");
     ck_assert_str_eq(split_text(LAM_VALID), "a|b|<eos>");
     ck_assert_str_eq(split_text(LAM_TEST), "<eos>|b|<eos>");
+    check_bytes(13, 4, 3); /* as the files are */
     ck_assert_str_eq(info.like, "wt103");
     ck_assert(!info.original);
     ck_assert_str_eq(info.name, "folder");

@@ -3,6 +3,7 @@
 #include "data/tokenizer.h"
 
 #include "data/utf8.h"
+#include "data/word_marks.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@ struct lam_tokenizer {
     unsigned char last; /* the last byte seen; '\n' at the start */
     int32_t *table;     /* number + 1 of each byte or code point, 0: none yet; NULL for words */
     int32_t eos;
-    size_t word_size; /* a word cut by a block boundary */
+    int32_t held; /* punctuation whose right side is not known yet; 0: none */
+    bool held_left;
+    size_t word_size; /* a word cut by a block boundary, or before what is held */
     char word[LAM_SYMBOL_MAX + LAM_UTF8_MAX];
     char lowered[LAM_SYMBOL_MAX + LAM_UTF8_MAX];
     size_t n_ids;
@@ -78,6 +81,7 @@ void lam_tokenizer_start(lam_tokenizer *t, const char *name)
     t->name = name;
     t->offset = 0;
     t->n_pending = t->word_size = 0;
+    t->held = 0;
     t->last = '\n';
 }
 
@@ -181,7 +185,8 @@ static lam_status keep_part(lam_tokenizer *t, const unsigned char *s, size_t n, 
     if (t->word_size + n > LAM_SYMBOL_MAX)
         return lam_fail(LAM_ERR_FORMAT, "%s: a word longer than %d bytes at byte %llu", t->name,
                         LAM_SYMBOL_MAX, (unsigned long long)(t->offset + at));
-    memcpy(t->word + t->word_size, s, n);
+    if (n > 0) /* s may be NULL then */
+        memcpy(t->word + t->word_size, s, n);
     t->word_size += n;
     return LAM_OK;
 }
@@ -234,11 +239,71 @@ static lam_status use_words(lam_tokenizer *t, const unsigned char *s, size_t n, 
     return keep_part(t, s + start, i - start, start);
 }
 
+/* ---- words and punctuation ---- */
+
+/* The word before what is held, then that. */
+static lam_status end_held(lam_tokenizer *t, bool right)
+{
+    char symbol[LAM_MARKED_MAX];
+    int32_t id;
+    LAM_TRY(end_word(t, NULL, 0, 0));
+    if (t->held == 0)
+        return LAM_OK;
+    const size_t size = lam_word_mark(symbol, t->held, t->held_left, right);
+    t->held = 0;
+    LAM_TRY(lam_symbols_add(t->options.symbols, symbol, size, &id));
+    return emit(t, id);
+}
+
+static lam_status add_word_char(lam_tokenizer *t, const unsigned char *s, size_t n, size_t at)
+{
+    char apostrophe[LAM_UTF8_MAX];
+    if ((t->held == '\'' || t->held == 0x2019) && t->word_size > 0) { /* don't */
+        const int size = lam_utf8_encode(apostrophe, t->held);
+        LAM_TRY(keep_part(t, (const unsigned char *)apostrophe, (size_t)size, at));
+        t->held = 0;
+    } else if (t->held != 0) {
+        LAM_TRY(end_held(t, true));
+    }
+    return keep_part(t, s, n, at);
+}
+
+static lam_status use_text(lam_tokenizer *t, const unsigned char *s, size_t n, size_t *used)
+{
+    size_t i = 0;
+    while (i < n) {
+        int32_t code = 0;
+        int size;
+        LAM_TRY(next_char(t, s + i, n - i, i, &code, &size));
+        if (size == 0)
+            break;
+        if (lam_word_char(code)) {
+            LAM_TRY(add_word_char(t, s + i, (size_t)size, i));
+        } else if (lam_utf8_is_space(code)) {
+            const unsigned char before = i > 0 ? s[i - 1] : t->last;
+            LAM_TRY(end_held(t, false));
+            if (code == '\r' || (code == '\n' && before != '\r'))
+                LAM_TRY(emit(t, t->eos));
+        } else {
+            const bool left = t->word_size > 0 || t->held != 0;
+            if (t->held != 0)
+                LAM_TRY(end_held(t, false));
+            t->held = code;
+            t->held_left = left;
+        }
+        i += (size_t)size;
+    }
+    *used = i;
+    return LAM_OK;
+}
+
 /* ---- the stream ---- */
 
 static lam_status use(lam_tokenizer *t, const unsigned char *s, size_t n, size_t *used)
 {
-    LAM_TRY((t->options.kind == LAM_CHARS ? use_chars : use_words)(t, s, n, used));
+    LAM_TRY((t->options.kind == LAM_CHARS ? use_chars
+             : t->options.blanks          ? use_words
+                                          : use_text)(t, s, n, used));
     if (*used > 0)
         t->last = s[*used - 1];
     t->offset += *used;
@@ -271,7 +336,7 @@ lam_status lam_tokenizer_finish(lam_tokenizer *t, lam_text_end end)
     if (t->n_pending > 0)
         return invalid(t, 0);
     if (t->options.kind == LAM_WORDS) {
-        LAM_TRY(end_word(t, t->pending, 0, 0));
+        LAM_TRY(end_held(t, false));
         if (end == LAM_TEXT_COMPLETE && t->last != '\n' && t->last != '\r')
             LAM_TRY(emit(t, t->eos));
     }

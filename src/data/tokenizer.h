@@ -4,7 +4,10 @@
  * Symbols are numbered as they appear; which number a model sees in the end is decided later, when
  * all have been counted (vocab.h).
  *
- * words: the rules of the published preparation (Python's text files): UTF-8, "\r\n" and "\r" are
+ * words of a text: runs of letters and digits, with apostrophes between letters (don't), and single characters of
+ * punctuation, with marks where these do not stand as usual (word_marks.h).  Lines end as those below do.
+ *
+ * words between blanks: the rules of the published preparation (Python's text files): UTF-8, "\r\n" and "\r" are
  * newlines, a line is split at runs of Unicode white space, and ends with <eos>, blank lines too; so
  * does an unfinished last line.  chars: every code point, nothing changed.  bytes: every byte.
  * Characters and words must be valid UTF-8 without U+0000. */
@@ -29,6 +32,7 @@ typedef lam_status lam_token_sink(void *user, const int32_t *ids, size_t n);
 typedef struct lam_tokenizer_options {
     lam_text_kind kind;   /* not LAM_BPE */
     bool lower;           /* words and characters in lower case */
+    bool blanks;          /* words are what stands between blanks */
     lam_symbols *symbols; /* kept; new symbols are added to it */
     lam_token_sink *sink; /* gets the numbers, in blocks */
     void *user;           /* kept; first argument of sink */

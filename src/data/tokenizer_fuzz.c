@@ -35,7 +35,7 @@ static lam_status run(sequence *s, lam_text_kind kind, const uint8_t *text, size
     lam_tokenizer *t;
     *s = (sequence){0};
     require(lam_symbols_create(&s->symbols) == LAM_OK);
-    const lam_tokenizer_options options = {kind, false, s->symbols, keep, s};
+    const lam_tokenizer_options options = {kind, false, n % 2 == 0, s->symbols, keep, s};
     require(lam_tokenizer_create(&t, &options) == LAM_OK);
     lam_status status = LAM_OK;
     for (size_t at = 0; at < n && status == LAM_OK; at += step)

@@ -26,6 +26,8 @@ static lam_status keep(void *user, const int32_t *block, size_t n)
     return LAM_OK;
 }
 
+static bool blanks = true;
+
 /* Tokenises text[0, n), fed `step` bytes at a time. */
 static lam_status tokenize(lam_text_kind kind, bool lower, const char *text, size_t n, size_t step)
 {
@@ -34,7 +36,7 @@ static lam_status tokenize(lam_text_kind kind, bool lower, const char *text, siz
     symbols = NULL;
     n_ids = 0;
     lam_status status = lam_symbols_create(&symbols);
-    const lam_tokenizer_options options = {kind, lower, symbols, keep, NULL};
+    const lam_tokenizer_options options = {kind, lower, blanks, symbols, keep, NULL};
     if (status == LAM_OK)
         status = lam_tokenizer_create(&t, &options);
     if (status == LAM_OK)
@@ -118,6 +120,34 @@ START_TEST(words_follow_the_published_rules)
         ck_assert_str_eq(joined(), words[_i].want);
     }
     ck_assert_int_eq(lam_symbols_find(symbols, "<eos>", 5), 0);
+}
+END_TEST
+
+static const struct {
+    const char *text, *want;
+} prose[] = {
+    {"him, him. him;\n", "him|,|him|.|him|;|<eos>"},
+    {"Don't. 'Tis dogs' \xe2\x80\x99n it\xe2\x80\x99s",
+     "Don't|.|'@|Tis|dogs|@'|\xe2\x80\x99@|n|it\xe2\x80\x99s|<eos>"},
+    {"\"Yes,\" he said", "\"@|Yes|,|@\"|he|said|<eos>"},
+    {"well-known 3,000.5", "well|@-@|known|3|@,@|000|@.@|5|<eos>"},
+    {"(a) f(x) $5 5%", "(|a|)|f|@(@|x|)|$|5|5|%|<eos>"},
+    {"a - b -- c", "a|-|b|-|@-|c|<eos>"},
+    {"@me a@b x@ @", "@@|me|a|@@@|b|x|@|@|<eos>"},
+    {"a ...", "a|.|.|.|<eos>"},
+    {" \n.\n", "<eos>|.|<eos>"},
+    {"x,\r\ny", "x|,|<eos>|y|<eos>"},
+    {"", ""},
+};
+
+START_TEST(punctuation_is_set_apart)
+{
+    const size_t n = strlen(prose[_i].text);
+    blanks = false;
+    for (size_t step = 1; step <= n + 1; step++) {
+        ck_assert_int_eq(tokenize(LAM_WORDS, false, prose[_i].text, n, step), LAM_OK);
+        ck_assert_str_eq(joined(), prose[_i].want);
+    }
 }
 END_TEST
 
@@ -243,7 +273,7 @@ START_TEST(a_prompt_stays_open)
 {
     lam_tokenizer *t;
     ck_assert_int_eq(lam_symbols_create(&symbols), LAM_OK);
-    const lam_tokenizer_options options = {LAM_WORDS, false, symbols, keep, NULL};
+    const lam_tokenizer_options options = {LAM_WORDS, false, true, symbols, keep, NULL};
     ck_assert_int_eq(lam_tokenizer_create(&t, &options), LAM_OK);
     ck_assert_int_eq(lam_tokenizer_feed(t, "a\nb c", 5), LAM_OK);
     ck_assert_int_eq(lam_tokenizer_finish(t, LAM_TEXT_OPEN), LAM_OK);
@@ -267,6 +297,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, words_follow_the_published_rules, 0,
                         (int)(sizeof words / sizeof *words));
+    tcase_add_loop_test(tests, punctuation_is_set_apart, 0, (int)(sizeof prose / sizeof *prose));
     tcase_add_test(tests, lower_case_reaches_every_word);
     tcase_add_test(tests, characters_and_bytes_are_exact);
     tcase_add_test(tests, invalid_utf8_is_refused_at_its_offset);

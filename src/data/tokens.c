@@ -82,7 +82,7 @@ static lam_status read_header(lam_tokens *t, const char *path)
 
 lam_status lam_tokens_open(lam_tokens *out, const char *path)
 {
-    *out = (lam_tokens){0};
+    *out = (lam_tokens){.separator = -1};
     LAM_TRY(lam_map_open(&out->map, path));
     const lam_status status = read_header(out, path);
     if (status != LAM_OK)
@@ -110,6 +110,28 @@ void lam_tokens_copy(const lam_tokens *t, int32_t *out, int64_t from, size_t n)
         for (size_t i = 0; i < n; i++, p += 4)
             out[i] =
                 (int32_t)(p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+}
+
+double lam_tokens_bytes(const lam_tokens *t)
+{
+    enum { BLOCK = 1 << 12 };
+    int32_t ids[BLOCK];
+    double sum = 0;
+    for (int64_t from = 0; from < t->count; from += BLOCK) {
+        const int64_t left = t->count - from;
+        const size_t n = (size_t)(left < BLOCK ? left : BLOCK);
+        lam_tokens_copy(t, ids, from, n);
+        for (size_t i = 0; i < n; i++)
+            sum += t->sizes[ids[i]];
+    }
+    return sum;
+}
+
+void lam_tokens_weigh(lam_tokens *t, const int32_t *sizes, int64_t bytes)
+{
+    t->sizes = sizes;
+    const double sum = bytes > 0 ? lam_tokens_bytes(t) : 0;
+    t->scale = sum > 0 ? (double)bytes / sum : 1;
 }
 
 lam_status lam_tokens_verify(const lam_tokens *t, const char *path)

@@ -20,6 +20,11 @@ typedef struct lam_tokens {
     int64_t count;
     uint32_t crc; /* CRC-32 of the numbers' bytes, by the header */
     char split[16];
+    /* Bytes of text that each number stands for (lam_vocab_bytes), borrowed; NULL: unknown.  White space and words that
+     * became <unk> make them inexact: so many times that many are the bytes of the text. */
+    const int32_t *sizes;
+    double scale;
+    int32_t separator; /* that ends its documents, by corpus.json; -1: it has none */
 } lam_tokens;
 
 /* Opens and checks everything but the numbers themselves: a truncated file, a foreign one or one
@@ -32,6 +37,11 @@ lam_status lam_tokens_verify(const lam_tokens *t, const char *path);
 
 /* out[0, n) = numbers [from, from + n), which must exist. */
 void lam_tokens_copy(const lam_tokens *t, int32_t *out, int64_t from, size_t n);
+
+/* Bytes of text, by `sizes` alone; scale is then chosen so that the whole is `bytes` of text (0: unknown, as the sizes
+ * say). */
+double lam_tokens_bytes(const lam_tokens *t);
+void lam_tokens_weigh(lam_tokens *t, const int32_t *sizes, int64_t bytes);
 
 /* Writing.  finish() publishes the file; abort() leaves nothing.  Both free the object. */
 typedef struct lam_tokens_writer lam_tokens_writer;

@@ -4,6 +4,7 @@
 
 #include "data/utf8.h"
 #include "data/vocab_int.h"
+#include "data/word_marks.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -19,6 +20,7 @@ lam_status lam_vocab_start(lam_vocab **out, const lam_vocab_rules *rules, size_t
         return lam_fail(LAM_ERR_MEMORY, "no memory for a vocabulary");
     v->kind = rules->kind;
     v->lower = rules->lower;
+    v->blanks = rules->kind == LAM_WORDS && rules->blanks; /* means nothing elsewhere */
     v->drop_newlines = rules->drop_newlines;
     v->eos = v->unk = -1;
     v->counts = malloc((room + 1) * sizeof *v->counts);
@@ -189,6 +191,11 @@ bool lam_vocab_lower(const lam_vocab *v)
     return v->lower;
 }
 
+bool lam_vocab_blanks(const lam_vocab *v)
+{
+    return v->blanks;
+}
+
 int lam_vocab_size(const lam_vocab *v)
 {
     return lam_symbols_count(v->symbols);
@@ -230,12 +237,26 @@ int64_t lam_vocab_count(const lam_vocab *v, int32_t id)
 int lam_vocab_bytes(const lam_vocab *v, int32_t id)
 {
     size_t size;
-    lam_symbols_text(v->symbols, id, &size);
+    const char *text = lam_symbols_text(v->symbols, id, &size);
     if (v->bpe != NULL && lam_bpe_is_special(v->bpe, id))
         return 0;
     if (v->kind != LAM_WORDS)
         return (int)size;
-    return id == v->eos ? 1 : (int)size + 1;
+    if (id == v->eos || v->blanks)
+        return id == v->eos ? 1 : (int)size + 1;
+    const lam_word w = lam_word_read(text, size);
+    return (int)w.size + !w.left;
+}
+
+lam_status lam_vocab_sizes(const lam_vocab *v, int32_t **sizes)
+{
+    const int32_t n = lam_vocab_size(v);
+    *sizes = malloc((size_t)n * sizeof **sizes);
+    if (*sizes == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d symbols", n);
+    for (int32_t i = 0; i < n; i++)
+        (*sizes)[i] = lam_vocab_bytes(v, i);
+    return LAM_OK;
 }
 
 const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t size)
@@ -299,7 +320,7 @@ lam_status lam_vocab_encode(const lam_vocab *v, int32_t **ids, size_t *n, const 
     *ids = NULL;
     *n = 0;
     lam_status status = lam_symbols_create(&e.symbols);
-    const lam_tokenizer_options options = {v->kind, v->lower, e.symbols, keep_known, &e};
+    const lam_tokenizer_options options = {v->kind, v->lower, v->blanks, e.symbols, keep_known, &e};
     if (status == LAM_OK)
         status = lam_tokenizer_create(&t, &options);
     if (status == LAM_OK)
@@ -331,10 +352,11 @@ lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const c
     }
     if (differ < 0)
         return LAM_OK;
-    return lam_fail(LAM_ERR_FORMAT,
-                    "%s: its vocabulary (%d symbols) is not the model's (%d symbols); they differ "
-                    "from number %d on: lamemo prepare --vocab-from MODEL takes the model's",
-                    label, b, a, differ);
+    return lam_fail(
+        LAM_ERR_FORMAT,
+        "%s: its vocabulary (%s, %d symbols) is not the model's (%s, %d symbols); they differ "
+        "from number %d on: lamemo prepare --vocab-from MODEL takes the model's",
+        label, lam_text_kind_name(text->kind), b, lam_text_kind_name(model->kind), a, differ);
 }
 
 lam_status lam_vocab_fits(const lam_vocab *v, const char *path, int n_token)
@@ -347,6 +369,7 @@ lam_status lam_vocab_fits(const lam_vocab *v, const char *path, int n_token)
 
 bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b)
 {
-    return a->kind == b->kind && a->lower == b->lower && a->drop_newlines == b->drop_newlines &&
+    return a->kind == b->kind && a->lower == b->lower && a->blanks == b->blanks &&
+           a->drop_newlines == b->drop_newlines &&
            (a->bpe == NULL || lam_bpe_alike(a->bpe, b->bpe));
 }

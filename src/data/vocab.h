@@ -23,6 +23,7 @@ lam_status lam_vocab_create_bytes(lam_vocab **out);
 typedef struct lam_vocab_rules {
     lam_text_kind kind;
     bool lower;         /* the text was put in lower case, so prompts must be */
+    bool blanks;        /* words are what stands between blanks */
     bool unk;           /* there is a special <unk>, which rare symbols become */
     bool drop_newlines; /* the newline is no symbol: it is left out (enwik8) */
     int64_t min_count;  /* rarer symbols are left out */
@@ -54,6 +55,7 @@ lam_status lam_vocab_load(lam_vocab **out, const char *path);
 
 lam_text_kind lam_vocab_kind(const lam_vocab *vocab);
 bool lam_vocab_lower(const lam_vocab *vocab);
+bool lam_vocab_blanks(const lam_vocab *vocab); /* of words: these stand between blanks */
 int lam_vocab_size(const lam_vocab *vocab);
 /* What ends a line of words or a document of byte pairs; -1: none. */
 int32_t lam_vocab_eos(const lam_vocab *vocab);
@@ -71,6 +73,8 @@ int64_t lam_vocab_count(const lam_vocab *vocab, int32_t id); /* in the text it w
 /* Bytes of text that a token stands for: those of its symbol; of a word, with the blank beside it; 1 of <eos>, a newline;
  * none of a special token.  (What <unk> stood for nobody knows: it counts as the word it is written as.) */
 int lam_vocab_bytes(const lam_vocab *vocab, int32_t id);
+/* The same for all tokens; *sizes is owned by the caller (free). */
+lam_status lam_vocab_sizes(const lam_vocab *vocab, int32_t **sizes);
 const lam_bpe *lam_vocab_bpe(const lam_vocab *vocab); /* NULL: not of byte pairs */
 
 /* A symbol as messages show it: 'the', 'é' (U+00E9), byte 13.  Returns out. */

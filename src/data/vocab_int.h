@@ -8,7 +8,7 @@
 
 struct lam_vocab {
     lam_text_kind kind;
-    bool lower, drop_newlines;
+    bool lower, blanks, drop_newlines;
     int32_t eos, unk;     /* -1: none */
     lam_symbols *symbols; /* in the order of their final numbers */
     int64_t *counts;

@@ -51,6 +51,11 @@ lam_status lam_vocab_save(const lam_vocab *v, const char *path)
                   VOCAB_VERSION, "kind", lam_text_kind_name(v->kind), "size", lam_vocab_size(v),
                   "lower", v->lower, "drop_newlines", v->drop_newlines, "symbols",
                   symbols_to_json(v), "counts", counts_to_json(v));
+    if (root != NULL && v->kind == LAM_WORDS &&
+        json_object_set_new(root, "words", json_string(v->blanks ? "blanks" : "text")) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
     if (root == NULL || (v->bpe != NULL && !lam_vocab_json_add_bpe(root, v->bpe))) {
         json_decref(root);
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d symbols", path, lam_vocab_size(v));
@@ -127,7 +132,14 @@ static lam_status from_json(lam_vocab **out, json_t *root, const char *path)
     if (k == LAM_BPE)
         return lam_vocab_json_bpe(out, root, path);
 
-    const lam_vocab_rules rules = {.kind = k, .lower = lower != 0, .drop_newlines = drop != 0};
+    /* older vocabularies do not say what words are */
+    const char *words = json_string_value(json_object_get(root, "words"));
+    if (words != NULL && strcmp(words, "blanks") != 0 && strcmp(words, "text") != 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: unknown kind of words '%s'", path, words);
+    const lam_vocab_rules rules = {.kind = k,
+                                   .lower = lower != 0,
+                                   .blanks = words == NULL || strcmp(words, "blanks") == 0,
+                                   .drop_newlines = drop != 0};
     LAM_TRY(lam_vocab_start(out, &rules, json_array_size(symbols)));
     lam_status status = fill(*out, symbols, counts, path);
     if (status == LAM_OK && k == LAM_WORDS && (*out)->eos < 0)

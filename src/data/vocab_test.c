@@ -191,7 +191,7 @@ static void check_same(const lam_vocab *a, const lam_vocab *b)
 START_TEST(a_saved_vocabulary_comes_back)
 {
     const char *path = test_temp_path("vocab.json");
-    const lam_vocab_rules words = {.kind = LAM_WORDS, .lower = true, .unk = true};
+    const lam_vocab_rules words = {.kind = LAM_WORDS, .lower = true, .blanks = true, .unk = true};
     const lam_vocab_rules bytes = {.kind = LAM_BYTES, .drop_newlines = true};
     lam_vocab *v[3], *back;
     v[0] = build((counted[]){{"<eos>", 2}, {"\"q\"\\", 3}, {"\xc3\xa9\x01", 1}}, 3, &words);
@@ -263,7 +263,7 @@ START_TEST(damaged_files_are_refused_by_name)
 }
 END_TEST
 
-static const lam_vocab_rules plain = {.kind = LAM_WORDS, .unk = true};
+static const lam_vocab_rules plain = {.kind = LAM_WORDS, .blanks = true, .unk = true};
 
 START_TEST(without_memory_it_fails_cleanly)
 {
@@ -289,6 +289,12 @@ END_TEST
 
 /* ---- readable text ---- */
 
+static lam_status ignore_tokens(void *user, const int32_t *ids, size_t n)
+{
+    (void)user, (void)ids, (void)n;
+    return LAM_OK;
+}
+
 static const struct {
     const char *words, *want;
 } readable[] = {
@@ -302,6 +308,77 @@ static const struct {
     {"<eos> <eos> x", "\n\nx"},
     {"$ 5 # 3 50 %", "$5 #3 50%"},
 };
+
+/* A text of words and punctuation comes back as it was written. */
+static const char *const written[] = {
+    "Hello, world!",
+    "He said: \"Don't you dare - I'm not 'ready' yet.\"",
+    "(See f(x), [1] or {2}; 50% of $3,000.50 is #1...)",
+    "well-known 19-year-olds, e.g. the U.S. and http://x.org/a_b?c=d&e=f",
+    "a--b -- c/d and/or @name me@x.org \xe2\x80\x9cQuoted,\xe2\x80\x9d it\xe2\x80\x99s "
+    "\xc2\xabs\xc2\xbb",
+    "\xc3\x9c"
+    "ber stra\xc3\x9f"
+    "e 3\xe2\x82\xac \xd0\x9c\xd0\xb8\xd1\x80!\nnew line\n\nafter a blank one",
+    "dogs' bones: \"\"empty\"\" -5 +3 *bold* <b> x^2 ~10 {{a}}",
+};
+
+START_TEST(text_comes_back_as_people_write_it)
+{
+    const char *text = written[_i];
+    const lam_vocab_rules rules = {.kind = LAM_WORDS, .unk = true};
+    lam_symbols *symbols;
+    lam_tokenizer *t;
+    lam_vocab *v;
+    int64_t counts[256];
+    int32_t *ids, numbers[256];
+    size_t n, size;
+    char *back;
+    ck_assert_int_eq(lam_symbols_create(&symbols), LAM_OK);
+    const lam_tokenizer_options how = {
+        .kind = LAM_WORDS, .symbols = symbols, .sink = ignore_tokens};
+    ck_assert_int_eq(lam_tokenizer_create(&t, &how), LAM_OK);
+    ck_assert_int_eq(lam_tokenizer_feed(t, text, strlen(text)), LAM_OK);
+    ck_assert_int_eq(lam_tokenizer_finish(t, LAM_TEXT_OPEN), LAM_OK);
+    lam_tokenizer_free(t);
+    for (int i = 0; i < 256; i++)
+        counts[i] = 1;
+    ck_assert_int_eq(lam_vocab_create(&v, numbers, symbols, counts, &rules), LAM_OK);
+    const char *path = test_temp_path("words.json"); /* the file keeps the rule */
+    ck_assert_int_eq(lam_vocab_save(v, path), LAM_OK);
+    lam_vocab_free(v);
+    ck_assert_int_eq(lam_vocab_load(&v, path), LAM_OK);
+    ck_assert(!lam_vocab_blanks(v));
+    ck_assert_int_eq(lam_vocab_encode(v, &ids, &n, text, strlen(text)), LAM_OK);
+    ck_assert_int_eq(lam_detok_all(v, &back, &size, ids, n), LAM_OK);
+    ck_assert_str_eq(back, text);
+    free(back);
+    free(ids);
+    lam_vocab_free(v);
+    lam_symbols_free(symbols);
+}
+END_TEST
+
+START_TEST(a_vocabulary_without_the_rule_has_words_between_blanks)
+{
+    static const char old[] =
+        "{\"format\":\"lamemo-vocab\",\"version\":1,\"kind\":\"words\",\"lower\":false,"
+        "\"drop_newlines\":false,\"symbols\":[\"<eos>\",\"him,\",\"<unk>\"],"
+        "\"counts\":[1,1,1]}";
+    lam_vocab *v;
+    int32_t *ids;
+    size_t n;
+    const char *path = test_temp_path("old.json");
+    ck_assert_int_eq(lam_file_save(path, old, strlen(old)), LAM_OK);
+    ck_assert_int_eq(lam_vocab_load(&v, path), LAM_OK);
+    ck_assert(lam_vocab_blanks(v));
+    ck_assert_int_eq(lam_vocab_encode(v, &ids, &n, "him, x", 6), LAM_OK);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(ids[0], 1);
+    free(ids);
+    lam_vocab_free(v);
+}
+END_TEST
 
 START_TEST(words_read_well)
 {
@@ -346,6 +423,9 @@ int main(void)
     tcase_add_loop_test(tests, damaged_files_are_refused_by_name, 0,
                         (int)(sizeof damaged / sizeof *damaged));
     tcase_add_test(tests, without_memory_it_fails_cleanly);
+    tcase_add_loop_test(tests, text_comes_back_as_people_write_it, 0,
+                        (int)(sizeof written / sizeof *written));
+    tcase_add_test(tests, a_vocabulary_without_the_rule_has_words_between_blanks);
     tcase_add_loop_test(tests, words_read_well, 0, (int)(sizeof readable / sizeof *readable));
     return test_run("data/vocab", tests);
 }

@@ -1,4 +1,4 @@
-/* api.c -- the public interface, include/lamemo.h: engines, text, and whole jobs.
+/* api.c -- the public interface, include/lamemo.h: engines, text and scores.
  *
  * A thin layer: it checks what a caller from outside may get wrong, and gives every session a device
  * context of its own, so that the engine is only read once it is open. */
@@ -6,13 +6,11 @@
 
 #include "core/log.h"
 #include "data/detok.h"
-#include "infer/generate.h"
 #include "infer/session.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 SAME(LAM_OK, LAMEMO_OK);
 SAME(LAM_ERR_ARG, LAMEMO_ERR_ARG);
 SAME(LAM_ERR_IO, LAMEMO_ERR_IO);
@@ -24,15 +22,40 @@ SAME(LAM_ERR_INTERRUPTED, LAMEMO_ERR_INTERRUPTED);
 SAME(LAM_ERR_DEVICE, LAMEMO_ERR_DEVICE);
 SAME(LAM_LOG_ERROR, LAMEMO_LOG_ERROR);
 SAME(LAM_LOG_DEBUG, LAMEMO_LOG_DEBUG);
-SAME(LAM_FINISH_LENGTH, LAMEMO_FINISH_LENGTH);
-SAME(LAM_FINISH_STOP, LAMEMO_FINISH_STOP);
-SAME(LAM_FINISH_BREAK, LAMEMO_FINISH_BREAK);
 
 /* ---- errors, messages, memory ---- */
 
 const char *lamemo_version(void)
 {
     return LAM_VERSION;
+}
+
+lamemo_status lamemo_abi_check(const lamemo_abi *mine)
+{
+    static const lamemo_abi ours = LAMEMO_ABI;
+    if (mine->size != sizeof ours || mine->major != ours.major || mine->minor != ours.minor)
+        return lam_api_status(
+            lam_fail(LAM_ERR_UNSUPPORTED,
+                     "the caller was made for lamemo %d.%d, this library is " LAM_VERSION
+                     ": use those that belong together",
+                     mine->major, mine->minor));
+    const struct {
+        const char *name;
+        size_t theirs, ours;
+    } sizes[] = {
+#define SIZE(field) {"lamemo_" #field, mine->field, ours.field}
+        SIZE(engine_options), SIZE(model_info),       SIZE(session_options),
+        SIZE(sampling),       SIZE(generate_options), SIZE(piece),
+#undef SIZE
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].theirs != sizes[i].ours)
+            return lam_api_status(
+                lam_fail(LAM_ERR_UNSUPPORTED,
+                         "%s has %zu bytes in the caller and %zu in this library " LAM_VERSION
+                         ": use those that belong together",
+                         sizes[i].name, sizes[i].theirs, sizes[i].ours));
+    return LAMEMO_OK;
 }
 
 const char *lamemo_error(void)
@@ -76,7 +99,7 @@ lam_status lam_api_size(const char *name, int value)
     return lam_fail(LAM_ERR_ARG, "%s is %d, must be 0 to %d", name, value, LAM_MAX_LEN);
 }
 
-static lam_status not_negative(const char *name, int value)
+lam_status lam_api_not_negative(const char *name, int value)
 {
     return value >= 0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %d, must be 0 or more", name, value);
 }
@@ -102,7 +125,8 @@ static lam_status open_engine(lamemo_engine *e, const char *path, const lamemo_e
     lam_storage storage = {.watch = &watch};
     LAM_TRY(find_store(&storage.weights, o->weights, LAM_STORE_INT8));
     LAM_TRY(find_store(&storage.cache, o->cache, LAM_STORE_BF16));
-    LAM_TRY(not_negative("threads", e->dev_options.threads)); /* the device knows how many */
+    LAM_TRY(
+        lam_api_not_negative("threads", e->dev_options.threads)); /* the device knows how many */
     LAM_TRY(lam_ops_find(&ops, o->device ? o->device : "auto"));
     LAM_TRY(ops->open(&e->dev, &e->dev_options));
     return lam_engine_open(&e->inner, path, e->dev, &storage);
@@ -140,7 +164,7 @@ lam_status lam_api_context(lam_dev **out, const lamemo_engine *e, int threads)
 {
     lam_dev_options options = e->dev_options;
     *out = NULL;
-    LAM_TRY(not_negative("threads", threads));
+    LAM_TRY(lam_api_not_negative("threads", threads));
     if (threads > 0)
         options.threads = threads;
     return e->dev->ops->open(out, &options);
@@ -191,7 +215,7 @@ lamemo_status lamemo_encode(const lamemo_engine *e, const char *text, size_t siz
     return lam_api_status(lam_vocab_encode(e->inner->vocab, tokens, n, text, size));
 }
 
-static lam_status check_tokens(const lamemo_engine *e, const int32_t *tokens, size_t n)
+lam_status lam_api_tokens(const lamemo_engine *e, const int32_t *tokens, size_t n)
 {
     const int size = lamemo_vocab_size(e);
     for (size_t i = 0; i < n; i++)
@@ -205,82 +229,35 @@ lamemo_status lamemo_decode(const lamemo_engine *e, const int32_t *tokens, size_
 {
     *text = NULL;
     *size = 0;
-    lam_status status = check_tokens(e, tokens, n);
+    lam_status status = lam_api_tokens(e, tokens, n);
     if (status == LAM_OK)
         status = lam_detok_all(e->inner->vocab, text, size, tokens, n);
     return lam_api_status(status);
 }
 
+const char *lamemo_token_text(const lamemo_engine *e, int32_t token, size_t *size)
+{
+    *size = 0;
+    return token >= 0 && token < lamemo_vocab_size(e)
+               ? lam_vocab_symbol(e->inner->vocab, token, size)
+               : NULL;
+}
+
 /* ---- whole jobs ---- */
-
-typedef struct listening {
-    lamemo_piece_sink *sink;
-    void *user;
-} listening;
-
-static int hand_over(void *user, const lam_generated *g)
-{
-    const listening *l = user;
-    const lamemo_piece piece = {.sample = g->sample,
-                                .token = g->token,
-                                .logprob = g->logprob,
-                                .text = g->text,
-                                .size = g->size,
-                                .last = g->last,
-                                .finish = (lamemo_finish)g->finish};
-    return l->sink(l->user, &piece);
-}
-
-static lam_status check_request(const lamemo_engine *e, const lamemo_generate_options *o,
-                                const int32_t *prompt, size_t n)
-{
-    LAM_TRY(not_negative("tokens", o->tokens));
-    LAM_TRY(lam_api_size("samples", o->samples));
-    LAM_TRY(lam_api_size("segment", o->segment));
-    LAM_TRY(lam_api_size("refresh", o->refresh));
-    LAM_TRY(lam_api_size("memory", o->memory));
-    LAM_TRY(not_negative("n_stops", o->n_stops));
-    return check_tokens(e, prompt, n);
-}
-
-lamemo_status lamemo_generate(lamemo_engine *e, const int32_t *prompt, size_t n,
-                              const lamemo_generate_options *options, lamemo_piece_sink *sink,
-                              void *user)
-{
-    const lamemo_generate_options o = options ? *options : (lamemo_generate_options){0};
-    listening to = {sink, user};
-    lam_generate_options wanted = {.samples = o.samples > 0 ? o.samples : 1,
-                                   .tokens = o.tokens > 0 ? o.tokens : 256,
-                                   .prompt_segment = o.segment,
-                                   .refresh = o.refresh,
-                                   .mem_len = o.memory,
-                                   .sampler = lam_api_sampler(o.sampling),
-                                   .stops = o.stops,
-                                   .n_stops = o.n_stops,
-                                   .sink = hand_over,
-                                   .user = &to};
-    lam_status status = check_request(e, &o, prompt, n);
-    if (status == LAM_OK)
-        status = lam_api_context(&wanted.dev, e, o.threads);
-    if (status == LAM_OK)
-        status = lam_engine_blame(e->inner, lam_generate(e->inner, prompt, n, &wanted));
-    if (wanted.dev)
-        wanted.dev->ops->close(wanted.dev);
-    return lam_api_status(status);
-}
 
 /* Each token is the target of the one before it; the first follows the start token. */
 static lam_status score_all(lam_session *session, int32_t before, const int32_t *tokens, size_t n,
                             double *logprobs, const lam_watch *watch)
 {
     enum { PIECE = 1 << 12 }; /* tokens between two calls of the watch */
-    lam_status status = n > 0 ? lam_session_score(session, &before, tokens, 1, logprobs) : LAM_OK;
+    lam_status status =
+        n > 0 ? lam_session_feed_nll(session, &before, tokens, 1, logprobs) : LAM_OK;
     for (size_t at = 1; at < n && status == LAM_OK; at += PIECE) {
         const size_t k = n - at < PIECE ? n - at : PIECE;
         status = lam_watch_tell(watch, (double)at / (double)n);
         if (status == LAM_OK)
             status =
-                lam_session_score(session, tokens + at - 1, tokens + at, (int)k, logprobs + at);
+                lam_session_feed_nll(session, tokens + at - 1, tokens + at, (int)k, logprobs + at);
     }
     for (size_t i = 0; i < n && status == LAM_OK; i++)
         logprobs[i] = -logprobs[i];

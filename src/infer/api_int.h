@@ -1,4 +1,4 @@
-/* api_int.h -- what api.c and api_session.c share: the insides of the public engine, and the change of
+/* api_int.h -- what the api_*.c files share: the insides of the public engine, and the change of
  * status from ours to the public one. */
 #ifndef LAM_INFER_API_INT_H
 #define LAM_INFER_API_INT_H
@@ -13,7 +13,9 @@ struct lamemo_engine {
     lam_dev_options dev_options;
 };
 
-/* The two enumerations have the same values: api.c asserts it. */
+/* The enumerations of both sides have the same values. */
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+
 static inline lamemo_status lam_api_status(lam_status status)
 {
     return (lamemo_status)status;
@@ -25,7 +27,11 @@ lam_status lam_api_context(lam_dev **out, const lamemo_engine *engine, int threa
 /* Refuses what is not 0 to LAM_MAX_LEN; `name` is the option's. */
 lam_status lam_api_size(const char *name, int value);
 
-/* NULL: the defaults. */
-lam_sampler_options lam_api_sampler(const lamemo_sampling *sampling);
+lam_status lam_api_not_negative(const char *name, int value);
+/* Refuses tokens outside the vocabulary. */
+lam_status lam_api_tokens(const lamemo_engine *engine, const int32_t *tokens, size_t n);
+
+/* NULL: the defaults.  The vocabulary says what <unk> is. */
+lam_sampler_options lam_api_sampler(const lamemo_sampling *sampling, const lam_vocab *vocab);
 
 #endif

@@ -18,17 +18,23 @@ struct lamemo_session {
 
 /* ---- creating ---- */
 
-lam_sampler_options lam_api_sampler(const lamemo_sampling *s)
+lam_sampler_options lam_api_sampler(const lamemo_sampling *s, const lam_vocab *vocab)
 {
+    lam_sampler_options d = lam_sampler_defaults();
+    d.never = lam_vocab_unk(vocab);
     if (!s)
-        return lam_sampler_defaults();
-    return (lam_sampler_options){.temperature = s->temperature,
-                                 .top_k = s->top_k,
-                                 .top_p = s->top_p,
-                                 .min_p = s->min_p,
-                                 .repeat_penalty = s->repeat_penalty,
-                                 .repeat_last = s->repeat_last,
-                                 .seed = s->seed};
+        return d;
+    return (lam_sampler_options){
+        .temperature = s->greedy               ? 0.0
+                       : s->temperature != 0.0 ? s->temperature
+                                               : d.temperature,
+        .top_k = s->top_k != 0 ? s->top_k : d.top_k,
+        .top_p = s->top_p != 0.0 ? s->top_p : d.top_p,
+        .min_p = s->min_p != 0.0 ? s->min_p : d.min_p,
+        .repeat_penalty = s->repeat_penalty != 0.0 ? s->repeat_penalty : d.repeat_penalty,
+        .repeat_last = s->repeat_last != 0 ? s->repeat_last : d.repeat_last,
+        .seed = s->seed != 0 ? s->seed : d.seed,
+        .never = s->unknown ? -1 : d.never};
 }
 
 void lamemo_sampling_defaults(lamemo_sampling *s)
@@ -91,7 +97,7 @@ static lam_status build(lamemo_session *s, lamemo_engine *engine, const lamemo_s
     if (!s->scores || !s->drawn)
         return lam_fail(LAM_ERR_MEMORY, "session: no memory for %d streams", s->streams);
     forget_drawn(s);
-    const lam_sampler_options defaults = lam_sampler_defaults();
+    const lam_sampler_options defaults = lam_api_sampler(NULL, s->engine->vocab);
     return replace_samplers(s, &defaults);
 }
 
@@ -183,7 +189,7 @@ lamemo_status lamemo_session_logits_float(lamemo_session *s, float *logits)
 
 lamemo_status lamemo_session_sampling(lamemo_session *s, const lamemo_sampling *sampling)
 {
-    const lam_sampler_options options = lam_api_sampler(sampling);
+    const lam_sampler_options options = lam_api_sampler(sampling, s->engine->vocab);
     const lam_status status = replace_samplers(s, &options);
     if (status == LAM_OK)
         forget_drawn(s);

@@ -130,6 +130,20 @@ START_TEST(version_and_header_agree)
 }
 END_TEST
 
+START_TEST(a_caller_with_other_structs_is_told)
+{
+    const lamemo_abi mine = LAMEMO_ABI;
+    lamemo_abi older = mine, smaller = mine;
+    succeed(lamemo_abi_check(&mine));
+    older.minor++;
+    ck_assert_int_eq(lamemo_abi_check(&older), LAMEMO_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "made for lamemo 0.2"));
+    smaller.sampling -= 8;
+    ck_assert_int_eq(lamemo_abi_check(&smaller), LAMEMO_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "lamemo_sampling has "));
+}
+END_TEST
+
 START_TEST(an_engine_tells_what_it_holds)
 {
     ck_assert_int_eq(lamemo_vocab_size(engine), V);
@@ -152,6 +166,10 @@ START_TEST(text_becomes_tokens_and_comes_back)
     ck_assert_uint_eq(size, n);
     ck_assert_int_eq(memcmp(back, text, size + 1), 0);
     lamemo_free(back);
+    ck_assert_mem_eq(lamemo_token_text(engine, tokens[4], &size), "\xa9", 1); /* half a character */
+    ck_assert_uint_eq(size, 1);
+    ck_assert_ptr_null(lamemo_token_text(engine, V, &size));
+    ck_assert_ptr_null(lamemo_token_text(engine, -1, &size));
     tokens[2] = V;
     ck_assert_int_eq(lamemo_decode(engine, tokens, n, &back, &size), LAMEMO_ERR_ARG);
     ck_assert_ptr_null(back);
@@ -257,10 +275,41 @@ START_TEST(draws_repeat_after_reset_and_follow_the_seed)
     succeed(lamemo_session_feed(s, &start, 1));
     draw(s, other, TEXT);
     ck_assert_int_ne(memcmp(first, other, sizeof first), 0);
-    how.top_p = 0.0;
+    how.top_p = -0.5;
     ck_assert_int_eq(lamemo_session_sampling(s, &how), LAMEMO_ERR_ARG);
-    ck_assert_ptr_nonnull(strstr(lamemo_error(), "top_p 0: must be above 0"));
+    ck_assert_ptr_nonnull(strstr(lamemo_error(), "top_p -0.5: must be above 0"));
     lamemo_session_free(s);
+}
+END_TEST
+
+/* Draws after one token, in the way given. */
+static void draw_by(int32_t out[TEXT], const lamemo_sampling *how)
+{
+    const int32_t start = 'a';
+    lamemo_session *s = new_session(1);
+    succeed(lamemo_session_sampling(s, how));
+    succeed(lamemo_session_feed(s, &start, 1));
+    draw(s, out, TEXT);
+    lamemo_session_free(s);
+}
+
+START_TEST(zero_is_the_default_in_every_field_of_sampling)
+{
+    int32_t by_default[TEXT], got[TEXT], greedy[TEXT];
+    lamemo_sampling defaults;
+    lamemo_sampling_defaults(&defaults);
+    draw_by(by_default, &defaults);
+    draw_by(got, &(lamemo_sampling){0});
+    ck_assert_int_eq(memcmp(by_default, got, sizeof got), 0);
+    draw_by(got, &(lamemo_sampling){.seed = 42, .top_p = 0.95});
+    ck_assert_int_eq(memcmp(by_default, got, sizeof got), 0);
+    draw_by(got, &(lamemo_sampling){.temperature = 2.0});
+    ck_assert_int_ne(memcmp(by_default, got, sizeof got), 0);
+
+    draw_by(greedy, &(lamemo_sampling){.greedy = 1, .seed = 7});
+    draw_by(got, &(lamemo_sampling){.top_k = 1});
+    ck_assert_int_eq(memcmp(greedy, got, sizeof got), 0);
+    ck_assert_int_ne(memcmp(greedy, by_default, sizeof greedy), 0);
 }
 END_TEST
 
@@ -306,6 +355,46 @@ START_TEST(generating_equals_feeding_and_drawing)
     ck_assert_int_eq(lamemo_generate(engine, prompt, 0, NULL, hear, &(heard){.limit = 3}),
                      LAMEMO_OK);
     lamemo_session_free(s);
+}
+END_TEST
+
+/* What is heard of a generation and what is asked for are the same pieces. */
+START_TEST(pieces_can_be_asked_for_one_at_a_time)
+{
+    const char *const stops[] = {"e"};
+    const lamemo_generate_options options = {
+        .tokens = TEXT / 3, .samples = 3, .stops = stops, .n_stops = 1, .top = 4};
+    int32_t prompt[9000]; /* three steps of reading */
+    heard told = {0}, asked = {0};
+    random_tokens(prompt, 9000, 9);
+    succeed(lamemo_generate(engine, prompt, 9000, &options, hear, &told));
+
+    lamemo_generation *g;
+    int more = 1, empty = 0, ended = 0;
+    succeed(lamemo_generation_create(engine, prompt, 9000, &options, &g));
+    while (more) {
+        lamemo_piece piece;
+        succeed(lamemo_generation_next(g, &piece, &more));
+        if (piece.token < 0 && piece.size == 0 && !piece.last) {
+            empty++;
+            continue;
+        }
+        ck_assert_int_eq(piece.n_top, piece.token < 0 ? 0 : 4);
+        for (int i = 0; i < piece.n_top; i++) {
+            ck_assert(i == 0 || piece.top[i].logprob <= piece.top[i - 1].logprob);
+            if (piece.top[i].token == piece.token)
+                ck_assert_double_eq_tol(piece.top[i].logprob, piece.logprob, 1e-12);
+        }
+        ended += piece.last;
+        hear(&asked, &piece);
+    }
+    ck_assert_int_eq(empty, 3); /* 9000 - 1 tokens, 4096 at a time */
+    ck_assert_int_eq(ended, 3);
+    ck_assert_int_eq(asked.n, told.n);
+    ck_assert_mem_eq(&asked, &told, sizeof asked);
+    lamemo_generation_free(g);
+    succeed(lamemo_generation_create(engine, prompt, 9000, &options, &g));
+    lamemo_generation_free(g); /* early */
 }
 END_TEST
 
@@ -513,6 +602,9 @@ START_TEST(no_failing_allocation_goes_unnoticed)
     for (long n = 1; test_alloc_fail(n); n++) {
         lamemo_session *s = NULL;
         lamemo_snapshot *p = NULL;
+        lamemo_generation *g = NULL;
+        lamemo_piece piece;
+        int more;
         int32_t *tokens = NULL, next;
         size_t count;
         lamemo_status status = lamemo_session_create(engine, NULL, &s);
@@ -524,9 +616,16 @@ START_TEST(no_failing_allocation_goes_unnoticed)
             status = lamemo_session_sample(s, &next, NULL);
         if (status == LAMEMO_OK)
             status = lamemo_session_snapshot(s, &p);
+        if (status == LAMEMO_OK)
+            status = lamemo_generation_create(engine, tokens, count, NULL, &g);
+        if (status == LAMEMO_OK)
+            status = lamemo_generation_next(g, &piece, &more); /* reads */
+        if (status == LAMEMO_OK)
+            status = lamemo_generation_next(g, &piece, &more);
         const int failed = test_alloc_stop();
         failures += failed;
         ck_assert_int_eq(status != LAMEMO_OK, failed);
+        lamemo_generation_free(g);
         lamemo_snapshot_free(p);
         lamemo_session_free(s);
         lamemo_free(tokens);
@@ -559,6 +658,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
     tcase_add_unchecked_fixture(tests, open_engine, close_engine);
     tcase_add_test(tests, version_and_header_agree);
+    tcase_add_test(tests, a_caller_with_other_structs_is_told);
     tcase_add_test(tests, an_engine_says_what_it_is);
     tcase_add_test(tests, logits_as_float_are_the_same_numbers);
     tcase_add_test(tests, opening_and_scoring_report_and_can_be_ended);
@@ -567,7 +667,9 @@ int main(void)
     tcase_add_test(tests, logits_are_those_of_the_reference);
     tcase_add_loop_test(tests, scores_add_up_to_what_logits_say, 0, 3);
     tcase_add_test(tests, draws_repeat_after_reset_and_follow_the_seed);
+    tcase_add_test(tests, zero_is_the_default_in_every_field_of_sampling);
     tcase_add_test(tests, generating_equals_feeding_and_drawing);
+    tcase_add_test(tests, pieces_can_be_asked_for_one_at_a_time);
     tcase_add_test(tests, a_snapshot_and_a_saved_session_bring_the_moment_back);
     tcase_add_loop_test(tests, a_failed_load_leaves_the_session_as_it_was, 0, 4);
     tcase_add_test(tests, an_engine_has_a_limit_on_memory_for_its_sessions);

@@ -19,6 +19,8 @@ typedef struct lam_generated {
     size_t size;
     bool last; /* of this sample; token is -1 when only held-back text remained */
     lam_finish finish;
+    const lam_likely *top; /* the n_top most likely tokens here, most likely first */
+    int n_top;
 } lam_generated;
 
 /* Called for every token of every sample, in time order; a non-zero return ends the generation. */
@@ -30,10 +32,12 @@ typedef struct lam_generate_options {
     int prompt_segment; /* segment length for the prompt; 0: the model's tgt_len */
     int refresh;  /* segment length for new tokens: the memory is refreshed this often; 0: same */
     int mem_len;  /* 0: the model's */
-    lam_dev *dev; /* kept for the call; NULL: the model's */
-    lam_sampler_options sampler;
-    const char *const *stops;
+    lam_dev *dev; /* kept; NULL: the model's */
+    lam_sampler_options sampler; /* its `never` is set by: */
+    int unknown;                 /* 1: <unk> may be drawn */
+    const char *const *stops;    /* kept */
     int n_stops;
+    int top; /* how many of the most likely tokens are reported with each token */
     lam_generate_sink *sink;
     int (*stop)(
         void *user); /* asked while the prompt is read: non-zero is LAM_ERR_INTERRUPTED; or NULL */
@@ -43,5 +47,14 @@ typedef struct lam_generate_options {
 /* Continues prompt[n]; an empty prompt begins with the engine's start token. */
 lam_status lam_generate(const lam_engine *engine, const int32_t *prompt, size_t n,
                         const lam_generate_options *options);
+
+/* The same step by step: each step reads a piece of the prompt, or draws one token for each sample, and gives the
+ * sink what came of it.  *more is false once the last pieces were given.  engine is kept, prompt is copied. */
+typedef struct lam_generation lam_generation;
+lam_status lam_generation_create(lam_generation **out, const lam_engine *engine,
+                                 const int32_t *prompt, size_t n,
+                                 const lam_generate_options *options);
+lam_status lam_generation_step(lam_generation *g, bool *more);
+void lam_generation_free(lam_generation *g); /* NULL is fine */
 
 #endif

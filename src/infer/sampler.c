@@ -23,7 +23,7 @@ struct lam_sampler {
 
 lam_sampler_options lam_sampler_defaults(void)
 {
-    return (lam_sampler_options){1.0, 0, 0.95, 0.0, 1.0, 64, 42};
+    return (lam_sampler_options){1.0, 0, 0.95, 0.0, 1.0, 64, 42, -1};
 }
 
 static lam_status check(const lam_sampler_options *o)
@@ -179,10 +179,26 @@ lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token
     if (!isfinite(top))
         return lam_fail(LAM_ERR_NUMERIC, "sampling: the model's scores are not finite");
     penalise(s, scores, top);
+    if (s->opt.never >= 0 && s->opt.never < s->n_token && s->n_token > 1)
+        s->scores[s->opt.never] = -INFINITY;
     const double highest = top_of(s->scores, s->n_token, &best);
+    if (!isfinite(highest))
+        return lam_fail(LAM_ERR_NUMERIC, "sampling: only <unk> has a finite score");
     *token = s->opt.temperature == 0.0 ? best : choose(s, shortlist(s, s->scores, highest));
     if (logprob)
         *logprob = scores[*token] - log_sum_exp(scores, s->n_token, top);
     lam_sampler_note(s, *token);
     return LAM_OK;
+}
+
+void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out, int n)
+{
+    int best;
+    const double top = top_of(scores, s->n_token, &best);
+    const double total = log_sum_exp(scores, s->n_token, top);
+    for (int i = 0; i < s->n_token; i++)
+        s->list[i] = (candidate){scores[i], i};
+    qsort(s->list, (size_t)s->n_token, sizeof *s->list, by_score);
+    for (int i = 0; i < n; i++)
+        out[i] = (lam_likely){s->list[i].token, s->list[i].score - total};
 }

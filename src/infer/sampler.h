@@ -17,9 +17,10 @@ typedef struct lam_sampler_options {
     double repeat_penalty; /* 1: off; above, recent tokens become less likely */
     int repeat_last;       /* how many recent tokens count */
     uint64_t seed;
+    int32_t never; /* a token that is not drawn: <unk>; -1: none */
 } lam_sampler_options;
 
-/* temperature 1, top-p 0.95, the rest off, seed 42: the authors' script. */
+/* temperature 1, top-p 0.95, the rest off, all tokens, seed 42: the authors' script. */
 lam_sampler_options lam_sampler_defaults(void);
 
 typedef struct lam_sampler lam_sampler;
@@ -37,5 +38,13 @@ void lam_sampler_note(lam_sampler *s, int32_t token);
  * log-probability under the model itself, before any filter; may be NULL.  LAM_ERR_NUMERIC if no
  * score is finite. */
 lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token, double *logprob);
+
+typedef struct lam_likely {
+    int32_t token;
+    double logprob; /* under the model itself */
+} lam_likely;
+
+/* The n most likely tokens of finite scores [n_token], most likely first; n is at most n_token. */
+void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out, int n);
 
 #endif

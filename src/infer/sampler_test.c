@@ -80,6 +80,21 @@ START_TEST(filters_leave_out_the_rest)
 }
 END_TEST
 
+START_TEST(a_token_may_be_barred)
+{
+    int counts[V];
+    lam_sampler_options o = plain();
+    o.never = 0; /* the most likely one */
+    count(&o, counts);
+    ck_assert_int_eq(counts[0], 0);
+    for (int i = 1; i < V; i++)
+        ck_assert_int_gt(counts[i], 0);
+    o.temperature = 0;
+    count(&o, counts);
+    ck_assert_int_eq(counts[1], DRAWS);
+}
+END_TEST
+
 START_TEST(a_penalty_makes_repetition_rarer)
 {
     int without[V], with[V];
@@ -216,6 +231,7 @@ int main(void)
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, draws_follow_the_distribution);
     tcase_add_test(tests, filters_leave_out_the_rest);
+    tcase_add_test(tests, a_token_may_be_barred);
     tcase_add_test(tests, a_penalty_makes_repetition_rarer);
     tcase_add_test(tests, a_penalty_on_all_tokens_leaves_all_of_them);
     tcase_add_test(tests, a_token_is_penalised_once_however_often_it_came);

@@ -98,7 +98,7 @@ void lam_session_piece(lam_session *s, const int32_t *packed, int n)
 {
     lam_open_segment *now = &s->now;
     if (now->done == 0)
-        lam_stack_begin(s->stack, now->length, (lam_noise){0});
+        lam_stack_begin(s->stack, now->length, (lam_stack_dropout){0});
     lam_stack_forward(s->stack, packed, n);
     for (int b = 0; b < s->streams; b++)
         memcpy(now->tokens + (size_t)b * (size_t)s->longest + now->done,
@@ -140,8 +140,8 @@ static lam_status score_piece(lam_session *s, const int32_t *targets, int n, int
     return LAM_OK;
 }
 
-lam_status lam_session_score(lam_session *s, const int32_t *tokens, const int32_t *targets, int n,
-                             double *nll)
+lam_status lam_session_feed_nll(lam_session *s, const int32_t *tokens, const int32_t *targets,
+                                int n, double *nll)
 {
     LAM_TRY(check_tokens(s, tokens, n));
     if (targets)
@@ -163,7 +163,7 @@ lam_status lam_session_score(lam_session *s, const int32_t *tokens, const int32_
 
 lam_status lam_session_feed(lam_session *s, const int32_t *tokens, int n)
 {
-    return lam_session_score(s, tokens, NULL, n, NULL);
+    return lam_session_feed_nll(s, tokens, NULL, n, NULL);
 }
 
 lam_status lam_session_logits(lam_session *s, double *scores)
@@ -171,7 +171,7 @@ lam_status lam_session_logits(lam_session *s, double *scores)
     if (s->now.done == 0)
         return lam_fail(LAM_ERR_ARG, "session: nothing was fed since %s",
                         s->length == 0 ? "the start" : "the segment length changed");
-    LAM_TRY(lam_stack_scores(s->stack, scores));
+    LAM_TRY(lam_stack_logits(s->stack, scores));
     const size_t V = (size_t)s->model->cfg.n_token, all = (size_t)s->streams * V;
     const size_t bad = lam_finite_count(scores, LAM_F64, all);
     return bad == all ? LAM_OK

@@ -38,8 +38,8 @@ lam_status lam_session_segment(lam_session *s, int length);
 /* Feeds tokens [streams][n]; each must be in the vocabulary. */
 lam_status lam_session_feed(lam_session *s, const int32_t *tokens, int n);
 /* The same, and nll [streams][n]: the loss of targets [streams][n], one after each token. */
-lam_status lam_session_score(lam_session *s, const int32_t *tokens, const int32_t *targets, int n,
-                             double *nll);
+lam_status lam_session_feed_nll(lam_session *s, const int32_t *tokens, const int32_t *targets,
+                                int n, double *nll);
 /* What follows the last token: [streams][n_token] log-probabilities up to a constant per row.
  * LAM_ERR_ARG before the first token. */
 lam_status lam_session_logits(lam_session *s, double *scores);

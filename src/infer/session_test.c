@@ -75,7 +75,7 @@ static void feed_and_check(lam_session *s, const int32_t *in, const int32_t *out
     double nll[STREAMS * TOTAL], scores[STREAMS * V];
     toy_cut(x, in, STREAMS, TOTAL, at, n);
     toy_cut(y, out, STREAMS, TOTAL, at, n);
-    ck_assert_msg(lam_session_score(s, x, y, n, nll) == LAM_OK, "%s", lam_error());
+    ck_assert_msg(lam_session_feed_nll(s, x, y, n, nll) == LAM_OK, "%s", lam_error());
     ck_assert(lam_session_logits(s, scores) == LAM_OK);
     for (int b = 0; b < STREAMS; b++) {
         double sum = 0.0;
@@ -198,7 +198,7 @@ START_TEST(the_segment_length_may_change)
         toy_segment(&t, in + at, out + at, 2, want, 1);
         for (int i = 0; i < 2; i++) {
             ck_assert(lam_session_segment(s, 2) == LAM_OK); /* nothing new: the segment goes on */
-            ck_assert(lam_session_score(s, in + at + i, out + at + i, 1, &got[i]) == LAM_OK);
+            ck_assert(lam_session_feed_nll(s, in + at + i, out + at + i, 1, &got[i]) == LAM_OK);
             ck_assert_double_eq_tol(got[i], want[i], 1e-12);
         }
     }
@@ -232,7 +232,7 @@ START_TEST(lengths_beyond_what_is_fed_take_no_memory_and_change_nothing)
         for (int k = 0; k < lam_stack_mem(s->stack)->n_slots && i == 1; k++)
             ck_assert_int_lt(lam_stack_mem(s->stack)->slots[k].cap, 2 * LAM_FIT_LEAST);
         must(lam_session_segment(s, 7));
-        must(lam_session_score(s, tokens, tokens + 1, TOTAL, nll[i]));
+        must(lam_session_feed_nll(s, tokens, tokens + 1, TOTAL, nll[i]));
         lam_session_free(s);
         o.most = TOTAL;
     }

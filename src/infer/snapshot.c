@@ -146,7 +146,7 @@ static lam_status agrees(const lam_session *s, const lam_snapshot *p)
     trial.slots = slots;
     trial.prev = p->prev;
     trial.seen = p->seen;
-    const lam_status status = lam_mem_settle(&trial, "snapshot");
+    const lam_status status = lam_mem_resolve(&trial, "snapshot");
     free(slots);
     return status;
 }
@@ -166,7 +166,7 @@ lam_status lam_session_restore(lam_session *s, const lam_snapshot *p)
     LAM_TRY(mem->dev->ops->sync(mem->dev));
     mem->prev = p->prev;
     mem->seen = p->seen;
-    LAM_TRY(lam_mem_settle(mem, "snapshot"));
+    LAM_TRY(lam_mem_resolve(mem, "snapshot"));
     s->length = p->length;
     s->now.length = p->now.length;
     s->now.done = s->now.n_calls = 0;

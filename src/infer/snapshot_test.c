@@ -4,6 +4,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "io/safetensors.h"
+#include "support/alloc.h"
 #include "support/suite.h"
 #include "support/toy.h"
 
@@ -171,6 +172,38 @@ START_TEST(numbers_that_are_not_finite_are_refused_on_both_ways)
 }
 END_TEST
 
+/* The file is whole and its checksum right, but its sizes are others. */
+START_TEST(sizes_that_a_small_file_claims_take_no_memory)
+{
+    static const int64_t claims[] = {100, 1 << 16, 1 << 20, (int64_t)1 << 40, INT64_MAX};
+    saved it = save();
+    lam_safetensors *st;
+    must(lam_st_parse(&st, "saved", it.bytes, it.size));
+    const lam_st_tensor *const numbers = lam_st_find(st, "numbers");
+    char *const at = it.bytes + ((const char *)numbers->data - it.bytes);
+    const int n = (int)numbers->shape.dim[0];
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof claims / sizeof *claims; k++) {
+            lam_snapshot *p = NULL;
+            int64_t before;
+            memcpy(&before, at + 8 * i, sizeof before);
+            memcpy(at + 8 * i, &claims[k], sizeof before);
+            rewrite(&it, "lamemo snapshot 3", "none", 0.0);
+            memcpy(at + 8 * i, &before, sizeof before);
+            test_alloc_measure();
+            lam_status status = lam_snapshot_load(&p, it.path);
+            if (status == LAM_OK)
+                status = lam_session_restore(it.s, p);
+            const size_t peak = test_alloc_peak();
+            lam_snapshot_free(p);
+            ck_assert_msg(peak < 16 << 20, "number %d: %zu bytes", i, peak);
+            ck_assert(status == LAM_OK || status == LAM_ERR_FORMAT || status == LAM_ERR_ARG);
+        }
+    lam_st_close(st);
+    drop(&it);
+}
+END_TEST
+
 int main(void)
 {
     test_temp_in_memory();
@@ -179,5 +212,6 @@ int main(void)
     tcase_add_test(tests, a_changed_byte_or_a_cut_is_noticed_wherever_it_is);
     tcase_add_test(tests, an_older_file_without_checksum_loads_with_a_warning);
     tcase_add_loop_test(tests, numbers_that_are_not_finite_are_refused_on_both_ways, 0, 2);
+    tcase_add_test(tests, sizes_that_a_small_file_claims_take_no_memory);
     return test_run("infer/snapshot", tests);
 }

@@ -1,4 +1,4 @@
-/* json.c -- loading and dumping JSON with honest errors. */
+/* json.c -- loads and dumps JSON, with error messages that name the file and the reason. */
 #include "io/json.h"
 
 #include "core/budget.h"
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* jansson takes 230 bytes for "{}" and 140 for "[]"; everything else takes 30 for each byte of the text, or less.
  * What is written for people and programs to read has a list or object for every ten bytes at most. */
@@ -54,11 +55,22 @@ lam_status lam_json_parse(json_t **out, const char *label, const char *text, siz
                     error.column, error.text);
 }
 
+/* A file that is longer than it seems, a sparse one, is not read: it would take memory for all of its zeros. */
+static lam_status refuse_zeros(const char *path, size_t limit)
+{
+    lam_map map;
+    LAM_TRY(lam_map_open(&map, path));
+    const int found = map.size <= limit && memchr(map.data, '\0', map.size) != NULL;
+    lam_map_close(&map);
+    return found ? lam_fail(LAM_ERR_FORMAT, "%s: not JSON: it has a byte 0", path) : LAM_OK;
+}
+
 lam_status lam_json_load(json_t **out, const char *path, size_t limit)
 {
     char *text;
     size_t size;
     *out = NULL;
+    LAM_TRY(refuse_zeros(path, limit));
     LAM_TRY(lam_file_load(&text, &size, path, limit));
     const lam_status status = lam_json_parse(out, path, text, size);
     free(text);

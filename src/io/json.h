@@ -1,9 +1,8 @@
-/* json.h -- jansson behind our kind of errors.
+/* json.h -- jansson with this project's error handling.
  *
- * Two things of jansson 2.14 are mended here: json_dumps() can lose text without a word when memory
- * runs out, and a failed load hardly says whether memory or the text was the reason.  One is not to
- * be mended from outside: if a token's buffer cannot grow while reading, jansson drops a byte of it
- * and goes on. */
+ * It works around two faults of jansson 2.14: json_dumps() can silently lose text when memory runs out, and
+ * a failed load does not reliably tell whether memory or the text was the cause. A third cannot be fixed
+ * from outside: if a token's buffer cannot grow while reading, jansson drops a byte of it and continues. */
 #ifndef LAM_IO_JSON_H
 #define LAM_IO_JSON_H
 

@@ -1,7 +1,8 @@
-/* json_field.h -- a field of a struct as a member of a JSON object, both ways.
+/* json_field.h -- maps fields of a struct to members of a JSON object, in both directions.
  *
- * What a model is (model/config_json.c) and how a run goes (train/settings.c) are one table of such fields each: what
- * is written can be read, and a new field is a new row.  Other lists, and what goes together, are the tables' own. */
+ * A model's configuration (model/config_json.c) and a run's settings (train/settings.c) are one table of
+ * such fields each: everything written can be read back, and a new field is a new row. Lists and checks
+ * across fields belong to the tables' owners. */
 #ifndef LAM_IO_JSON_FIELD_H
 #define LAM_IO_JSON_FIELD_H
 

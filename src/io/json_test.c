@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Nested, with names and strings longer than what jansson allocates at first. */
 static const char sample[] =
@@ -170,6 +171,22 @@ START_TEST(memory_stays_in_proportion_to_the_text)
 }
 END_TEST
 
+START_TEST(zeros_take_no_memory)
+{
+    const char *const path = test_temp_path("sparse.json");
+    json_t *json;
+    must(lam_file_save(path, "{\"a\": 1}", 8));
+    ck_assert_int_eq(truncate(path, 1 << 29), 0);
+    test_alloc_measure();
+    const lam_status status = lam_json_load(&json, path, 1 << 30);
+    ck_assert_uint_lt(test_alloc_peak(), 1 << 20);
+    ck_assert_int_eq(status, LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "sparse.json: not JSON: it has a byte 0"), "%s", lam_error());
+    ck_assert_int_eq(lam_json_load(&json, path, 1 << 20), LAM_ERR_FORMAT);
+    ck_assert_msg(strstr(lam_error(), "sparse.json: longer than 1048576 bytes"), "%s", lam_error());
+}
+END_TEST
+
 START_TEST(memory_is_asked_for_before_parsing)
 {
     enum { SIZE = (1 << 16) + 1 };
@@ -201,6 +218,7 @@ int main(void)
     tcase_add_test(tests, what_follows_the_value_is_refused_in_text_and_files);
     tcase_add_test(tests, text_is_whole_or_a_memory_error);
     tcase_add_test(tests, memory_stays_in_proportion_to_the_text);
+    tcase_add_test(tests, zeros_take_no_memory);
     tcase_add_test(tests, memory_is_asked_for_before_parsing);
     tcase_add_test(tests, parsing_without_memory_fails);
     return test_run("io/json", tests);

@@ -1,4 +1,4 @@
-/* pickle.c -- the nodes of a pickle: making, freeing and asking them.  See pickle.h. */
+/* pickle.c -- creates, frees and queries the nodes of a pickle. See pickle.h. */
 #include "io/pickle_int.h"
 
 #include "core/size.h"

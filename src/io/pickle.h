@@ -1,14 +1,14 @@
-/* pickle.h -- Python's pickles as a tree of plain values; nothing in them is ever run.
+/* pickle.h -- reads Python pickles as a tree of plain values; nothing in them is executed.
  *
- * A pickle is a program for a small stack machine that may call any Python function.  This reader builds
- * what the program describes and calls nothing: a call or an instance becomes an LAM_PY_OBJECT with the name of
- * what would be called, its arguments and its state, and whoever reads the tree takes what he knows.  Unknown
- * classes are therefore harmless, and so are os.system and its kind.
+ * A pickle is a program for a small stack machine that may call any Python function. This reader builds
+ * what the program describes and calls nothing: a call or an instance becomes an LAM_PY_OBJECT with the
+ * name of the callable, its arguments and its state, and the caller uses the names it knows. Unknown
+ * classes are therefore harmless, and so is os.system.
  *
- * Protocols 2 to 5.  Refused: the text opcodes of protocols 0 and 1 (but for GLOBAL), the extension
- * registry, out-of-band buffers.  Memory is bounded by what the caller allows: a few bytes of a pickle can be an
- * object, and a compressed one can hold millions.  The tree may share nodes and contain cycles, as Python's
- * objects may: walk it with a limit on depth, and on the number of nodes. */
+ * Protocols 2 to 5. Refused: the text opcodes of protocols 0 and 1 (except GLOBAL), the extension registry,
+ * out-of-band buffers. Memory is bounded by the caller's limit: a few bytes of a pickle can describe an
+ * object, and a compressed pickle can hold millions. The tree may share nodes and contain cycles, like
+ * Python objects: walk it with a limit on depth and on the number of nodes. */
 #ifndef LAM_IO_PICKLE_H
 #define LAM_IO_PICKLE_H
 

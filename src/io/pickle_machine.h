@@ -1,8 +1,8 @@
-/* pickle_machine.h -- what the opcodes of a pickle (pickle_ops.c) work on: the stream, the stack with its marks,
- * and the memo.
+/* pickle_machine.h -- the state that pickle opcodes (pickle_ops.c) operate on: input stream, stack with
+ * marks, memo.
  *
- * Every limit is kept here: nothing is read beyond the end, taken from below a mark, or made without bound.  A
- * failure names the file and the byte of the running opcode. */
+ * All limits are enforced here: no read past the end, no pop below a mark, no unbounded allocation. A
+ * failure names the file and the byte offset of the current opcode. */
 #ifndef LAM_IO_PICKLE_MACHINE_H
 #define LAM_IO_PICKLE_MACHINE_H
 

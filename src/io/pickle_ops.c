@@ -1,7 +1,7 @@
-/* pickle_ops.c -- the opcodes of a pickle, over the machine of pickle_machine.h.  See pickle.h.
+/* pickle_ops.c -- the opcodes of a pickle, on the machine of pickle_machine.h. See pickle.h.
  *
- * Every opcode that Python's own picklers write for protocols 2 to 5 is here; each does to nodes
- * what it would do to objects, and calls nothing.  The loop never recurses, so depth costs no C stack. */
+ * Covers every opcode that Python's picklers write for protocols 2 to 5. Each does to nodes what it would
+ * do to objects, and calls nothing. The loop does not recurse, so depth costs no C stack. */
 #include "io/pickle_machine.h"
 
 #include <stdlib.h>

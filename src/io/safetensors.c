@@ -1,9 +1,9 @@
-/* safetensors.c -- reading the safetensors format.
+/* safetensors.c -- reads the safetensors format.
  *
- * The file comes from outside: nothing in it is believed before it is checked, and a tensor is
- * handed out only after the whole header proved consistent.  The data is sorted by offset, so one
- * pass shows overlaps, holes and left-over bytes.  Refused: element types and ranks we do not
- * have.  Writing is in safetensors_writer.c. */
+ * The file is untrusted: nothing is used before it is checked, and a tensor is handed out only after the
+ * whole header proved consistent. Entries are sorted by offset, so one pass finds overlaps, holes and
+ * trailing bytes. Refused: element types and ranks that lamemo does not have. Writing is in
+ * safetensors_writer.c. */
 #include "io/safetensors_int.h"
 
 #include "core/size.h"

@@ -1,6 +1,6 @@
-/* safetensors_index.c -- several safetensors files as one, by an index as Hugging Face writes it.
+/* safetensors_index.c -- several safetensors files as one, through an index in Hugging Face's format.
  *
- * The index comes from outside like the files: it may name only files beside it, and must agree with them
+ * The index is untrusted like the files: it may name only files in its own folder, and must agree with them
  * tensor by tensor. */
 #include "io/safetensors_int.h"
 

@@ -1,7 +1,7 @@
-/* safetensors_writer.c -- writing the safetensors format: declare, then stream the data.
+/* safetensors_writer.c -- writes the safetensors format: declare all tensors, then stream the data.
  *
- * The header comes first in the file and holds every offset, so all tensors are declared before the
- * first byte of data.  Nothing is buffered here: a model larger than memory can pass through. */
+ * The header precedes the data and holds every offset, so all tensors are declared before the first byte of
+ * data. Nothing is buffered: a model larger than memory can pass through. */
 #include "io/safetensors.h"
 
 #include "core/file.h"

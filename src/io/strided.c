@@ -1,4 +1,4 @@
-/* strided.c -- see strided.h.  A run of neighbours in the last dimension is converted at once. */
+/* strided.c -- see strided.h. Contiguous runs of the last dimension are converted at once. */
 #include "io/strided.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* strided.h -- a tensor as other programs keep it: any order of its elements in memory. */
+/* strided.h -- a tensor with arbitrary strides, as other programs store it. */
 #ifndef LAM_IO_STRIDED_H
 #define LAM_IO_STRIDED_H
 

@@ -1,10 +1,10 @@
-/* torchfile.h -- files of PyTorch's torch.save: a zip archive of one pickle and the tensors' bytes.
+/* torchfile.h -- reads files of PyTorch's torch.save: a zip archive with one pickle and the tensors' bytes.
  *
- * Since version 1.6 such a file holds NAME/data.pkl and, for each storage, NAME/data/KEY.  The pickle is
- * read without running anything (pickle.h); a tensor is a call in it that names its storage, offset,
- * sizes and strides, and becomes a view once all of these were checked against the bytes that are
- * there.  Refused: the older format (a bare pickle), big-endian files.  Memory is bounded by the file's size,
- * packed as it is: see zip.h for what is unpacked and pickle.h for what the pickle describes. */
+ * Since PyTorch 1.6 such a file holds NAME/data.pkl and NAME/data/KEY for each storage. The pickle is read
+ * without executing anything (pickle.h). A tensor is a call in it that names storage, offset, sizes and
+ * strides; it becomes a view once all of these have been checked against the storage. Refused: the older
+ * format (a bare pickle) and big-endian files. Memory is bounded in proportion to the file's size on disk:
+ * see zip.h for decompression and pickle.h for the pickle. */
 #ifndef LAM_IO_TORCHFILE_H
 #define LAM_IO_TORCHFILE_H
 

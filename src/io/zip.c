@@ -1,4 +1,4 @@
-/* zip.c -- see zip.h: opening an archive and unpacking its entries.  The directory is in zip_directory.c. */
+/* zip.c -- see zip.h: opens an archive and decompresses its entries. The directory is in zip_directory.c. */
 #include "io/zip_int.h"
 
 #include "core/size.h"

@@ -1,12 +1,12 @@
 /* zip.h -- the entries of a zip archive, as bytes in memory.
  *
- * For archives from outside (PyTorch's checkpoints are zip files): sizes and places are checked before
- * anything is believed, and every entry's checksum before its bytes are handed out.  Stored entries are views
- * into the mapping.  Zip64 is read: torch.save writes it from 4 GB on.  Refused: encryption, methods other than
- * stored and deflate, two entries of one name, entries that overlap, several disks.
+ * For untrusted archives (PyTorch checkpoints are zip files): sizes and offsets are checked before use, and
+ * an entry's checksum before its bytes are handed out. Stored entries are views into the mapping. Zip64 is
+ * supported: torch.save writes it from 4 GB on. Refused: encryption, methods other than stored and deflate,
+ * duplicate names, overlapping entries, several disks.
  *
- * Memory is bounded by the file: all entries together may be inflated to LAM_ZIP_FLOOR bytes and LAM_ZIP_RATIO
- * times the archive.  Deflate can do 1032 to 1, weights cannot. */
+ * Memory is bounded by the file: all entries together may inflate to LAM_ZIP_FLOOR bytes plus LAM_ZIP_RATIO
+ * times the archive. Deflate can reach 1032 to 1; weights cannot. */
 #ifndef LAM_IO_ZIP_H
 #define LAM_IO_ZIP_H
 

@@ -1,8 +1,8 @@
-/* zip_directory.c -- the directory at the end of a zip archive, with the 64-bit fields of Zip64.
+/* zip_directory.c -- the central directory of a zip archive, including the 64-bit fields of Zip64.
  *
- * Read here and not by minizip: the 1.1 that distributions have takes 0xffffffff, Zip64's "see the extra field",
- * for a size and a place.  Names follow PKWARE's APPNOTE: 4.3.12 is an entry, 4.3.14 to 4.3.16 end the archive,
- * 4.5.3 is the extra field. */
+ * Not read by minizip, because version 1.1, which distributions ship, takes 0xffffffff ("see the extra
+ * field" in Zip64) for a size or an offset. Section numbers refer to PKWARE's APPNOTE: 4.3.12 is an entry,
+ * 4.3.14 to 4.3.16 end the archive, 4.5.3 is the extra field. */
 #include "io/zip_int.h"
 
 #include "core/size.h"

@@ -1,4 +1,4 @@
-/* zip_int.h -- the inside of an open archive, shared by zip.c (bytes) and zip_directory.c (where they are). */
+/* zip_int.h -- internals of an open archive, shared by zip.c (data) and zip_directory.c (offsets). */
 #ifndef LAM_IO_ZIP_INT_H
 #define LAM_IO_ZIP_INT_H
 

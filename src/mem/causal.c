@@ -4,9 +4,15 @@
 #include <assert.h>
 #include <math.h>
 
+/* Row `row` of the segment's first stream. */
+static size_t row_at(const lam_segment *s, int row)
+{
+    return (size_t)s->stream * (size_t)s->T + (size_t)row;
+}
+
 lam_view lam_row_view(const lam_segment *s, lam_class type, void *p, int width, int row)
 {
-    return (lam_view){lam_at(s->dev, type, p, (size_t)row * (size_t)width),
+    return (lam_view){lam_at(s->dev, type, p, row_at(s, row) * (size_t)width),
                       (size_t)s->T * (size_t)width};
 }
 
@@ -24,14 +30,14 @@ lam_view lam_packed_view(const lam_segment *s, void *p, int rows, int row)
 static lam_view third_of(const lam_segment *s, void *qkv, lam_third third, int row)
 {
     const size_t HK = (size_t)s->dims.HK;
-    return (lam_view){lam_at(s->dev, LAM_ACT, qkv, (size_t)row * 3 * HK + (size_t)third * HK),
+    return (lam_view){lam_at(s->dev, LAM_ACT, qkv, row_at(s, row) * 3 * HK + (size_t)third * HK),
                       (size_t)s->T * 3 * HK};
 }
 
 lam_view lam_qkv_view(const lam_segment *s, int layer, lam_third third, int row)
 {
     const lam_layer_rows *rows = &s->layer[layer];
-    const size_t HK = (size_t)s->dims.HK, T = (size_t)s->T, at = (size_t)row;
+    const size_t HK = (size_t)s->dims.HK, T = (size_t)s->T, at = row_at(s, row);
     if (s->cache == LAM_ACT)
         return third_of(s, rows->qkv, third, row);
     if (third == LAM_Q)
@@ -101,7 +107,7 @@ static void project(const lam_segment *s, int layer, lam_third third, int thirds
 lam_attn lam_attn_base(const lam_segment *s, lam_site site, int layer)
 {
     lam_drop drop = s->drop;
-    drop.p = s->noisy ? s->cfg->dropatt : 0.0;
+    drop.p = s->dropout ? s->cfg->dropatt : 0.0;
     drop.site = lam_site_of(site, layer);
     return (lam_attn){.B = s->B,
                       .H = s->cfg->n_head,
@@ -124,6 +130,8 @@ static lam_attn causal_attn(const lam_segment *s, int layer)
     a.keys = at + s->n;
     a.shift = at;
     a.reach = s->cfg->same_length ? s->M : 0; /* every query sees equally many keys */
+    a.valid = s->valid;
+    a.past = s->ctx;
     a.q = lam_qkv_view(s, layer, LAM_Q, at);
     a.k = lam_qkv_view(s, layer, LAM_K, 0);
     a.value = lam_qkv_view(s, layer, LAM_V, 0);
@@ -147,13 +155,13 @@ void lam_causal_fwd(const lam_segment *s, int layer, int leads)
     s->dev->ops->attn_fwd(s->dev, &a);
 }
 
-void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p)
+void lam_causal_attn_stats(const lam_segment *s, int layer, lam_attn_stats *p)
 {
     assert(s->cache == LAM_ACT); /* analysis runs with `full` */
     p->attn = causal_attn(s, layer);
     p->cut[0] = s->ctx - s->mem->m;
     p->cut[1] = s->ctx;
-    s->dev->ops->profile(s->dev, p);
+    s->dev->ops->attn_stats(s->dev, p);
 }
 
 void lam_causal_next(const lam_segment *s, int layer, const lam_next_row *row)
@@ -161,6 +169,10 @@ void lam_causal_next(const lam_segment *s, int layer, const lam_next_row *row)
     const size_t HK = (size_t)s->dims.HK;
     lam_attn_next x = {.a = causal_attn(s, layer), .at = row->at};
     x.a.keys = s->T;
+    if (row->valid) {
+        x.a.valid = row->valid;
+        x.a.past = s->ctx;
+    }
     x.a.q = (lam_view){row->qkv, 3 * HK};
     x.k = (lam_view){lam_at(s->dev, LAM_ACT, row->qkv, HK), 3 * HK};
     x.value = (lam_view){lam_at(s->dev, LAM_ACT, row->qkv, 2 * HK), 3 * HK};
@@ -169,6 +181,7 @@ void lam_causal_next(const lam_segment *s, int layer, const lam_next_row *row)
     s->dev->ops->attn_next(s->dev, &x);
 }
 
+/* forward was  C = softmax((q + u) k^T + (q + v) r^T) value  on the current rows, over all rows before them. */
 void lam_causal_bwd(const lam_segment *s, int layer)
 {
     lam_attn a = causal_attn(s, layer);

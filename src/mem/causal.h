@@ -11,13 +11,15 @@ void lam_causal_fwd(const lam_segment *s, int layer, int leads);
 
 /* Where that attention went: completes p->attn and p->cut, and runs.  The segment's forward is done and not
  * committed.  The cuts end the rows in front beyond the newest M, and all remembered rows. */
-void lam_causal_profile(const lam_segment *s, int layer, lam_profile *p);
-/* Decoding: one more current row per stream, in buffers of its own, so that only *at changes from token to
+void lam_causal_attn_stats(const lam_segment *s, int layer, lam_attn_stats *p);
+/* Decoding: one more current row per stream, in buffers of its own, so that only `at` changes from token to
  * token.  Its projections are in qkv; its key and value join the layer's. */
 typedef struct lam_next_row {
-    const void *at; /* INT [1]: rows before it */
-    void *qkv;      /* ACT [B][3HK] */
-    void *c, *lse;  /* ACT [B][HK], WIDE [B][H]: overwritten */
+    const void *at; /* INT [B]: rows before it */
+    const void
+        *valid;    /* INT [B]: newest remembered rows that it may read (G8); NULL: the segment's */
+    void *qkv;     /* ACT [B][3HK] */
+    void *c, *lse; /* ACT [B][HK], WIDE [B][H]: overwritten */
 } lam_next_row;
 void lam_causal_next(const lam_segment *s, int layer, const lam_next_row *row);
 

@@ -19,19 +19,22 @@ static const char *const remainder_names[] = {"drop", "pad", "carry", NULL};
 static const lam_mem_field fields[] = {
     {LAM_FIELD(lam_compressive, cmem_len, INT), .min = 1, .max = LAM_MAX_LEN,
      .follows = LAM_FOLLOWS_MEM_LEN, .option = "cmem-len",
-     .help = "Rows of its second, coarser part."},
+     .help = "Length of the compressed memory, in compressed rows."},
     {LAM_FIELD(lam_compressive, rate, INT), .value = "4", .min = 1, .max = MOST_RATE,
-     .option = "rate", .aliases = "compression-rate", .help = "Rows that compression makes one."},
+     .option = "rate", .aliases = "compression-rate",
+     .help = "Compression rate: number of evicted rows that become one."},
     {LAM_WORD_FIELD(lam_compressive, pooling, pooling_names), .value = "conv", .option = "pooling",
-     .help = "How it does so: conv (learned), mean or max."},
+     .help = "Compression function: conv (a learned convolution), mean or max pooling."},
     {LAM_WORD_FIELD(lam_compressive, remainder, remainder_names), .value = "drop",
      .option = "remainder",
-     .help = "Rows that fill no whole group: drop them, pad with zeros or carry them on."},
+     .help = "Evicted rows that do not fill a group of --rate: drop the newest of them, pad the "
+             "group with zeros, or "
+             "carry them over to the next segment."},
     {LAM_FIELD(lam_compressive, aux_weight, REAL), .value = "1", .max = 1e6, .option = "aux-weight",
-     .help = "Weight of the loss that trains the compression."},
+     .help = "Weight of the attention-reconstruction loss, which trains the compression."},
     {.json = {0}}};
 
-static lam_status settle(lam_config *cfg)
+static lam_status resolve(lam_config *cfg)
 {
     lam_compressive o;
     lam_fields_get(&o, sizeof o, cfg, &lam_mem_compressive);
@@ -188,12 +191,18 @@ void lam_compress(const lam_segment *s, int layer, const lam_eviction *e)
                             .out = work_of(s)->compressed});
 }
 
-static void attend_bwd(const lam_segment *s, int layer)
+static void reconstruct(const lam_segment *s, int layer)
 {
     const lam_eviction e = eviction_of(s, s->n);
-    lam_causal_attend_bwd(s, layer);
-    if (reconstructs(s->cfg) && e.groups > 0)
+    if (e.groups > 0)
         lam_compress_loss(s, layer, &e);
+}
+
+static void attend_bwd(const lam_segment *s, int layer)
+{
+    lam_causal_attend_bwd(s, layer);
+    if (reconstructs(s->cfg))
+        lam_mem_each(s, layer, reconstruct);
 }
 
 /* The newest of compressed rows, old and new ones; the old ones still stand in front of the segment. */
@@ -203,7 +212,7 @@ static void keep_coarse(const lam_segment *s, lam_slot *slot, const lam_eviction
     const int room = slot->cap - fresh, old = slot->n < room ? slot->n : room;
     void *x = s->layer[slot->layer].x;
     lam_mem_copy(s, lam_packed_view(s, slot->rows, slot->cap, 0),
-                 lam_row_view(s, LAM_ACT, x, s->dims.D, slot->n - old), old);
+                 lam_row_view(s, LAM_ACT, x, s->dims.D, s->ctx - s->mem->m - old), old);
     lam_mem_copy(s, lam_packed_view(s, slot->rows, slot->cap, old),
                  lam_packed_view(s, work_of(s)->compressed, e->groups, e->groups - fresh), fresh);
     slot->n = old + fresh;
@@ -281,7 +290,7 @@ const lam_mem_ops lam_mem_compressive = {
     .cost = cost,
     .fields = fields,
     .options = "The compressive memory",
-    .settle = settle,
+    .resolve = resolve,
     .slots = slots,
     .attend_fwd = lam_causal_attend_fwd,
     .attend_bwd = attend_bwd,

@@ -190,7 +190,7 @@ static double *gradients(const lam_config *cfg, toy *t)
         t->dev->ops->zero(t->dev, p->grad, p->total * sizeof(double));
         for (int i = 0; i < p->n; i++)
             p->list[i].used = 0;
-        lam_stack_begin(t->stack, cfg->tgt_len, (lam_noise){0});
+        lam_stack_begin(t->stack, cfg->tgt_len, (lam_stack_dropout){0});
         lam_stack_forward(t->stack, in, cfg->tgt_len);
         lam_stack_loss(t->stack, out, 1.0);
         lam_stack_backward(t->stack);
@@ -246,7 +246,7 @@ START_TEST(a_perfect_compression_has_no_loss)
     set_kernels(&t, 1.0);
     for (int s = 0; s < 3; s++) {
         toy_tokens(in, B * 4, V, (uint64_t)s);
-        lam_stack_begin(t.stack, 4, (lam_noise){0});
+        lam_stack_begin(t.stack, 4, (lam_stack_dropout){0});
         lam_stack_forward(t.stack, in, 4);
         lam_stack_loss(t.stack, in, 1.0);
         lam_stack_backward(t.stack);

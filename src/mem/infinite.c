@@ -26,34 +26,42 @@ static const char *const sticky_names[] = {"off", "left", "uniform", NULL};
 static const lam_mem_field fields[] = {
     {LAM_FIELD(lam_infinite, ltm_basis, INT), .min = 1, .max = MOST_BASIS,
      .follows = LAM_FOLLOWS_MEM_LEN, .weighs = 1, .option = "ltm-basis",
-     .help = "Basis functions of its long-term part."},
+     .help = "Number of basis functions of the long-term memory, a continuous signal: its size, "
+             "however long the text."},
     {LAM_FIELD(lam_infinite, ltm_block, INT), .min = 2, .max = LAM_MAX_LEN,
-     .follows = LAM_FOLLOWS_TGT_LEN, .option = "ltm-block", .help = "Rows that enter it together."},
+     .follows = LAM_FOLLOWS_TGT_LEN, .option = "ltm-block",
+     .help =
+         "Rows that enter the long-term memory at once, after they have left the newest mem-len."},
     {LAM_FIELD(lam_infinite, ltm_samples, INT), .value = "512", .min = 1, .max = LAM_MAX_LEN,
-     .option = "ltm-samples", .help = "Samples of the old signal for the next one."},
+     .option = "ltm-samples",
+     .help = "Points at which the old signal is sampled when it is contracted and fitted again."},
     {LAM_WORD_FIELD(lam_infinite, ltm_sticky, sticky_names), .fresh = "left",
      /* Table 1 */ .option = "ltm-sticky",
-     .help = "Draw them where attention was: off (evenly), left (at left edges of bins) or uniform "
-             "(within bins)."},
+     .help = "Sticky memories: draw those points where attention has been, at left edges of bins "
+             "(left) or within bins "
+             "(uniform); off spaces them evenly."},
     {LAM_FIELD(lam_infinite, ltm_tau, REAL), .value = "0.5", .max = 1, .rule = LAM_BETWEEN_0_AND_1,
-     .option = "ltm-tau", .help = "The old signal's share of the next one."},
+     .option = "ltm-tau",
+     .help = "Part of the new signal that the contracted old one takes (tau)."},
     {LAM_FIELD(lam_infinite, ltm_ridge, REAL), .value = "0.5", .max = 1e6, .rule = LAM_POSITIVE,
-     .option = "ltm-ridge", .help = "Ridge of the regression."},
+     .option = "ltm-ridge",
+     .help = "Ridge penalty of the regression that fits the basis functions."},
     {LAM_FIELD(lam_infinite, ltm_sigma0, REAL), .value = "0.05", .max = 1e3, .rule = LAM_POSITIVE,
-     .option = "ltm-sigma0", .help = "Deviation that attention to it should have."},
+     .option = "ltm-sigma0", .help = "Standard deviation of the prior on the attention density."},
     {LAM_FIELD(lam_infinite, ltm_kl, REAL), .value = "1e-6", .max = 1e6, .option = "ltm-kl",
-     .help = "Weight of the divergence from that."},
+     .help = "Weight of the KL divergence between the attention density and its prior."},
     {LAM_FIELD(lam_infinite, ltm_var_min, REAL), .value = "1e-6", .max = 1e3, .rule = LAM_POSITIVE,
-     .option = "ltm-var-min", .help = "Least variance of attention."},
+     .option = "ltm-var-min", .help = "Smallest variance of the attention density."},
     {LAM_FIELD(lam_infinite, ltm_reset, INT), .value = "0", .max = 1 << 30, .option = "ltm-reset",
-     .help = "Forget it after so many tokens; 0: never."},
+     .help = "Empty the long-term memory every N tokens; 0: never."},
     {LAM_FIELD(lam_infinite, ltm_share_proj, FLAG), .option = "ltm-share-proj",
-     .help = "Project it by the layer's own weights."},
+     .help = "Project the long-term memory to keys and values by the layer's own weights, not by "
+             "matrices of its own."},
     {LAM_FIELD(lam_infinite, ltm_padding, FLAG), .value = "1"},
     {LAM_FIELD(lam_infinite, ltm_widths, REALS), .value = "0.01 0.05", .rule = LAM_POSITIVE},
     {.json = {0}}};
 
-static lam_status settle(lam_config *cfg)
+static lam_status resolve(lam_config *cfg)
 {
     lam_infinite o;
     lam_fields_get(&o, sizeof o, cfg, &lam_mem_infinite);
@@ -168,6 +176,25 @@ static void layout_layer(lam_segment *s, lam_arena *arena, int layer)
     own->var = lam_mem_take(s, arena, LAM_WIDE, B * length * H);
 }
 
+static void *of_stream(const lam_segment *s, lam_class type, void *p, size_t count)
+{
+    return lam_at(s->dev, type, p, (size_t)s->stream * count);
+}
+
+ltm_rows lam_ltm_rows(const lam_segment *s, int layer)
+{
+    const ltm_rows *all = rows_of(s, layer);
+    const size_t D = (size_t)s->dims.D, HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head;
+    const size_t N = (size_t)fields_of(s->cfg).ltm_basis, length = (size_t)s->N;
+    return (ltm_rows){.pre = of_stream(s, LAM_ACT, all->pre, (size_t)block_of(s) * D),
+                      .coef = of_stream(s, LAM_ACT, all->coef, N * D),
+                      .kv = of_stream(s, LAM_ACT, all->kv, N * 2 * HK),
+                      .pull = of_stream(s, LAM_ACT, all->pull, 2 * HK),
+                      .mean = of_stream(s, LAM_WIDE, all->mean, length * H),
+                      .var = of_stream(s, LAM_WIDE, all->var, length * H),
+                      .z = of_stream(s, LAM_ACT, all->z, length * HK)};
+}
+
 static void layout(lam_segment *s, lam_arena *arena)
 {
     const size_t B = (size_t)s->B, D = (size_t)s->dims.D, HK = (size_t)s->dims.HK;
@@ -203,21 +230,18 @@ static void layout(lam_segment *s, lam_arena *arena)
 static void attend_fwd(const lam_segment *s, int layer)
 {
     lam_causal_fwd(s, layer, 0);
-    if (is_alive(s))
-        lam_ltm_read(s, layer);
+    lam_mem_each(s, layer, lam_ltm_read);
 }
 
 static void output(const lam_segment *s, int layer)
 {
-    if (is_alive(s))
-        lam_ltm_output(s, layer);
+    lam_mem_each(s, layer, lam_ltm_output);
 }
 
 static void attend_bwd(const lam_segment *s, int layer)
 {
     lam_causal_bwd(s, layer);
-    if (is_alive(s))
-        lam_ltm_read_bwd(s, layer);
+    lam_mem_each(s, layer, lam_ltm_read_bwd);
     lam_project_bwd(s, layer, s->ctx);
 }
 
@@ -256,16 +280,16 @@ static void commit(lam_mem *mem, const lam_segment *s, int done)
     const int forget = period > 0 && mem->seen / period != (mem->seen + done) / period;
     for (int l = 0; l < cfg->n_layer; l++) {
         lam_slot *slot = mem->slots + l * per;
-        const ltm_rows *own = rows_of(s, l);
+        const ltm_rows own = lam_ltm_rows(s, l);
         keep_pending(s, &slot[PENDING], gone, taken);
         if (taken > 0) {
             lam_mem_copy(s, lam_packed_view(s, slot[SIGNAL].rows, N, 0),
-                         lam_packed_view(s, own->coef, N, 0), N);
+                         lam_packed_view(s, own.coef, N, 0), N);
             slot[SIGNAL].n = N;
         }
         if (alive && is_sticky(cfg)) {
-            keep_attention(s, &slot[MEAN_WAS], own->mean, done);
-            keep_attention(s, &slot[VAR_WAS], own->var, done);
+            keep_attention(s, &slot[MEAN_WAS], own.mean, done);
+            keep_attention(s, &slot[VAR_WAS], own.var, done);
         }
         for (int k = PENDING; forget && k < per; k++)
             slot[k].n = 0;
@@ -325,7 +349,7 @@ const lam_mem_ops lam_mem_infinite = {
     .cost = cost,
     .fields = fields,
     .options = "The infinite memory",
-    .settle = settle,
+    .resolve = resolve,
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,

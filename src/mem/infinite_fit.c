@@ -120,7 +120,7 @@ static lam_gate gate_of(const lam_segment *s, int layer)
                       .width = s->cfg->d_model,
                       .ld = s->dims.D,
                       .in = shifted(s, 1).p,
-                      .pre = rows_of(s, layer)->pre,
+                      .pre = lam_ltm_rows(s, layer).pre,
                       .out = work_of(s)->gated,
                       .dout = work_of(s)->gated,
                       .dpre = work_of(s)->gated};
@@ -137,7 +137,7 @@ static void gate_fwd(const lam_segment *s, int layer)
             .add = tap > 0,
             .bias = tap == LAM_LTM_TAPS - 1 ? lam_vector(s->params, ids->conv_bias) : NULL};
         lam_linear_fwd(
-            &l, (lam_rows){rows_of(s, layer)->pre, 0, D}, shifted(s, tap),
+            &l, (lam_rows){lam_ltm_rows(s, layer).pre, 0, D}, shifted(s, tap),
             lam_weights_from(s->dev, lam_weight(s->params, ids->conv), 0, (size_t)tap * D), &e);
     }
     const lam_gate gate = gate_of(s, layer);
@@ -222,7 +222,7 @@ void lam_ltm_fit(const lam_segment *s, int layer)
 {
     const lam_slot *signal = slot_of(s, layer, SIGNAL);
     const int N = fields_of(s->cfg).ltm_basis;
-    void *coef = rows_of(s, layer)->coef;
+    void *coef = lam_ltm_rows(s, layer).coef;
     if (!takes_block(s)) {
         lam_mem_copy(s, lam_packed_view(s, coef, N, 0), lam_packed_view(s, signal->rows, N, 0), N);
         return;

@@ -142,7 +142,12 @@ static inline int is_alive(const lam_segment *s)
     return takes_block(s) || slot_of(s, 0, SIGNAL)->n > 0;
 }
 
-/* ---- infinite_read.c: only where is_alive ---- */
+/* ---- infinite.c ---- */
+
+/* Buffers of a layer, of a view those of its stream. */
+ltm_rows lam_ltm_rows(const lam_segment *s, int layer);
+
+/* ---- infinite_read.c: nothing happens where there is nothing to read ---- */
 
 /* What the current rows read, into Z; settles before the first of them what all will read. */
 void lam_ltm_read(const lam_segment *s, int layer);

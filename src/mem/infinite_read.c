@@ -42,10 +42,10 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
                       .batch = s->B,
                       .a = lam_weight(s->params, params_of(s, layer)->mu).p,
                       .lda = basis_ld(s),
-                      .b = rows_of(s, layer)->kv,
+                      .b = lam_ltm_rows(s, layer).kv,
                       .ldb = 2 * HK,
                       .step_b = N * 2 * HK,
-                      .c = rows_of(s, layer)->pull,
+                      .c = lam_ltm_rows(s, layer).pull,
                       .c_class = LAM_ACT,
                       .ldc = HK,
                       .step_c = 2 * HK};
@@ -54,11 +54,11 @@ static lam_gemm pull_gemm(const lam_segment *s, int layer)
 /* What all rows of the segment will read; settled before the first of them. */
 static void recall(const lam_segment *s, int layer)
 {
-    const ltm_rows *own = rows_of(s, layer);
+    const ltm_rows own = lam_ltm_rows(s, layer);
     const lam_linear kv = lam_kv_map(s, s->B * fields_of(s->cfg).ltm_basis);
     lam_ltm_fit(s, layer);
-    lam_linear_fwd(&kv, (lam_rows){own->kv, 0, 2 * (size_t)s->dims.HK},
-                   (lam_rows){own->coef, 0, (size_t)s->dims.D}, kv_weight(s, layer), NULL);
+    lam_linear_fwd(&kv, (lam_rows){own.kv, 0, 2 * (size_t)s->dims.HK},
+                   (lam_rows){own.coef, 0, (size_t)s->dims.D}, kv_weight(s, layer), NULL);
     const lam_gemm pull = pull_gemm(s, layer);
     s->dev->ops->gemm(s->dev, &pull);
 }
@@ -68,7 +68,7 @@ static lam_density density_of(const lam_segment *s, int layer)
     const lam_config *cfg = s->cfg;
     const size_t HK = (size_t)s->dims.HK, H = (size_t)cfg->n_head, step = (size_t)s->N * H;
     const size_t first = (size_t)s->first * H;
-    const ltm_rows *own = rows_of(s, layer);
+    const ltm_rows own = lam_ltm_rows(s, layer);
     return (lam_density){.B = s->B,
                          .H = cfg->n_head,
                          .K = s->dims.K,
@@ -80,9 +80,9 @@ static lam_density density_of(const lam_segment *s, int layer)
                          .width = work_of(s)->width,
                          .q = lam_qkv_view(s, layer, LAM_Q, s->ctx + s->first),
                          .ldq = lam_q_ld(s),
-                         .pull = {own->pull, 2 * HK},
-                         .mu = {lam_at(s->dev, LAM_WIDE, own->mean, first), step},
-                         .var = {lam_at(s->dev, LAM_WIDE, own->var, first), step},
+                         .pull = {own.pull, 2 * HK},
+                         .mu = {lam_at(s->dev, LAM_WIDE, own.mean, first), step},
+                         .var = {lam_at(s->dev, LAM_WIDE, own.var, first), step},
                          .r = work_of(s)->r,
                          .ldr = basis_ld(s)};
 }
@@ -109,13 +109,15 @@ static lam_heads z_heads(const lam_segment *s, void *z)
 
 void lam_ltm_read(const lam_segment *s, int layer)
 {
+    if (!is_alive(s))
+        return;
     if (s->first == 0)
         recall(s, layer);
-    const ltm_rows *own = rows_of(s, layer);
+    const ltm_rows own = lam_ltm_rows(s, layer);
     const lam_density a = density_of(s, layer);
     s->dev->ops->density_fwd(s->dev, &a);
     lam_heads_gemm(s, (lam_gemm){.m = s->n, .n = s->dims.K, .k = fields_of(s->cfg).ltm_basis},
-                   r_heads(s, a.r), v_heads(s, own->kv), z_heads(s, own->z));
+                   r_heads(s, a.r), v_heads(s, own.kv), z_heads(s, own.z));
 }
 
 static lam_linear out_map(const lam_segment *s)
@@ -135,8 +137,10 @@ static lam_rows out_rows(const lam_segment *s)
 
 void lam_ltm_output(const lam_segment *s, int layer)
 {
+    if (!is_alive(s))
+        return;
     const lam_linear l = out_map(s);
-    lam_linear_fwd(&l, out_rows(s), z_rows(s, rows_of(s, layer)->z),
+    lam_linear_fwd(&l, out_rows(s), z_rows(s, lam_ltm_rows(s, layer).z),
                    lam_weight(s->params, out_param(s, layer)), &(lam_epilogue){.add = 1});
 }
 
@@ -150,7 +154,8 @@ static void density_bwd(const lam_segment *s, int layer)
     s->dev->ops->density_fwd(s->dev, &a); /* R serves all layers: make it again */
     lam_heads_gemm(
         s, (lam_gemm){.m = s->n, .n = fields_of(cfg).ltm_basis, .k = s->dims.K, .tb = LAM_FLIP},
-        z_heads(s, work_of(s)->dz), v_heads(s, rows_of(s, layer)->kv), r_heads(s, work_of(s)->dr));
+        z_heads(s, work_of(s)->dz), v_heads(s, lam_ltm_rows(s, layer).kv),
+        r_heads(s, work_of(s)->dr));
     lam_heads_gemm(
         s, (lam_gemm){.m = fields_of(cfg).ltm_basis, .n = s->dims.K, .k = s->n, .ta = LAM_FLIP},
         r_heads(s, a.r), z_heads(s, work_of(s)->dz), v_heads(s, work_of(s)->dkv));
@@ -204,15 +209,17 @@ static void pull_bwd(const lam_segment *s, int layer)
 
 void lam_ltm_read_bwd(const lam_segment *s, int layer)
 {
-    const ltm_rows *own = rows_of(s, layer);
+    if (!is_alive(s))
+        return;
+    const ltm_rows own = lam_ltm_rows(s, layer);
     const size_t HK = (size_t)s->dims.HK, D = (size_t)s->dims.D;
     const lam_linear out = out_map(s), kv = lam_kv_map(s, s->B * fields_of(s->cfg).ltm_basis);
     const int id = out_param(s, layer);
-    lam_linear_bwd_w(&out, lam_grad(s->params, id), out_rows(s), z_rows(s, own->z));
+    lam_linear_bwd_w(&out, lam_grad(s->params, id), out_rows(s), z_rows(s, own.z));
     lam_linear_bwd_x(&out, z_rows(s, work_of(s)->dz), out_rows(s), lam_weight(s->params, id), 0.0);
     density_bwd(s, layer);
     pull_bwd(s, layer);
-    const lam_rows dkv = {work_of(s)->dkv, 0, 2 * HK}, coef = {own->coef, 0, D};
+    const lam_rows dkv = {work_of(s)->dkv, 0, 2 * HK}, coef = {own.coef, 0, D};
     lam_linear_bwd_w(&kv, kv_grad(s, layer), dkv, coef);
     if (!takes_block(s))
         return;

@@ -166,7 +166,7 @@ static void noisy(const lam_config *cfg, uint64_t seed, double *sums)
         int32_t in[B * MOST];
         double nll[B * MOST];
         toy_tokens(in, (size_t)(B * t.N), V, (uint64_t)s);
-        lam_stack_begin(t.stack, t.N, (lam_noise){.seed = seed});
+        lam_stack_begin(t.stack, t.N, (lam_stack_dropout){.seed = seed});
         lam_stack_forward(t.stack, in, t.N);
         lam_stack_loss(t.stack, in, 1.0);
         lam_stack_backward(t.stack);

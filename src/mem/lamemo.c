@@ -38,12 +38,17 @@ static const char *const window_names[] = {"previous", "current", NULL};
 
 static const lam_mem_field fields[] = {
     {LAM_WORD_FIELD(lamemo, alpha, alpha_names), .value = "learned", .option = "alpha",
-     .help = "Interpolation: learned, zero (only what is new) or one (only what was known)."},
+     .help = "Alpha of the interpolation (Eq. 10-11): learned as in the paper; zero keeps only "
+             "what look-ahead "
+             "finds (no interpolation), one only the old context (no look-ahead)."},
     {LAM_WORD_FIELD(lamemo, window, window_names), .value = "previous", .option = "window",
-     .help = "Keys new to a slot: as many as the segment before had (previous), or as this one has "
-             "(current, the authors' code)."},
+     .help = "Keys that a memory slot looks ahead to (Eq. 7): as many of the newest ones as the "
+             "previous segment had, "
+             "so that a slot meets every later key exactly once, or as many as the current one has "
+             "(the authors' "
+             "code). The same for segments of equal length."},
     {LAM_FIELD(lamemo, interp_eps, REAL), .value = "1e-6", .max = 1, .option = "interp-eps",
-     .help = "Epsilon of the interpolation."},
+     .help = "Epsilon in the denominator of alpha (Eq. 11), relative to the larger sum."},
     {.json = {0}}};
 
 extern const lam_mem_ops lam_mem_lamemo;
@@ -90,7 +95,7 @@ static int implied(const lam_config *cfg)
     return lam_attn_looks_ahead(cfg->attn_type);
 }
 
-static lam_status settle(lam_config *cfg)
+static lam_status resolve(lam_config *cfg)
 {
     return cfg->mem_len > 0 ? LAM_OK
                             : lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
@@ -139,6 +144,8 @@ static lam_attn ahead_attn(const lam_segment *s, int layer)
     a.queries = s->ctx;
     a.keys = s->ctx - oldest + 1;
     a.shift = -oldest;
+    a.valid = s->valid; /* a slot that is not valid itself reads what it likes: nobody reads it */
+    a.past = s->ctx - oldest;
     a.q = lam_qkv_view(s, layer, LAM_Q, 0);
     a.k = lam_qkv_view(s, layer, LAM_K, oldest);
     a.value = lam_qkv_view(s, layer, LAM_V, oldest);
@@ -201,7 +208,8 @@ static void attend_fwd(const lam_segment *s, int layer)
     }
 }
 
-/* Adds the look-ahead attention's share to dqkv, after the causal one wrote it. */
+/* forward was  C<-, log s<- = attend ahead(q, k, v)  and  C<-> = alpha C-> + (1 - alpha) C<-  with alpha a function of log s<-
+ * (Eq. 9-11); C-> and log s-> are constants.  Adds to dqkv, after the causal attention's gradient wrote it. */
 static void ahead_bwd(const lam_segment *s, int layer)
 {
     lam_attn a = ahead_attn(s, layer);
@@ -296,7 +304,7 @@ const lam_mem_ops lam_mem_lamemo = {
     .options = "LaMemo's memory",
     .in_every_file = 1,
     .implied = implied,
-    .settle = settle,
+    .resolve = resolve,
     .slots = slots,
     .attend_fwd = attend_fwd,
     .attend_bwd = attend_bwd,

@@ -119,6 +119,7 @@ void lam_mem_reset(lam_mem *mem)
 {
     mem->m = mem->prev = 0;
     mem->seen = 0;
+    mem->apart = 0;
     for (int i = 0; i < mem->n_slots; i++)
         mem->slots[i].n = 0;
 }
@@ -148,20 +149,28 @@ void lam_mem_load(const lam_segment *s)
         at = i > 0 && slot[-1].layer == slot->layer ? at : 0;
         if (!slot->front || slot->n == 0)
             continue;
-        void *to = lam_at(s->dev, slot->type, lam_slot_source_rows(s, slot), (size_t)at * width);
+        const lam_view to = {
+            lam_at(s->dev, slot->type, lam_slot_source_rows(s, slot), (size_t)at * width),
+            (size_t)s->T * width};
+        at += slot->n;
+        if (mem->apart && slot->own) {
+            lam_mem_load_streams(s, slot, to);
+            continue;
+        }
         s->dev->ops->copy(s->dev, &(lam_copy){.blocks = mem->B,
                                               .count = (size_t)slot->n * width,
                                               .type = slot->type,
                                               .in = {slot->rows, (size_t)slot->cap * width},
-                                              .out = {to, (size_t)s->T * width}});
-        at += slot->n;
+                                              .out = to});
     }
 }
 
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done)
 {
     const int have = s->ctx + done, most = mem->m + done, keep = most < mem->M ? most : mem->M;
-    if (mem->ops->commit)
+    if (lam_mem_differs(s))
+        lam_mem_commit_streams(mem, s, done);
+    else if (mem->ops->commit)
         mem->ops->commit(mem, s, done);
     for (int i = 0; i < mem->n_slots; i++) {
         lam_slot *slot = &mem->slots[i];
@@ -183,7 +192,7 @@ void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done)
 }
 
 /* Layers and the slots that keep the newest rows go in step. */
-lam_status lam_mem_settle(lam_mem *mem, const char *label)
+lam_status lam_mem_resolve(lam_mem *mem, const char *label)
 {
     mem->m = 0;
     for (int i = 0; i < mem->n_slots; i++)
@@ -199,6 +208,7 @@ lam_status lam_mem_settle(lam_mem *mem, const char *label)
     if (mem->seen < 0 || mem->seen > LAM_MOST_SEEN)
         return lam_fail(LAM_ERR_FORMAT, "%s: %lld tokens were read, must be 0 to 2^60", label,
                         (long long)mem->seen);
+    LAM_TRY(lam_mem_resolve_streams(mem, label));
     if (mem->m > 0 && mem->prev < 1)
         return lam_fail(LAM_ERR_FORMAT, "%s: %d remembered rows of a segment of %d tokens", label,
                         mem->m, mem->prev);

@@ -7,71 +7,20 @@
  *   attend  what context C each row reads: C-> (Eq. 2), C<- (Eq. 9), C<-> (Eq. 10).
  * A mechanism may have parameters, buffers and an auxiliary loss of its own; all of that is optional.  It also says
  * what it costs and how reports call it: nobody outside src/mem asks for a mechanism by its name
- * (scripts/check-memories.sh).  attend reads the state and never changes it;
- * lam_mem_commit alone writes it, after backward, so a segment evaluated twice gives the same
- * answer twice.  Wo, residual, LayerNorm and FFN are in model/block.c.
+ * (scripts/check-memories.sh).  attend reads the state and never changes it; lam_mem_commit alone writes it (C1).
+ * Wo, residual, LayerNorm and FFN are in model/block.c.
  *
- * A segment has T rows per stream: `ctx` remembered rows, then the current ones.  In LaMemo the memory
- * rows climb the layers with the current ones ("lead" rows); elsewhere they are constants that only
- * serve as keys.  Current rows may arrive in several calls (decoding): `first` of them are done,
- * `n` are being computed now; lead rows are computed with the first call. */
+ * The segment, its rows and the rules G1.., C1.. are in segment.h.  In LaMemo the memory rows climb the layers with the
+ * current ones ("lead" rows); elsewhere they are constants that only serve as keys. */
 #ifndef LAM_MEM_MEM_H
 #define LAM_MEM_MEM_H
 
 #include "core/arena.h"
 #include "mem/cost.h"
-#include "nn/config.h"
-#include "nn/dims.h"
-#include "nn/layer.h"
+#include "mem/segment.h"
 #include "nn/linear.h"
-#include "nn/positions.h"
-
-typedef struct lam_mem lam_mem;
-typedef struct lam_segment lam_segment;
 
 enum { LAM_LAYER_SLOTS = 5 }; /* at most; the last layer's output may have one more */
-
-/* Buffers of one layer, for all B streams.  [B][T][..] have T rows per stream. */
-typedef struct lam_layer_rows {
-    void *x;   /* ACT [B][T][D]: input of the layer; ctx rows first */
-    void *xn;  /* what attention reads: x itself, or LayerNorm(x) in pre-norm models */
-    void *qkv; /* ACT [B][T][3HK]; with a HALF cache only q, [B][T][HK], the same for all layers */
-    void *kv;  /* HALF [B][T][2HK], or NULL */
-    void *c;   /* ACT [B][T][HK]: contexts, before W_o */
-    void *lse; /* WIDE [B][T][H]: log s of each context */
-    void *own; /* the mechanism's struct of this layer, zeroed before its layout */
-} lam_layer_rows;
-
-struct lam_segment {
-    lam_dev *dev;
-    const lam_config *cfg;
-    lam_dims dims;
-    lam_params *params;
-    const lam_layer_params *ids; /* [L] */
-    lam_positions *pos;
-    const lam_mem *mem;
-    lam_layer_rows *layer; /* [L + 1]: the last one has only x, the output rows */
-    int B, M, N;           /* streams and capacities: remembered rows in front, current rows */
-    int T;                 /* rows per stream of this segment: ctx + its planned length */
-    int ctx, first, n;
-    lam_class cache; /* of keys and values: ACT, or HALF (inference) */
-    int full;        /* compute the last layer's lead rows and state too: verify, analyze */
-    int train;       /* there will be a backward */
-    int noisy;       /* dropout is on: each place has the model's rate for it */
-    lam_drop drop;   /* seed and step of this segment, and the rate of all places but attention */
-    void *own;       /* the mechanism's struct for all layers */
-    void *out;       /* ACT [B][n][D]: C W_o^T of the layer at work; in attend_bwd its gradient */
-
-    /* Backward: gradient of layer.xn rows from dx_from on is added to dxn. */
-    void *dqkv; /* ACT [B][T][3HK] */
-    void *dc;   /* ACT [B][T][HK]: given */
-    void *dxn;  /* ACT [B][T][D] */
-    int dx_from;
-    /* A mechanism with an auxiliary loss of its own adds the gradient of grad_scale times it, and writes it
-     * here, in nats and in as many parts as it likes: the loss is their sum. */
-    void *aux; /* WIDE [L][B][N][H], zero before backward; NULL where there is no such loss */
-    double grad_scale;
-};
 
 typedef enum lam_slot_source { LAM_FROM_X, LAM_FROM_C, LAM_FROM_LSE } lam_slot_source;
 
@@ -149,7 +98,7 @@ typedef struct lam_mem_ops {
     /* Is this the memory of a configuration that names none? */
     int (*implied)(const lam_config *cfg);
     /* Fills in what of its fields follows from others, and refuses what ranges cannot say; attn_type is settled. */
-    lam_status (*settle)(lam_config *cfg);
+    lam_status (*resolve)(lam_config *cfg);
     /* Refuses segments of N tokens with M remembered rows. */
     lam_status (*check)(const lam_config *cfg, int N, int M);
     /* Do memory rows climb through `layer`?  Then the block computes them as well. */
@@ -187,6 +136,13 @@ typedef struct lam_mem_ops {
     const void *(*alpha)(const lam_segment *s, int layer);
 } lam_mem_ops;
 
+/* What a stream remembers where streams differ. */
+typedef struct lam_mem_stream {
+    int m;                  /* newest rows it has */
+    int n[LAM_LAYER_SLOTS]; /* rows in a layer's slots that the mechanism writes, oldest first */
+    int64_t seen;           /* tokens since its beginning */
+} lam_mem_stream;
+
 /* Tokens of a text, at most: sums do not overflow. */
 #define LAM_MOST_SEEN ((int64_t)1 << 60)
 
@@ -200,6 +156,9 @@ struct lam_mem {
     int64_t seen; /* tokens since the beginning: names what is drawn at random */
     int n_slots;
     lam_slot *slots; /* [lam_mem_max_slots], owned by the caller */
+    int apart;       /* streams differ: m, seen and the n of slots are those of the longest */
+    lam_mem_stream *streams; /* [B], owned by the caller; what each has where they differ */
+    lam_slot *view;          /* [lam_mem_max_slots], owned by the caller: slots of one stream */
 };
 
 /* The mechanisms (mem/memories.def) and their names; both end with NULL. */
@@ -238,6 +197,20 @@ lam_evicted lam_mem_evicted(const lam_segment *s, int done);
 
 /* Forgets everything. */
 void lam_mem_reset(lam_mem *mem);
+/* One stream forgets; the others go on. */
+void lam_mem_forget(lam_mem *mem, int stream);
+/* Rows that a stream has of those in front; only where streams differ. */
+int lam_mem_valid(const lam_mem *mem, int stream);
+/* Do streams remember different amounts, or end in padding? */
+int lam_mem_differs(const lam_segment *s);
+/* Calls part(s, layer); where streams differ, for one after the other, on a view of its own.  For what a mechanism
+ * does besides attention, which knows of valid. */
+void lam_mem_each(const lam_segment *s, int layer, void (*part)(const lam_segment *s, int layer));
+/* Where streams differ: puts the rows of an own slot in front, from `to` on; writes own slots and counts rows. */
+void lam_mem_load_streams(const lam_segment *s, const lam_slot *slot, lam_view to);
+void lam_mem_commit_streams(lam_mem *mem, const lam_segment *s, int done);
+/* After files filled them: LAM_ERR_FORMAT where a stream has more than there is. */
+lam_status lam_mem_resolve_streams(const lam_mem *mem, const char *label);
 /* Remembered rows that the next segment will have in front. */
 int lam_mem_context(const lam_mem *mem);
 /* Puts them there; Eq. 5. */
@@ -247,6 +220,6 @@ void *lam_slot_source_rows(const lam_segment *s, const lam_slot *slot);
 /* Keeps the newest M rows of what is remembered and `done` current rows. */
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done);
 /* After files filled prev, seen and the slots: m is what they say; LAM_ERR_FORMAT where they disagree. */
-lam_status lam_mem_settle(lam_mem *mem, const char *label);
+lam_status lam_mem_resolve(lam_mem *mem, const char *label);
 
 #endif

@@ -71,13 +71,13 @@ static toy open_heard(const lam_config *cfg, int train)
     return t;
 }
 
-static double forward(toy *t, lam_noise noise)
+static double forward(toy *t, lam_stack_dropout dropout)
 {
     int32_t in[B * N], out[B * N];
     double nll[B * N], sum = 0.0;
     toy_tokens(in, B * N, 13, 1);
     toy_tokens(out, B * N, 13, 2);
-    lam_stack_begin(t->stack, N, noise);
+    lam_stack_begin(t->stack, N, dropout);
     lam_stack_forward(t->stack, in, N);
     lam_stack_loss(t->stack, out, 1.0);
     ck_assert(lam_stack_nll(t->stack, nll) == LAM_OK);
@@ -130,11 +130,11 @@ START_TEST(dropout_is_where_the_specification_has_it)
     cfg.dropout = 0.25;
     cfg.dropatt = 0.125;
     toy t = open_heard(&cfg, 1);
-    const lam_noise noise = {.on = 1, .seed = 7, .step = 1};
-    forward(&t, noise);
+    const lam_stack_dropout dropout = {.on = 1, .seed = 7, .step = 1};
+    forward(&t, dropout);
     lam_stack_commit(t.stack);
     forget();
-    forward(&t, noise);
+    forward(&t, dropout);
     check_sites(&cfg, NORM_FWD, ATTN_FWD);
     once(DROPOUT, cfg.dropout, LAM_SITE_PAST, 0);
     if (lamemo)
@@ -156,12 +156,12 @@ START_TEST(each_rate_is_its_own)
     lam_config cfg = toy_config(memories[_i], -1, N, M);
     cfg.dropatt = 0.5; /* and dropout is 0 */
     toy t = open_heard(&cfg, 1);
-    forward(&t, (lam_noise){.on = 1, .seed = 7, .step = 1});
+    forward(&t, (lam_stack_dropout){.on = 1, .seed = 7, .step = 1});
     ck_assert_int_eq(asked.n, L);
     for (int l = 0; l < L; l++)
         once(ATTN_FWD, 0.5, LAM_SITE_ATTN, l);
     forget();
-    forward(&t, (lam_noise){.on = 0, .seed = 7, .step = 1});
+    forward(&t, (lam_stack_dropout){.on = 0, .seed = 7, .step = 1});
     ck_assert_int_eq(asked.n, 0);
     toy_close(&t);
 }
@@ -172,10 +172,10 @@ START_TEST(every_step_and_seed_has_its_masks)
     lam_config cfg = toy_config(memories[_i], -1, N, M);
     cfg.dropout = 0.3;
     toy t = open_heard(&cfg, 1);
-    const double one = forward(&t, (lam_noise){.on = 1, .seed = 7, .step = 1});
-    ck_assert(forward(&t, (lam_noise){.on = 1, .seed = 7, .step = 1}) == one);
-    ck_assert(forward(&t, (lam_noise){.on = 1, .seed = 7, .step = 2}) != one);
-    ck_assert(forward(&t, (lam_noise){.on = 1, .seed = 8, .step = 1}) != one);
+    const double one = forward(&t, (lam_stack_dropout){.on = 1, .seed = 7, .step = 1});
+    ck_assert(forward(&t, (lam_stack_dropout){.on = 1, .seed = 7, .step = 1}) == one);
+    ck_assert(forward(&t, (lam_stack_dropout){.on = 1, .seed = 7, .step = 2}) != one);
+    ck_assert(forward(&t, (lam_stack_dropout){.on = 1, .seed = 8, .step = 1}) != one);
     toy_close(&t);
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(memory_rows_are_refreshed_once_a_segment)
     toy_tokens(in, B * N, 13, 1);
     toy_segment(&t, in, in, N, nll, 1);
     forget();
-    lam_stack_begin(t.stack, N, (lam_noise){0});
+    lam_stack_begin(t.stack, N, (lam_stack_dropout){0});
     lam_stack_forward(t.stack, in, 2);
     ck_assert_int_eq(asked.calls[ATTN_FWD], L + (L - 1)); /* nothing reads the last layer's */
     forget();

@@ -76,7 +76,7 @@ static lam_norm norm1_of(lam_stack *st, const work *w, int layer)
                       .drop = drop_at(st, LAM_SITE_ATTN_OUT, layer),
                       .x = rows_view(st, st->rows[layer].x, w->from),
                       .y = {w->acts->y1, (size_t)w->rows * w->D},
-                      .add = st->wide1,
+                      .add = st->attn_out,
                       .sum = w->acts->sum1,
                       .mean = w->acts->mean1,
                       .rstd = w->acts->rstd1,
@@ -96,7 +96,7 @@ static lam_norm norm2_of(lam_stack *st, const work *w, int layer)
                   .drop = drop_at(st, LAM_SITE_FFN_OUT, layer),
                   .x = {pre ? w->acts->sum1 : w->acts->y1, (size_t)w->rows * w->D},
                   .y = rows_view(st, st->rows[layer + 1].x, w->from),
-                  .add = st->wide2,
+                  .add = st->ffn_out,
                   .bias = lam_vector(w->p, w->ids->b2)};
     if (!pre) {
         a.sum = w->acts->sum2;
@@ -131,7 +131,7 @@ static void after_attention(lam_stack *st, int layer, const work *w, lam_rows c,
                             const lam_norm *norm1, const lam_norm *norm2)
 {
     lam_dev *dev = st->dev;
-    lam_linear_fwd(&w->out, packed(st->wide1, w->rows, w->D), c, lam_weight(w->p, w->ids->o_net),
+    lam_linear_fwd(&w->out, packed(st->attn_out, w->rows, w->D), c, lam_weight(w->p, w->ids->o_net),
                    NULL);
     if (st->model->mem->output)
         st->model->mem->output(&st->seg, layer);
@@ -141,8 +141,8 @@ static void after_attention(lam_stack *st, int layer, const work *w, lam_rows c,
                    &(lam_epilogue){.bias = lam_vector(w->p, w->ids->b1),
                                    .relu = 1,
                                    .drop = drop_at(st, LAM_SITE_INNER, layer)});
-    lam_linear_fwd(&w->w2, packed(st->wide2, w->rows, w->D), packed(w->acts->inner, w->rows, w->F),
-                   lam_weight(w->p, w->ids->w2), NULL);
+    lam_linear_fwd(&w->w2, packed(st->ffn_out, w->rows, w->D),
+                   packed(w->acts->inner, w->rows, w->F), lam_weight(w->p, w->ids->w2), NULL);
     dev->ops->norm_fwd(dev, norm2);
 }
 
@@ -170,7 +170,7 @@ void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, 
     norm2.y = (lam_view){y, w.D};
     if (st->model->cfg.pre_lnorm) {
         lam_norm norm0 = norm0_of(st, &w, layer);
-        xn = st->wide2;
+        xn = st->ffn_out;
         norm0.x = norm1.x;
         norm0.y = (lam_view){xn, w.D};
         st->dev->ops->norm_fwd(st->dev, &norm0);
@@ -181,10 +181,13 @@ void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, 
     after_attention(st, layer, &w, packed(row->c, 1, (size_t)d.HK), &norm1, &norm2);
 }
 
-/* FFN backward: st->wide2 holds the gradient of its output before dropout and bias; adds beta-wise to dy1. */
+/* forward was  inner = drop(relu(y W_1^T + b_1)),  f = inner W_2^T  (b_2 and the dropout of f are in norm2); so
+ *   dW_2 += df^T inner,  dinner = df W_2 where inner > 0, scaled as dropout scaled it,  db_1 += sum of dinner,
+ *   dW_1 += dinner^T y,  dy1 = beta dy1 + dinner W_1.
+ * st->ffn_out holds df. */
 static void ffn_bwd(lam_stack *st, const work *w, int layer, double beta)
 {
-    const lam_rows df = packed(st->wide2, w->rows, w->D);
+    const lam_rows df = packed(st->ffn_out, w->rows, w->D);
     const lam_rows inner = packed(w->acts->inner, w->rows, w->F);
     const lam_rows dinner = packed(st->dinner, w->rows, w->F);
     const double p = drop_at(st, LAM_SITE_INNER, layer).p;
@@ -199,7 +202,7 @@ static void ffn_bwd(lam_stack *st, const work *w, int layer, double beta)
                      beta);
 }
 
-/* Zero gradient for the rows in front that this layer did not compute. */
+/* Rows in front that this layer did not compute had no part in its output: their gradient is zero. */
 static void clear_front(lam_stack *st, void *dx, int rows)
 {
     const size_t D = (size_t)st->model->dims.D;
@@ -210,17 +213,19 @@ static void clear_front(lam_stack *st, void *dx, int rows)
                                                 .out = {dx, (size_t)st->seg.T * D}});
 }
 
+/* forward was  a = C W_o^T,  C = attend(xn);  so  dW_o += da^T C,  dC = da W_o,  and attend_bwd adds to dxn what reaches
+ * xn through C.  st->attn_out holds da.  Post-norm: xn is x and dx already holds the residual's share. */
 static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
 {
     lam_segment *s = &st->seg;
     const int pre = st->model->cfg.pre_lnorm;
     const int climbs = layer > 0 && lam_mem_leads(st->model->mem, &st->model->cfg, layer - 1);
 
-    lam_linear_bwd_w(&w->out, lam_grad(w->p, w->ids->o_net), packed(st->wide1, w->rows, w->D),
+    lam_linear_bwd_w(&w->out, lam_grad(w->p, w->ids->o_net), packed(st->attn_out, w->rows, w->D),
                      w->c);
     lam_linear_bwd_x(&w->out,
                      lam_rows_from(st->dev, s->dc, s->T, (size_t)st->model->dims.HK, w->from),
-                     packed(st->wide1, w->rows, w->D), lam_weight(w->p, w->ids->o_net), 0.0);
+                     packed(st->attn_out, w->rows, w->D), lam_weight(w->p, w->ids->o_net), 0.0);
     void *const dxn = s->dxn;
     if (pre)
         clear_front(st, dxn, s->T);
@@ -231,6 +236,9 @@ static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
     s->dxn = dxn;
 }
 
+/* The forward lines from the last to the first:
+ *   post-norm   x' = LN2(y + drop(f + b_2)),   f = FFN(y),       y = LN1(x + drop(a)),      a = attend(x)
+ *   pre-norm    x' = s + drop(f + b_2),        f = FFN(LN2(s)),  s = x + drop(a),           a = attend(LN1(x)) */
 void lam_block_bwd(lam_stack *st, int layer)
 {
     lam_dev *dev = st->dev;
@@ -239,10 +247,11 @@ void lam_block_bwd(lam_stack *st, int layer)
     void *dout = st->dx[(layer + 1) & 1], *dx = st->dx[layer & 1];
     const lam_view dy1 = {st->dy1, (size_t)w.rows * w.D};
 
+    /* forward was  x' = LN2(y + drop(f + b_2)),  pre-norm  x' = s + drop(f + b_2) */
     lam_norm norm2 = norm2_of(st, &w, layer);
     norm2.dy = rows_view(st, dout, w.from);
     norm2.dx = dy1; /* pre-norm: the gradient of the sum, which also goes straight on */
-    norm2.dadd = st->wide2;
+    norm2.dadd = st->ffn_out;
     norm2.dbias = lam_grad(w.p, w.ids->b2);
     if (!pre) {
         norm2.dgain = lam_grad(w.p, w.ids->norm2_gain);
@@ -253,10 +262,11 @@ void lam_block_bwd(lam_stack *st, int layer)
     dev->ops->norm_bwd(dev, &norm2);
     ffn_bwd(st, &w, layer, pre ? 0.0 : 1.0);
 
+    /* forward was  y = LN1(x + drop(a)),  pre-norm  LN2(s) with s = x + drop(a) */
     lam_norm norm1 = norm1_of(st, &w, layer);
     norm1.dy = dy1;
     norm1.dx = rows_view(st, dx, w.from);
-    norm1.dadd = st->wide1;
+    norm1.dadd = st->attn_out;
     norm1.dgain = lam_grad(w.p, pre ? w.ids->norm2_gain : w.ids->norm1_gain);
     norm1.dshift = lam_grad(w.p, pre ? w.ids->norm2_shift : w.ids->norm1_shift);
     if (pre)
@@ -265,7 +275,7 @@ void lam_block_bwd(lam_stack *st, int layer)
     clear_front(st, dx, w.from);
     attend_bwd(st, &w, layer, dx);
 
-    if (pre) {
+    if (pre) { /* forward was  xn = LN1(x); x also went straight on, so dx is added to */
         lam_norm norm0 = norm0_of(st, &w, layer);
         norm0.dy = rows_view(st, st->seg.dxn, 0);
         norm0.dx = norm0.dsum = rows_view(st, dx, 0);

@@ -85,7 +85,7 @@ static lam_status check_type(const lam_config *cfg, const lam_mem_ops *mem)
 }
 
 /* memory and attn_type say partly the same: traces and the authors' scripts give only the latter. */
-static lam_status settle_memory(lam_config *cfg, const lam_mem_ops **mem)
+static lam_status resolve_memory(lam_config *cfg, const lam_mem_ops **mem)
 {
     for (int i = 0; cfg->memory[0] == '\0' && lam_mem_all[i]; i++)
         if (lam_mem_all[i]->implied && lam_mem_all[i]->implied(cfg))
@@ -166,10 +166,10 @@ lam_status lam_config_finish(lam_config *cfg)
     LAM_TRY(not_negative("init_std", cfg->init_std));
     LAM_TRY(not_negative("init_range", cfg->init_range));
     LAM_TRY(not_negative("proj_init_std", cfg->proj_init_std));
-    LAM_TRY(settle_memory(cfg, &mem));
+    LAM_TRY(resolve_memory(cfg, &mem));
     LAM_TRY(lam_config_extends(cfg, cfg->ext_len));
-    if (mem->settle)
-        LAM_TRY(mem->settle(cfg));
+    if (mem->resolve)
+        LAM_TRY(mem->resolve(cfg));
     for (int i = 0; lam_mem_all[i]; i++)
         if (lam_fields_written(lam_mem_all[i], mem))
             LAM_TRY(lam_fields_check(cfg, lam_mem_all[i]));

@@ -52,6 +52,9 @@ lam_status lam_folder_find(char *out, size_t size, const char *dir)
                         strchr(dir, '/') ? "" : ", nor does a model of this name come with lamemo");
     if (!lam_path_is_folder(dir))
         return lam_fail(LAM_ERR_FORMAT, "%s: a file, not the folder of a model or a run", dir);
+    LAM_TRY(lam_dir_look(&yes, dir, "corpus.json"));
+    if (yes)
+        return lam_fail(LAM_ERR_FORMAT, "%s: a corpus folder, not that of a model or a run", dir);
     return lam_fail(LAM_ERR_FORMAT, "%s: not a model folder: it has no %s, best or last", dir,
                     CONFIG);
 }

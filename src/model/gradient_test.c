@@ -193,7 +193,7 @@ typedef struct batch {
     int score;
 } batch;
 
-static const lam_noise noise = {.on = 1, .seed = 11, .step = 3};
+static const lam_stack_dropout dropout = {.on = 1, .seed = 11, .step = 3};
 
 typedef struct losses {
     double nll, aux;
@@ -204,8 +204,8 @@ static losses losses_of(toy *t, const batch *data, int n)
 {
     double nll[MOST];
     losses sum = {0};
-    lam_stack_begin(t->stack, n, noise);
-    lam_stack_score(t->stack, data->score);
+    lam_stack_begin(t->stack, n, dropout);
+    lam_stack_set_scored(t->stack, data->score);
     lam_stack_forward(t->stack, data->in, n);
     lam_stack_loss(t->stack, data->out, 1.0);
     ck_assert(lam_stack_nll(t->stack, nll) == LAM_OK);
@@ -301,7 +301,7 @@ static double *flat_gradient(toy *t, const int32_t *in, const int32_t *out, int 
     lam_stack_reset(t->stack);
     for (int s = 0; s < 2; s++) {
         t->dev->ops->zero(t->dev, p->grad, p->total * sizeof(double));
-        lam_stack_begin(t->stack, n, (lam_noise){0});
+        lam_stack_begin(t->stack, n, (lam_stack_dropout){0});
         lam_stack_forward(t->stack, in, n);
         lam_stack_loss(t->stack, out, 1.0);
         lam_stack_backward(t->stack);

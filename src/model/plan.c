@@ -72,7 +72,7 @@ static void layout_next(lam_stack *st, lam_arena *arena)
 {
     const lam_dims d = st->model->dims;
     const size_t B = (size_t)st->opt.B, rows = B * (size_t)st->model->cfg.n_layer;
-    st->next.now = lam_arena_take(arena, (B + 1) * sizeof(int32_t));
+    st->next.now = lam_arena_take(arena, 3 * B * sizeof(int32_t));
     st->next.x = act(st, arena, rows, d.D);
     st->next.c = act(st, arena, rows, d.HK);
     st->next.lse = wide(st, arena, rows * (size_t)st->model->cfg.n_head);
@@ -103,9 +103,10 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
             st->acts[l] = st->acts[0];
     }
     st->tokens = lam_arena_take(arena, now * sizeof(int32_t));
-    st->count = lam_arena_take(arena, sizeof(int32_t));
-    st->wide1 = st->seg.out = act(st, arena, rows, d.D);
-    st->wide2 = act(st, arena, rows, d.D);
+    st->valid = lam_arena_take(arena, (size_t)st->opt.B * sizeof(int32_t));
+    st->drop_step = lam_arena_take(arena, sizeof(int32_t));
+    st->attn_out = st->seg.out = act(st, arena, rows, d.D);
+    st->ffn_out = act(st, arena, rows, d.D);
     st->z = act(st, arena, now, d.D);
     st->nll = wide(st, arena, now);
     if (st->opt.train)

@@ -1,9 +1,77 @@
-/* segment.c -- see stack.h: one segment's way through a stack, forward, backward and into the memory. */
+/* segment.c -- a segment's path through a stack, from top to bottom: begin, forward, loss, backward, commit, tally.
+ *
+ * lam_stack_pass runs all of it in one call.  Once the memory is full every segment is the same work on other
+ * numbers, which a device may capture and replay (R1 - R4).  The numbered rules are in mem/segment.h. */
 #include "model/stack_int.h"
 
 #include "nn/sites.h"
 
-#include <stdlib.h>
+/* ---- the whole of it ---- */
+
+typedef struct job {
+    lam_stack *st;
+    const lam_pass *pass;
+} job;
+
+static void work(void *arg)
+{
+    const job *j = arg;
+    const lam_pass *p = j->pass;
+    lam_stack_begin(j->st, p->n, p->dropout);
+    j->st->seg.rows = p->rows;
+    lam_stack_set_scored(j->st, p->scored);
+    lam_stack_forward(j->st, p->inputs, p->n);
+    lam_stack_loss(j->st, p->targets, p->grad_scale);
+    if (p->grad_scale != 0.0)
+        lam_stack_backward(j->st);
+    if (!p->open)
+        lam_stack_commit(j->st);
+}
+
+/* FNV-1a. */
+static uint64_t hash_more(uint64_t hash, const void *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * 1099511628211u;
+    return hash;
+}
+
+/* D4: what the mechanism does depends on each stream. */
+static int goes_apart(const lam_stack *st, const lam_pass *p)
+{
+    int apart = st->mem.apart;
+    for (int b = 0; p->rows && b < st->opt.B; b++)
+        apart |= p->rows[b] != p->n;
+    return apart && st->model->mem->commit != NULL;
+}
+
+/* R1.  0, never repeated: an adaptive softmax divides its rows by their targets, so that its work is never the
+ * same. */
+static uint64_t key_of(const lam_stack *st, const lam_pass *p)
+{
+    const lam_mem *mem = &st->mem;
+    if (st->model->cfg.n_cutoffs > 0 || !lam_mem_has(st->model->mem, LAM_REPEATS) ||
+        goes_apart(st, p))
+        return 0;
+    const int numbers[] = {p->n,      p->scored,           p->open,   p->dropout.on, mem->m,
+                           mem->prev, st->positions_ready, mem->apart};
+    uint64_t hash = hash_more(14695981039346656037u, numbers, sizeof numbers);
+    hash = hash_more(hash, &p->grad_scale, sizeof p->grad_scale);
+    hash = hash_more(hash, &p->dropout.seed, sizeof p->dropout.seed);
+    for (int i = 0; i < mem->n_slots; i++) { /* batch chunks have memories of their own */
+        hash = hash_more(hash, &mem->slots[i].rows, sizeof mem->slots[i].rows);
+        hash = hash_more(hash, &mem->slots[i].n, sizeof mem->slots[i].n);
+    }
+    return hash != 0 ? hash : 1;
+}
+
+void lam_stack_pass(lam_stack *st, const lam_pass *pass)
+{
+    job j = {st, pass};
+    st->dev->ops->repeat(st->dev, &st->graphs, key_of(st, pass), work, &j);
+}
+
+/* ---- begin ---- */
 
 void lam_stack_reset(lam_stack *st)
 {
@@ -11,19 +79,35 @@ void lam_stack_reset(lam_stack *st)
     st->positions_ready = 0;
 }
 
-void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
+void lam_stack_forget(lam_stack *st, int stream)
+{
+    lam_mem_forget(&st->mem, stream);
+}
+
+void lam_stack_begin(lam_stack *st, int length, lam_stack_dropout dropout)
 {
     lam_segment *s = &st->seg;
-    s->ctx = lam_mem_context(&st->mem);
-    s->T = s->ctx + length;
+    s->ctx = lam_mem_context(&st->mem); /* G2 */
+    s->T = s->ctx + length;             /* G1 */
     s->first = 0;
     s->n = 0;
-    st->score = 0;
-    s->noisy = noise.on;
-    s->drop = (lam_drop){
-        .p = noise.on ? st->model->cfg.dropout : 0.0, .seed = noise.seed, .more = st->count};
-    if (noise.on) /* an argument would make every step another one */
-        st->dev->ops->upload(st->dev, st->count, &noise.step, sizeof noise.step);
+    s->rows = NULL;
+    s->valid = NULL;
+    st->scored = 0;
+    st->next.batch = 0;
+    s->dropout = dropout.on;
+    s->drop = (lam_drop){.p = dropout.on ? st->model->cfg.dropout : 0.0,
+                         .seed = dropout.seed,
+                         .more = st->drop_step};
+    if (dropout.on) /* R2: as an argument it would make every step other work */
+        st->dev->ops->upload(st->dev, st->drop_step, &dropout.step, sizeof dropout.step);
+    if (st->mem.apart) { /* R2 */
+        for (int b = 0; b < s->B; b++)
+            st->valid_host[b] = lam_mem_valid(&st->mem, b);
+        st->dev->ops->upload(st->dev, st->valid, st->valid_host,
+                             (size_t)s->B * sizeof *st->valid_host);
+        s->valid = st->valid;
+    }
     lam_mem_load(s);
     /* Between weight updates and without dropout the positional keys stay what they are. */
     if (st->opt.train || !st->positions_ready)
@@ -31,15 +115,17 @@ void lam_stack_begin(lam_stack *st, int length, lam_noise noise)
     st->positions_ready = 1;
 }
 
-void lam_stack_score(lam_stack *st, int n)
+void lam_stack_set_scored(lam_stack *st, int n)
 {
-    st->score = n;
+    st->scored = n;
 }
 
-int lam_stack_scored(const lam_stack *st)
+int lam_stack_scored_rows(const lam_stack *st)
 {
-    return st->score > 0 && st->score < st->seg.n ? st->score : st->seg.n;
+    return st->scored > 0 && st->scored < st->seg.n ? st->scored : st->seg.n;
 }
+
+/* ---- forward ---- */
 
 /* The last `rows` current rows of this call in a [B][T][D] buffer. */
 static lam_view current(const lam_stack *st, void *p, int rows)
@@ -78,105 +164,76 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n)
         return;
     }
     const int rows = s->B * n, L = st->model->cfg.n_layer;
-    s->first += s->n; /* what earlier calls of this segment computed */
+    s->first += s->n; /* G3 */
     s->n = n;
 
     dev->ops->upload(dev, st->tokens, tokens, (size_t)rows * sizeof *tokens);
-    lam_embed_rows(&st->embed, st->wide1, st->tokens, rows);
+    lam_embed_rows(&st->embed, st->attn_out, st->tokens, rows);
     const int placed = lam_pos_is_absolute(&st->pos);
     if (placed)
-        lam_pos_add(&st->pos, st->wide2, st->wide1, s->B, s->first, n);
-    drop_rows(st, LAM_SITE_EMBED, n, packed(st, placed ? st->wide2 : st->wide1, n),
+        lam_pos_add(&st->pos, st->ffn_out, st->attn_out, s->B, s->first, n);
+    drop_rows(st, LAM_SITE_EMBED, n, packed(st, placed ? st->ffn_out : st->attn_out, n),
               current(st, st->rows[0].x, n));
     for (int l = 0; l < L; l++)
         lam_block_fwd(st, l);
-    const int scored = lam_stack_scored(st);
+    const int scored = lam_stack_scored_rows(st);
     drop_rows(st, LAM_SITE_OUTPUT, scored, current(st, st->rows[L].x, scored),
               packed(st, st->z, scored));
 }
 
+/* ---- loss ---- */
+
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale)
 {
     st->seg.grad_scale = grad_scale;
-    lam_head_loss(&st->head, st->nll, st->z, targets, st->seg.B * lam_stack_scored(st), grad_scale,
-                  st->dz);
+    lam_head_loss(&st->head, st->nll, st->z, targets, st->seg.B * lam_stack_scored_rows(st),
+                  grad_scale, st->dz);
 }
 
-static size_t aux_count(const lam_stack *st)
-{
-    return (size_t)st->model->cfg.n_layer * (size_t)st->opt.B * (size_t)st->opt.N *
-           (size_t)st->model->cfg.n_head;
-}
+/* ---- backward: what forward did, line by line from the last to the first (G7) ---- */
 
 void lam_stack_backward(lam_stack *st)
 {
     lam_segment *s = &st->seg;
-    const int L = st->model->cfg.n_layer, scored = lam_stack_scored(st);
+    const int L = st->model->cfg.n_layer, scored = lam_stack_scored_rows(st);
     const size_t rows = (size_t)s->B * (size_t)s->T * (size_t)st->model->dims.D;
     if (s->aux)
-        st->dev->ops->zero(st->dev, s->aux, aux_count(st) * lam_class_size(st->dev, LAM_WIDE));
+        st->dev->ops->zero(st->dev, s->aux,
+                           lam_stack_aux_count(st) * lam_class_size(st->dev, LAM_WIDE));
     if (scored < s->n) /* rows that are not scored: no gradient comes from above */
         st->dev->ops->zero(st->dev, st->dx[L & 1], rows * lam_class_size(st->dev, LAM_ACT));
-    /* z = drop(x_L): dropout is linear, its gradient is itself. */
+    /* forward was z = drop(x_L): dropout is linear, its gradient is itself. */
     drop_rows(st, LAM_SITE_OUTPUT, scored, packed(st, st->dz, scored),
               current(st, st->dx[L & 1], scored));
+    /* forward was x_{l+1} = block(x_l) */
     for (int l = L - 1; l >= 0; l--)
         lam_block_bwd(st, l);
-    drop_rows(st, LAM_SITE_EMBED, s->n, current(st, st->dx[0], s->n), packed(st, st->wide1, s->n));
-    lam_embed_rows_bwd(&st->embed, st->wide1, st->tokens, s->B * s->n);
+    /* forward was x_0 = drop(embed(tokens) + constant positions) */
+    drop_rows(st, LAM_SITE_EMBED, s->n, current(st, st->dx[0], s->n),
+              packed(st, st->attn_out, s->n));
+    lam_embed_rows_bwd(&st->embed, st->attn_out, st->tokens, s->B * s->n);
 }
+
+/* ---- commit ---- */
 
 void lam_stack_commit(lam_stack *st)
 {
-    const int done = st->seg.first + st->seg.n - st->opt.E; /* the next segment computes E again */
+    const int done = st->seg.first + st->seg.n - st->opt.E; /* C2 */
     lam_mem_commit(&st->mem, &st->seg, done > 0 ? done : 0);
 }
+
+/* ---- what it came to ---- */
 
 void lam_stack_tally(lam_stack *st, void *totals)
 {
     const lam_ops *ops = st->dev->ops;
-    ops->tally(st->dev,
-               &(lam_tally){.n = st->seg.B * lam_stack_scored(st), .x = st->nll, .totals = totals});
-    const size_t parts = st->seg.aux ? aux_count(st) : 0, most = 1 << 30; /* n is an int */
+    ops->tally(
+        st->dev,
+        &(lam_tally){.n = st->seg.B * lam_stack_scored_rows(st), .x = st->nll, .totals = totals});
+    const size_t parts = st->seg.aux ? lam_stack_aux_count(st) : 0,
+                 most = 1 << 30; /* n is an int */
     for (size_t at = 0; at < parts; at += most)
         ops->tally(st->dev, &(lam_tally){.n = (int)(parts - at < most ? parts - at : most),
                                          .x = lam_at(st->dev, LAM_WIDE, st->seg.aux, at),
                                          .totals = lam_at(st->dev, LAM_WIDE, totals, 4)});
-}
-
-/* n WIDE numbers of the device as doubles. */
-static lam_status fetch(lam_stack *st, double *out, const void *from, size_t n)
-{
-    lam_dev *dev = st->dev;
-    void *raw = malloc((n + 1) * sizeof(double));
-    if (!raw)
-        return lam_fail(LAM_ERR_MEMORY, "loss: no memory for %zu rows", n);
-    const lam_status status = dev->ops->download(dev, raw, from, n * lam_class_size(dev, LAM_WIDE));
-    if (status == LAM_OK)
-        lam_convert(out, LAM_F64, raw, dev->wide, n);
-    free(raw);
-    return status;
-}
-
-lam_status lam_stack_nll(lam_stack *st, double *nll)
-{
-    return fetch(st, nll, st->nll, (size_t)st->seg.B * (size_t)lam_stack_scored(st));
-}
-
-int lam_stack_has_aux(const lam_stack *st)
-{
-    return st->seg.aux != NULL;
-}
-
-lam_status lam_stack_aux(lam_stack *st, double *sum)
-{
-    const size_t n = st->seg.aux ? aux_count(st) : 0;
-    double *parts = malloc((n + 1) * sizeof *parts);
-    *sum = 0.0;
-    const lam_status status =
-        parts ? fetch(st, parts, st->seg.aux, n) : lam_fail(LAM_ERR_MEMORY, "loss: no memory");
-    for (size_t i = 0; i < n && status == LAM_OK; i++)
-        *sum += parts[i];
-    free(parts);
-    return status;
 }

@@ -1,4 +1,4 @@
-/* stack.c -- see stack.h: what a stack needs, and creating it. */
+/* stack.c -- creating a stack: its options checked, its parts wired together, its memory allocated. */
 #include "model/stack_int.h"
 
 #include "model/configure.h"
@@ -54,15 +54,18 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->dev = opt->dev ? opt->dev : model->dev;
     st->rows = calloc(L + 1, sizeof *st->rows);
     st->acts = calloc(L, sizeof *st->acts);
-    st->slots = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->slots);
+    st->slots = calloc(2 * lam_mem_max_slots(&model->cfg), sizeof *st->slots);
+    st->streams = calloc((size_t)opt->B, sizeof *st->streams);
+    st->valid_host = calloc((size_t)opt->B, sizeof *st->valid_host);
     st->own = calloc(1, model->mem->shared_size + 1); /* never 0 bytes, which may be NULL */
     st->layer_own = calloc(L, model->mem->layer_size + 1);
     st->r = calloc(2 * L, sizeof *st->r);
-    st->next.host = calloc((size_t)opt->B + 1, sizeof *st->next.host);
+    st->next.host = calloc(3 * (size_t)opt->B, sizeof *st->next.host);
+    st->next.age = calloc((size_t)opt->B, sizeof *st->next.age);
     st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
-    if (!st->rows || !st->acts || !st->slots || !st->own || !st->layer_own || !st->r ||
-        !st->next.host || !st->next.items || !host) {
+    if (!st->rows || !st->acts || !st->slots || !st->streams || !st->valid_host || !st->own ||
+        !st->layer_own || !st->r || !st->next.host || !st->next.age || !st->next.items || !host) {
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
@@ -71,7 +74,9 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                         .B = opt->B,
                         .M = opt->M,
                         .N = opt->N,
-                        .slots = st->slots};
+                        .slots = st->slots,
+                        .streams = st->streams,
+                        .view = st->slots + lam_mem_max_slots(&model->cfg)};
     st->pos = (lam_positions){.dev = st->dev,
                               .cfg = cfg,
                               .params = &model->params,
@@ -120,10 +125,13 @@ static void unwire(lam_stack *st)
     free(st->rows);
     free(st->acts);
     free(st->slots);
+    free(st->streams);
+    free(st->valid_host);
     free(st->own);
     free(st->layer_own);
     free(st->r);
     free(st->next.host);
+    free(st->next.age);
     free(st->next.items);
     free(st->head.host);
 }
@@ -167,7 +175,7 @@ lam_status lam_stack_measure(lam_stack_sizes *out, lam_model *model, const lam_s
     return status;
 }
 
-static lam_status place(lam_stack *st)
+static lam_status allocate(lam_stack *st)
 {
     lam_dev *dev = st->dev;
     lam_arena measure = {0};
@@ -194,7 +202,7 @@ lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_o
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory");
     lam_status status = wire(st, model, options);
     if (status == LAM_OK)
-        status = place(st);
+        status = allocate(st);
     if (status == LAM_ERR_MEMORY)
         status = lam_fail(status, "batch %d, segments of %d, memory of %d: %s", options->B,
                           options->N, options->M, lam_error());
@@ -210,8 +218,8 @@ void lam_stack_free(lam_stack *st)
 {
     if (!st)
         return;
-    st->dev->ops->forget(st->dev, st->next.tape);
-    st->dev->ops->forget(st->dev, st->tape);
+    st->dev->ops->free_graphs(st->dev, st->next.graphs);
+    st->dev->ops->free_graphs(st->dev, st->graphs);
     if (st->arena.base)
         st->dev->ops->release(st->dev, st->arena.base);
     unwire(st);
@@ -223,9 +231,9 @@ lam_mem *lam_stack_mem(lam_stack *st)
     return &st->mem;
 }
 
-lam_tape **lam_stack_tape(lam_stack *st)
+lam_graphs **lam_stack_graphs(lam_stack *st)
 {
-    return &st->tape;
+    return &st->graphs;
 }
 
 const lam_segment *lam_stack_segment(const lam_stack *st)

@@ -1,21 +1,28 @@
 /* stack.h -- B streams running through a model: activations, memory state, forward and backward.
  *
- * Time is cut into segments.  One segment:
- *     begin(length)  forward(tokens)...  loss(targets)  [backward]  commit
- * Training and evaluation give a whole segment to one forward; decoding gives it token by token, and gets
- * the same numbers, because what a row reads is settled before it is computed (design: the memory is
- * final once the first token of the segment is known).
- * begin reads the state, commit alone writes it: without commit a segment can be repeated. */
+ * The life of a segment; mem/segment.h numbers the rules (G1.. of its rows, C1.. of the state, R1.. of repetition):
+ *
+ *   begin     fixes ctx and T, loads the remembered rows in front, projects the positions       (G1, G2, C1)
+ *   forward   computes the next n rows of every stream, layer by layer                          (G3 - G6)
+ *   loss      cross-entropy of the scored rows, and the gradient that backward starts from
+ *   backward  the same layers in reverse; adds to the parameters' gradients                     (G7)
+ *   commit    writes what the memory keeps of the segment                                       (C2 - C4)
+ *
+ * Training and evaluation run all of it in one call, lam_stack_pass.  Decoding begins a segment, calls forward
+ * for each token and commits when the segment is full; the numbers are the same (G5).
+ *
+ * The files: stack.c creates a stack, plan.c lays out its buffers, segment.c is the path above from top to bottom,
+ * block.c one layer on it, token.c the same path for one decoded token, batch.c decodes texts of different age
+ * together, results.c reads back losses and logits. */
 #ifndef LAM_MODEL_STACK_H
 #define LAM_MODEL_STACK_H
 
 #include "model/model.h"
 
 typedef struct lam_stack_options {
-    int B, N, M; /* streams, longest segment, memory length (cfg->mem_len is not read) */
-    int64_t
-        most; /* tokens that a stream will ever be fed: nothing is allocated for more; 0: any number */
-    int E;    /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
+    int B, N, M;  /* streams, longest segment, memory length (cfg->mem_len is not read) */
+    int64_t most; /* tokens that a stream will ever be fed: nothing is allocated for more; 0: any */
+    int E; /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
     int train;    /* keep activations of all layers and room for gradients */
     int full;     /* compute state that nothing reads (traces, analysis); keys and values in ACT */
     lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on
@@ -38,23 +45,37 @@ lam_status lam_stack_measure(lam_stack_sizes *out, lam_model *model,
 
 /* Forgets the past, and everything derived from weights that may have changed since. */
 void lam_stack_reset(lam_stack *st);
+/* One stream forgets the past; the others go on. */
+void lam_stack_forget(lam_stack *st, int stream);
 
-/* Dropout of the segments to come: p is the model's when `on`. */
-typedef struct lam_noise {
+/* Dropout of a segment: the masks are a pure function of seed and step.  Probabilities are the model's when `on`. */
+typedef struct lam_stack_dropout {
     int on;
     uint64_t seed;
     uint32_t step;
-} lam_noise;
+} lam_stack_dropout;
 
-/* Starts a segment of at most `length` <= N tokens per stream. */
-void lam_stack_begin(lam_stack *st, int length, lam_noise noise);
+/* A whole segment: begin, forward, loss, backward unless grad_scale is 0, commit unless it is left open. */
+typedef struct lam_pass {
+    const int32_t *inputs, *targets; /* [B][n], [B][scored] */
+    int n;                           /* rows per stream */
+    int scored;                      /* the last ones, which have targets; 0: all */
+    const int *rows;                 /* [B]: without the padding behind them (D2); NULL: n */
+    double grad_scale;
+    lam_stack_dropout dropout;
+    int open; /* the caller commits */
+} lam_pass;
+void lam_stack_pass(lam_stack *st, const lam_pass *pass);
+
+/* Its parts.  Starts a segment of at most `length` <= N tokens per stream. */
+void lam_stack_begin(lam_stack *st, int length, lam_stack_dropout dropout);
 /* Only the last n rows per stream of the next forwards are scored, until the segment ends; 0, as at its beginning,
  * all of them. */
-void lam_stack_score(lam_stack *st, int n);
+void lam_stack_set_scored(lam_stack *st, int n);
 /* Computes n more tokens of every stream; tokens are [B][n] in host memory, each in [0, n_token). */
 void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n);
-/* Loss of the scored rows of the last forward against targets [B][n].  grad_scale != 0 prepares backward with
- * the gradient of grad_scale * sum(nll), and is only for a whole-segment forward. */
+/* Loss of the scored rows of the last forward against targets [B][n]; one whose target is negative has none.
+ * grad_scale != 0 prepares backward with the gradient of grad_scale * sum(nll). */
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale);
 /* Adds the parameters' gradients of the prepared loss to model->params.grad, and of grad_scale times the
  * memory's own loss where it has one. */
@@ -62,16 +83,26 @@ void lam_stack_backward(lam_stack *st);
 /* Ends the segment: keeps what the memory keeps of all its rows but the last E. */
 void lam_stack_commit(lam_stack *st);
 
-/* A whole segment: begin, forward, loss, backward unless grad_scale is 0, commit unless it is left open. */
-typedef struct lam_pass {
-    const int32_t *inputs, *targets; /* [B][n], [B][scored] */
-    int n;                           /* rows per stream */
-    int scored;                      /* the last ones, which have targets; 0: all */
-    double grad_scale;
-    lam_noise noise;
-    int open; /* the caller commits */
-} lam_pass;
-void lam_stack_pass(lam_stack *st, const lam_pass *pass);
+/* ---- Texts of different age, decoded in one batch (batch.c) ----
+ *
+ * A segment is begun in a stack of one stream, which reads the prompt and refreshes the memory; then the text joins
+ * a batch, whose streams decode together, each at a row of its own (G8).  When its segment is full it goes back to a
+ * stack of one stream, to be committed and to begin the next.  Results do not depend on the other streams
+ * (ops/decode.h says how exactly).  All stacks are of one model and have the same M, and the model can decode
+ * by token: lam_stack_can_batch(). */
+
+int lam_stack_can_batch(const lam_stack *st);
+/* Makes an empty batch of st's B streams, for segments of `length` <= N tokens. */
+void lam_stack_open_batch(lam_stack *st, int length);
+/* Stream b of the batch becomes the text of `one` (B = 1), whose segment of at most `length` is begun and forwarded. */
+void lam_stack_join(lam_stack *batch, int b, const lam_stack *one);
+/* One more token of every stream with go[b], NULL: of all that are not empty.  The other streams stay where they are.  A
+ * stream whose segment is full must have left.  lam_stack_logits() follows; only streams that went on have some. */
+void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsigned char *go);
+/* The text of stream b goes back to `one`, which has begun the same segment from the same memory; commit follows. */
+void lam_stack_leave(lam_stack *one, lam_stack *batch, int b);
+/* Tokens of its segment that stream b has; -1: the stream is empty. */
+int lam_stack_age(const lam_stack *batch, int b);
 
 /* Adds the last loss to totals, and the memory's own to totals + 4 (each as in lam_tally).  Does not wait. */
 enum { LAM_TOTALS = 8 };
@@ -83,12 +114,12 @@ int lam_stack_has_aux(const lam_stack *st); /* is there a loss of the memory's o
 lam_status lam_stack_aux(lam_stack *st, double *sum);
 /* Logits (log-probabilities up to a constant) of the last row of every stream over the whole
  * vocabulary, [B][n_token].  Adaptive softmax: log-probabilities. */
-lam_status lam_stack_scores(lam_stack *st, double *scores);
+lam_status lam_stack_logits(lam_stack *st, double *logits);
 
 /* State: for verification, snapshots and checkpoints. */
 lam_mem *lam_stack_mem(lam_stack *st);
 const lam_segment *lam_stack_segment(const lam_stack *st);
-/* Its recordings of passes (ops.h, repeat); whoever exchanges the memory exchanges them with it. */
-lam_tape **lam_stack_tape(lam_stack *st);
+/* What was captured of passes (ops.h, repeat); whoever exchanges the memory exchanges this with it (R1). */
+lam_graphs **lam_stack_graphs(lam_stack *st);
 
 #endif

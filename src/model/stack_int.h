@@ -14,14 +14,16 @@ typedef struct lam_block_acts {
     void *mean0, *rstd0;        /* pre-norm: of LN1 over all T rows */
 } lam_block_acts;
 
-/* One row per stream, for decoding (next.c). */
+/* One row per stream, for decoding (token.c). */
 typedef struct lam_next_rows {
-    int32_t *host;         /* [1 + B]: rows before it, tokens */
-    void *now;             /* INT: the same on the device */
-    void *x, *c, *lse;     /* [L][B][D], [L][B][HK], [L][B][H] */
-    void *qkv;             /* [B][3HK] */
-    lam_place_item *items; /* room for every slot */
-    lam_tape *tape;
+    int32_t *host;       /* [3][B]: rows before it, tokens, valid rows of the memory (G8) */
+    void *now;           /* INT [3][B]: the same on the device */
+    int *age;            /* [B]: of a batch's streams, -1: empty; */
+    int batch;           /* 1: this is one */
+    void *x, *c, *lse;   /* [L][B][D], [L][B][HK], [L][B][H] */
+    void *qkv;           /* [B][3HK] */
+    lam_put_item *items; /* room for every slot */
+    lam_graphs *graphs;
 } lam_next_rows;
 
 struct lam_stack {
@@ -37,25 +39,29 @@ struct lam_stack {
     lam_embedding embed;
     lam_head head;
     lam_segment seg;
-    lam_layer_rows *rows; /* [L + 1] */
-    lam_block_acts *acts; /* [L] */
-    lam_slot *slots;      /* [lam_mem_max_slots] */
-    void *own;            /* the mechanism's struct for all layers, */
-    void *layer_own;      /* and its structs of layers, [L] */
-    void **r;             /* [2L]: positional keys */
+    lam_layer_rows *rows;    /* [L + 1] */
+    lam_block_acts *acts;    /* [L] */
+    lam_slot *slots;         /* [2 * lam_mem_max_slots]: of the state, of a view of it */
+    lam_mem_stream *streams; /* [B] */
+    int32_t *valid_host;     /* [B] */
+    void *valid;             /* INT [B]: the same on the device */
+    void *own;               /* the mechanism's struct for all layers, */
+    void *layer_own;         /* and its structs of layers, [L] */
+    void **r;                /* [2L]: positional keys */
 
-    void *tokens;        /* INT [B*N] */
-    void *wide1, *wide2; /* ACT [B*T][D]: branch outputs; in backward their gradients */
-    void *z, *dz;        /* ACT [B*N][D]: rows into the softmax */
-    void *nll;           /* WIDE [B*N] */
-    void *dx[2];         /* ACT [B][T][D]: gradients between layers, alternating */
-    void *dinner;        /* ACT [B*T][F] */
-    void *dy1;           /* ACT [B*T][D] */
-    void *count;         /* INT [1]: the step that dropout is drawn for */
+    void *tokens; /* INT [B*N] */
+    void *attn_out,
+        *ffn_out; /* ACT [B*T][D]: what a block's two branches add; in backward their gradients */
+    void *z, *dz; /* ACT [B*N][D]: rows into the softmax */
+    void *nll;    /* WIDE [B*N] */
+    void *dx[2];  /* ACT [B][T][D]: gradients between layers, alternating */
+    void *dinner; /* ACT [B*T][F] */
+    void *dy1;    /* ACT [B*T][D] */
+    void *drop_step; /* INT [1]: the step that dropout is drawn for (R2) */
     lam_next_rows next;
-    lam_tape *tape;      /* of whole segments */
+    lam_graphs *graphs;  /* of whole segments */
     int positions_ready; /* r is valid for these weights and this mask */
-    int score;           /* rows per stream that are scored; 0: all */
+    int scored;          /* as lam_stack_set_scored() left it */
 };
 
 /* plan.c: lays all buffers out; runs on a measuring arena first. */
@@ -69,11 +75,15 @@ void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, 
 void lam_block_bwd(lam_stack *st, int layer);
 
 /* segment.c: rows per stream of the last forward that are scored. */
-int lam_stack_scored(const lam_stack *st);
+int lam_stack_scored_rows(const lam_stack *st);
+/* results.c: elements of seg.aux. */
+size_t lam_stack_aux_count(const lam_stack *st);
 
-/* next.c: can the next token of every stream be computed there, and doing it. */
+/* token.c: can the next token of every stream be computed there, and doing it. */
 int lam_stack_can_next(const lam_stack *st, int n);
 void lam_stack_next(lam_stack *st, const int32_t *tokens);
+/* The same once the rows and tokens are in st->next.host. */
+void lam_stack_next_rows(lam_stack *st);
 
 /* First row per stream that `layer` computes in this call. */
 int lam_block_from(const lam_stack *st, int layer);

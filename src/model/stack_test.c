@@ -169,7 +169,7 @@ static void run_chunked(toy *t, const int32_t *in, const int32_t *out, int total
     lam_stack_reset(t->stack);
     for (int at = 0; at < total;) {
         const int end = at + t->N;
-        lam_stack_begin(t->stack, t->N, (lam_noise){0});
+        lam_stack_begin(t->stack, t->N, (lam_stack_dropout){0});
         while (at < end && at < total) {
             const int most = (end < total ? end : total) - at;
             const int n = 1 + (int)lam_rng_below(rng, (uint64_t)most);
@@ -359,7 +359,7 @@ START_TEST(two_stacks_of_a_model_do_not_share_their_past)
         toy_segment(&alone, in, out, k->N, want, 1);
         toy_segment(&t, in, out, k->N, got, 1);
         ck_assert_mem_eq(want, got, (size_t)(B * k->N) * sizeof *want);
-        lam_stack_begin(other, k->N, (lam_noise){0});
+        lam_stack_begin(other, k->N, (lam_stack_dropout){0});
         lam_stack_forward(other, out, k->N);
         lam_stack_commit(other);
     }
@@ -403,9 +403,9 @@ START_TEST(scores_are_the_losses_of_every_target)
         toy_tokens(in, B * 4, 13, 1);
         toy_segment(&t, in, in, 4, nll, 1);
         for (int n = 1; n <= 4; n += 3) { /* one row per stream, and several */
-            lam_stack_begin(t.stack, 4, (lam_noise){0});
+            lam_stack_begin(t.stack, 4, (lam_stack_dropout){0});
             lam_stack_forward(t.stack, in, n);
-            ck_assert(lam_stack_scores(t.stack, scores) == LAM_OK);
+            ck_assert(lam_stack_logits(t.stack, scores) == LAM_OK);
             for (int b = 0; b < B; b++) {
                 double sum = 0.0;
                 for (int v = 0; v < 13; v++)
@@ -432,9 +432,9 @@ START_TEST(a_text_longer_than_any_is_refused)
     toy t = open_kind("ref", &k, 1, 0);
     lam_mem *const mem = lam_stack_mem(t.stack);
     mem->seen = LAM_MOST_SEEN;
-    must(lam_mem_settle(mem, "file"));
+    must(lam_mem_resolve(mem, "file"));
     mem->seen = INT64_MAX;
-    ck_assert_int_eq(lam_mem_settle(mem, "file"), LAM_ERR_FORMAT);
+    ck_assert_int_eq(lam_mem_resolve(mem, "file"), LAM_ERR_FORMAT);
     ck_assert_str_eq(lam_error(), "file: 9223372036854775807 tokens were read, must be 0 to 2^60");
     toy_close(&t);
 }

@@ -8,6 +8,7 @@
 
 #include "core/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,9 +48,13 @@ typedef enum lam_init_out {
 
 extern const char *const lam_init_out_names[]; /* by value, as in config.json; ends with NULL */
 
-/* Room for the struct in which a memory keeps what it declares about itself (mem/fields.h). */
-typedef struct lam_own_fields {
-    _Alignas(double) unsigned char bytes[LAM_OWN_BYTES];
+/* Room for the struct in which a memory keeps what it declares about itself (mem/fields.h).  Tables and options reach
+ * its fields by their offsets, so the room is declared with every type that a field may have. */
+typedef union lam_own_fields {
+    int whole[LAM_OWN_BYTES / sizeof(int)];
+    double real[LAM_OWN_BYTES / sizeof(double)];
+    bool flag[LAM_OWN_BYTES];
+    unsigned char bytes[LAM_OWN_BYTES];
 } lam_own_fields;
 
 typedef struct lam_config {

@@ -12,6 +12,7 @@
  *   mode CAUSAL  visible iff j <= shift + i and shift + i - j < reach    (reach = same_length, Eq. 2)
  *   mode AHEAD   visible iff j >  shift + i                              (Eq. 9)
  *   mode FULL    every key is visible                                    (attn_type 33)
+ * and, where streams remember different numbers of rows, j >= past - valid[b] for the keys of stream b.
  * A query that sees no key has o = 0 and lse = -infinity, and no gradient.
  *
  * row(i,j) = r_zero + r_sign * (j - shift - i): the positional keys are stored by distance, and the
@@ -31,10 +32,12 @@ typedef struct lam_attn {
     int B, H, K;
     int queries, keys; /* rows per stream, both >= 1 */
     lam_attn_mode mode;
-    int shift;     /* may be negative */
-    int reach;     /* CAUSAL only; 0: unlimited */
-    double scale;  /* 1 / sqrt(true head width) */
-    lam_drop drop; /* on P; element index ((b * H + h) * queries + i) * round_up(keys, 8) + j */
+    int shift;         /* may be negative */
+    int reach;         /* CAUSAL only; 0: unlimited */
+    const void *valid; /* INT [B], each at least 0; NULL: all keys are valid */
+    int past;          /* of the first `past` keys only the newest valid[b] are; <= keys */
+    double scale;      /* 1 / sqrt(true head width) */
+    lam_drop drop;     /* on P; element index ((b * H + h) * queries + i) * round_up(keys, 8) + j */
 
     lam_view q, k, value; /* ACT; k and value: kv_class */
     lam_class kv_class;   /* ACT, or HALF; backward: ACT */
@@ -62,5 +65,12 @@ typedef struct lam_attn {
     void *du, *dv; /* WIDE [H][K]; NULL when u, v are */
     void *drbias;  /* WIDE [r_rows][H] */
 } lam_attn;
+
+/* The first valid key of stream b.  Back-ends whose memory is the host's call this. */
+static inline int lam_attn_oldest(const lam_attn *a, size_t b)
+{
+    const int oldest = a->valid ? a->past - ((const int32_t *)a->valid)[b] : 0;
+    return oldest > 0 ? oldest : 0;
+}
 
 #endif

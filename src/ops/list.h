@@ -17,7 +17,8 @@
     X(colsum, lam_colsum)                                                                          \
     X(attn_fwd, lam_attn)                                                                          \
     X(attn_bwd, lam_attn)                                                                          \
-    X(profile, lam_profile)                                                                        \
+    X(attn_next, lam_attn_next)                                                                    \
+    X(attn_stats, lam_attn_stats)                                                                  \
     X(interp_fwd, lam_interp)                                                                      \
     X(interp_bwd, lam_interp)                                                                      \
     X(pool, lam_pool)                                                                              \
@@ -39,14 +40,11 @@
     X(ortho_even, lam_ortho_even)                                                                  \
     X(tally, lam_tally)
 
-/* Decoding, where the row is a number in the device's memory.  Devices whose memory is the host's share one
- * implementation, lam_host_NAME (decode.c). */
-#define LAM_DECODE_OPS(X)                                                                          \
-    X(attn_next, lam_attn_next)                                                                    \
-    X(place, lam_place)
+/* What devices whose memory is the host's share one implementation of, lam_host_NAME (decode.c). */
+#define LAM_SHARED_OPS(X) X(put_rows, lam_put_rows)
 
 #define LAM_OPS(X)                                                                                 \
     LAM_KERNEL_OPS(X)                                                                              \
-    LAM_DECODE_OPS(X)
+    LAM_SHARED_OPS(X)
 
 #endif

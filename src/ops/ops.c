@@ -3,18 +3,21 @@
 #include "ops/ops.h"
 
 #include "core/budget.h"
+#include "ops/cpu_levels.h"
 
 #include <string.h>
 
-extern const lam_ops lam_ops_ref, lam_ops_ref16, lam_ops_cpu, lam_ops_cuda;
+extern const lam_ops lam_ops_ref, lam_ops_ref16, lam_ops_cuda;
 int lam_cuda_present(void); /* is there a GPU, and the back-end for it? */
 
 lam_status lam_ops_find(const lam_ops **out, const char *name)
 {
-    static const lam_ops *const all[] = {&lam_ops_ref, &lam_ops_ref16, &lam_ops_cpu, &lam_ops_cuda};
+    static const lam_ops *const all[] = {&lam_ops_ref, &lam_ops_ref16, &lam_ops_cuda};
     *out = NULL;
     if (strcmp(name, "auto") == 0)
         name = lam_cuda_present() ? "cuda" : "cpu";
+    if (strcmp(name, "cpu") == 0)
+        return lam_cpu_choose(out);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(name, all[i]->name) == 0)
             *out = all[i];
@@ -25,7 +28,8 @@ lam_status lam_ops_find(const lam_ops **out, const char *name)
 
 lam_status lam_dev_ask(lam_dev *dev, const char *what, size_t bytes)
 {
-    return lam_budget_compare(what, bytes, bytes < LAM_BUDGET_SMALL ? bytes : dev->ops->left(dev));
+    return lam_budget_compare(what, bytes, bytes < LAM_BUDGET_SMALL ? bytes : dev->ops->left(dev),
+                              lam_budget_limit(dev->max_memory));
 }
 
 size_t lam_host_left(lam_dev *dev)

@@ -22,7 +22,7 @@
 #include "ops/memory.h"
 #include "ops/optim.h"
 #include "ops/ortho.h"
-#include "ops/profile.h"
+#include "ops/attn_stats.h"
 #include "ops/rowwise.h"
 #include "ops/types.h"
 #include "ops/vocab.h"
@@ -47,12 +47,12 @@ typedef struct lam_dev_options {
     size_t max_memory; /* bytes, of the device's own memory or of the process; 0: what there is */
 } lam_dev_options;
 
-/* Recordings of work that repeats itself; what it is only the back-end knows. */
-typedef struct lam_tape lam_tape;
+/* Captures of work that repeats itself; on cuda CUDA graphs.  What it is only the back-end knows. */
+typedef struct lam_graphs lam_graphs;
 
 typedef struct lam_ops {
     const char *name;    /* "ref", "ref16", "cpu", "cuda" */
-    const char *summary; /* the libraries behind it, for the log: "float32, oneDNN 2.6, AVX-512" */
+    const char *summary; /* what is behind it, for the log: "float32, oneDNN 2.6, x86-64-v4" */
 
     lam_status (*open)(lam_dev **out, const lam_dev_options *options);
     void (*close)(lam_dev *dev);
@@ -69,12 +69,14 @@ typedef struct lam_ops {
     size_t (*peak)(lam_dev *dev); /* most bytes of the device's own memory so far; 0: the host's */
     size_t (*left)(lam_dev *dev); /* bytes that may still be allocated (core/budget.h) */
 
-    /* Does work(arg).  Where starting operations takes time, work of an equal key is recorded on *tape (NULL at
-     * first) and later played: the code of `work` still runs, but only its uploads are carried out by
-     * it, before all the rest.  So equal keys must mean equal operations on equal addresses, `work`
-     * uploads to an address once, before anything reads it, and it does not wait.  Key 0 is not recorded. */
-    void (*repeat)(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
-    void (*forget)(lam_dev *dev, lam_tape *tape); /* NULL is fine */
+    /* Does work(arg).  Where starting operations takes time, work of an equal key is captured into *graphs (NULL at
+     * first) and later replayed: the code of `work` still runs, but only its uploads are carried out by it,
+     * before all the rest.  So equal keys must mean equal operations on equal addresses, `work` uploads to an
+     * address once, before anything reads it, and it does not wait (R1 - R4 in mem/segment.h, where its callers'
+     * part is).  Key 0 is not captured. */
+    void (*repeat)(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                   void *arg);
+    void (*free_graphs)(lam_dev *dev, lam_graphs *graphs); /* NULL is fine */
 
 #define LAM_OP_SLOT(name, argument) void (*name)(lam_dev *, const argument *);
     LAM_OPS(LAM_OP_SLOT)
@@ -143,10 +145,11 @@ static inline void *lam_at(const lam_dev *dev, lam_class type, const void *p, si
     return (char *)(uintptr_t)p + index * lam_class_size(dev, type);
 }
 
-/* Decoding for devices whose memory is the host's; attn_next by the device's own attn_fwd. */
+/* For devices whose memory is the host's: the shared operations, and the first half of attn_next. */
 #define LAM_HOST_OP(name, argument) void lam_host_##name(lam_dev *dev, const argument *a);
-LAM_DECODE_OPS(LAM_HOST_OP)
+LAM_SHARED_OPS(LAM_HOST_OP)
 #undef LAM_HOST_OP
+void lam_host_put_kv(lam_dev *dev, const lam_attn_next *x);
 #define LAM_HOST_ENTRY(name, argument) .name = lam_host_##name,
 
 #endif

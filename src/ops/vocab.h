@@ -20,13 +20,14 @@ typedef struct lam_embed {
 
 /* Softmax cross-entropy of each row of logits against its target column (Eq. 4, with its sign turned).
  *   nll[row] = log sum exp(logits) - logits[target], stored or (add) added, where row = index[r], or
- *   r without an index.  With grad_scale != 0 logits become grad_scale * (softmax - onehot). */
+ *   r without an index.  With grad_scale != 0 logits become grad_scale * (softmax - onehot).
+ * A row with a negative target is not scored: nll[row] is 0, or with `add` what it was, and logits become 0. */
 typedef struct lam_xent {
     int rows, cols, add;
     size_t ld;
     double grad_scale;
     void *logits;       /* ACT [rows][ld] */
-    const void *target; /* INT [rows], each in [0, cols) */
+    const void *target; /* INT [rows], each below cols */
     const void *index;  /* INT [rows], or NULL */
     void *nll;          /* WIDE */
 } lam_xent;

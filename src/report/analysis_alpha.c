@@ -33,22 +33,38 @@ static lam_status lines(const lam_analysis *a, lam_page *page, const lam_analyse
              "%s segments.  Slot 1 is the oldest.  (The paper's Figure 6.)",
              lam_count_shown(count, sizeof count, m->probe.segments));
     return lam_page_figure(
-        page,
-        &(lam_figure){.id = id,
-                      .title = title,
-                      .finding = lam_analysis_finding(a, m, LAM_CLAIM_DEPTH).text,
-                      .caption = caption,
-                      .x = {.label = "memory slot (1: oldest)"},
-                      .y = {.label = "alpha (1: only the past, 0: only the future)", .max = 1},
-                      .n_series = curves->n,
-                      .series = curves->list,
-                      .ordered = true});
+        page, &(lam_figure){.id = id,
+                            .title = title,
+                            .finding = lam_analysis_finding(a, m, LAM_CLAIM_DEPTH).text,
+                            .caption = caption,
+                            .x = {.label = "memory slot (1: oldest)"},
+                            .y = {.label = "alpha (1: only the past, 0: only the future)"},
+                            .n_series = curves->n,
+                            .series = curves->list,
+                            .ordered = true});
+}
+
+/* What holds alpha of every layer, head and slot of all models: they share one scale of colours. */
+static lam_head_range all_alphas(const lam_analysis *a)
+{
+    lam_head_range range = {.low = 1.0};
+    for (int i = 0; i < a->n; i++) {
+        const lam_probe *p = &a->models[i].probe;
+        for (int l = 0; p->alpha && l < p->L; l++)
+            for (int s = 0; s < p->M; s++) {
+                const double v = lam_analysed_alpha(&a->models[i], l, s);
+                range.low = fmin(range.low, v);
+                range.high = fmax(range.high, v);
+            }
+    }
+    return range;
 }
 
 static lam_status heat(const lam_analysis *a, lam_page *page, const lam_analysed *m, const char *id,
                        double *z)
 {
     const int L = m->probe.L, M = m->probe.M;
+    const lam_head_range range = all_alphas(a);
     char title[128];
     for (int l = 0; l < L; l++)
         for (int s = 0; s < M; s++)
@@ -66,7 +82,8 @@ static lam_status heat(const lam_analysis *a, lam_page *page, const lam_analysed
                             .cols = M,
                             .z = z,
                             .z_label = "alpha",
-                            .z_max = 1});
+                            .z_min = range.low,
+                            .z_max = range.high});
 }
 
 static lam_status heads(lam_page *page, const lam_analysed *m, const char *id, double *z)
@@ -89,8 +106,7 @@ static lam_status heads(lam_page *page, const lam_analysed *m, const char *id, d
                                          .rows = L,
                                          .cols = H,
                                          .z = z,
-                                         .z_label = "alpha",
-                                         .z_max = 1});
+                                         .z_label = "alpha"});
 }
 
 static lam_status figures(const lam_analysis *a, lam_page *page, const lam_analysed *m, int number)
@@ -129,6 +145,11 @@ static void explain(lam_page *page, const lam_analysed *m)
 
 lam_status lam_analysis_alpha(const lam_analysis *a, lam_page *page)
 {
+    bool any = false;
+    for (int i = 0; i < a->n; i++)
+        any |= a->models[i].probe.alpha != NULL;
+    if (!any)
+        return LAM_OK;
     lam_page_heading(page, "alpha", "Memory interpolation");
     for (int i = 0; i < a->n; i++) {
         const lam_analysed *m = &a->models[i];

@@ -232,10 +232,8 @@ static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *
             LAM_TRY(add_beyond(curves, m, i, names[i], sizeof names[i]));
         even = even ? even : m;
     }
-    if (!even) {
-        lam_page_text(page, "Memory use: none of the models has a memory.");
+    if (!even)
         return LAM_OK;
-    }
     LAM_TRY(add_even(curves, even));
     lam_finding finding = lam_analysis_finding(a, NULL, LAM_CLAIM_SHARE);
     if (!finding.text[0])

@@ -3,8 +3,8 @@
  * The first LaMemo and the first Transformer-XL among the models are compared.  A claim is a number with its standard
  * error and a line; it is seen, or not seen, where the number is on one side of the line at a level of 95 %, else the
  * text read was too short to tell. */
+#include "measure/encoding.h"
 #include "report/analysis_claims.h"
-#include "report/encoding.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -246,7 +246,8 @@ static void judge_all(lam_claims *c, const lam_analysis *a, const lam_analysed *
     figure_1(c);
     figure_6(c);
     lam_claims_sweep(c);
-    appendix_b(c);
+    if (a->opt.paper)
+        appendix_b(c);
     drop_empty(c);
 }
 

@@ -74,12 +74,17 @@ static void saturation(lam_claims *c, int n)
         const int grows = lam_estimate_side(&all[i], 0.0), both = level < grows ? level : grows;
         side = both < side ? both : side;
     }
-    lam_claim_judge(c, side,
-                    "%s gains %s %s with the longest memory, %s of it beyond %d; %s %s and %s",
-                    c->lamemo->name, lam_estimate_shown(&all[0]).text,
-                    lam_metric_name(c->a->corpus->info.metric), lam_estimate_shown(&rest[0]).text,
-                    c->lamemo->points[after].mem_len, c->xl->name, lam_estimate_shown(&all[1]).text,
-                    lam_estimate_shown(&rest[1]).text);
+    const char *const metric = lam_metric_name(c->a->corpus->info.metric);
+    char each[2][256];
+    for (int i = 0; i < 2; i++) {
+        const char *const then = (all[i].value < 0.0) == (rest[i].value < 0.0) ? "of which"
+                                 : rest[i].value < 0.0                         ? "but loses"
+                                                                               : "but gains";
+        snprintf(each[i], sizeof each[i], "%s %s %s with the longest memory, %s %s beyond %d",
+                 lam_claim_sign(&all[i], "gains", "loses"), lam_claim_amount(all[i]).text, metric,
+                 then, lam_claim_amount(rest[i]).text, models[i]->points[after].mem_len);
+    }
+    lam_claim_judge(c, side, "%s %s; %s %s", c->lamemo->name, each[0], c->xl->name, each[1]);
 }
 
 void lam_claims_sweep(lam_claims *c)
@@ -95,17 +100,19 @@ void lam_claims_sweep(lam_claims *c)
         const lam_estimate e = lam_estimate_of(gap_growth, &ends, &x[0].nll);
         const lam_estimate gap[] = {lam_analysis_gap(c->a, &y[0].nll, &x[0].nll),
                                     lam_analysis_gap(c->a, &y[n - 1].nll, &x[n - 1].nll)};
-        lam_claim_judge(
-            c, lam_estimate_side(&e, 0.0),
-            "%s is better than %s by %s %s with the shortest and %s with the longest memory: %s "
-            "%s",
-            c->lamemo->name, c->xl->name, lam_estimate_shown(&gap[0]).text,
-            lam_metric_name(c->a->corpus->info.metric), lam_estimate_shown(&gap[1]).text,
-            lam_claim_amount(e).text, lam_claim_sign(&e, "more", "less"));
+        lam_claim_judge(c, lam_estimate_side(&e, 0.0),
+                        "the loss of %s is %s %s %s than that of %s with the shortest memory and "
+                        "%s %s with the "
+                        "longest: the gap %s by %s",
+                        c->lamemo->name, lam_claim_amount(gap[0]).text,
+                        lam_metric_name(c->a->corpus->info.metric),
+                        lam_claim_sign(&gap[0], "lower", "higher"), c->xl->name,
+                        lam_claim_amount(gap[1]).text, lam_claim_sign(&gap[1], "lower", "higher"),
+                        lam_claim_sign(&e, "grows", "shrinks"), lam_claim_amount(e).text);
     }
-    lam_claim_begin(
-        c, LAM_CLAIM_GAIN,
-        "Figure 5: both gain by a longer memory, but beyond 7 segments little (a tenth)");
+    lam_claim_begin(c, LAM_CLAIM_GAIN,
+                    "Figure 5: both gain by a longer memory, but beyond 7 tenths of the longest "
+                    "little (a tenth)");
     if (can)
         saturation(c, n);
 }

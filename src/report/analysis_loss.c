@@ -1,13 +1,16 @@
 /* analysis_loss.c -- how well each model predicts the text, and where in a segment. */
 #include "model/macs.h"
 #include "report/analysis_int.h"
+#include "report/analysis_page.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { MOST_POINTS = 16 }; /* of a curve over positions: neighbours are averaged */
 
-lam_status lam_analysis_results(const lam_analysis *a, lam_page *page)
+/* Lends the table to `use`. */
+static lam_status results(const lam_analysis *a,
+                          lam_status (*use)(void *user, const lam_table *table), void *user)
 {
     enum { COLS = 11 };
     const char *beyond = NULL; /* what some models' memories have in front of the newest rows */
@@ -51,13 +54,41 @@ lam_status lam_analysis_results(const lam_analysis *a, lam_page *page)
              "Measured on %s segments of each model, read with full memory; lamemo eval measures a "
              "whole split.  Standard error: %s.",
              lam_count_shown(count, sizeof count, a->models[0].probe.segments), LAM_ERROR_NAME);
-    return lam_page_table(page, &(lam_table){.id = "results",
-                                             .title = "Models",
-                                             .caption = caption,
-                                             .rows = a->n,
-                                             .cols = cols,
-                                             .columns = columns,
-                                             .cells = cells});
+    return use(user, &(lam_table){.id = "results",
+                                  .title = "Models",
+                                  .caption = caption,
+                                  .rows = a->n,
+                                  .cols = cols,
+                                  .columns = columns,
+                                  .cells = cells});
+}
+
+static lam_status put_on_page(void *user, const lam_table *table)
+{
+    return lam_page_table(user, table);
+}
+
+lam_status lam_analysis_results(const lam_analysis *a, lam_page *page)
+{
+    return results(a, put_on_page, page);
+}
+
+typedef struct printing {
+    lam_text *out;
+    void (*print)(lam_text *out, const lam_table *t);
+} printing;
+
+static lam_status print_table(void *user, const lam_table *table)
+{
+    const printing *p = user;
+    p->print(p->out, table);
+    return lam_text_status(p->out, "results");
+}
+
+lam_status lam_analysis_table(lam_text *out, const lam_analysis *a,
+                              void (*print)(lam_text *out, const lam_table *t))
+{
+    return results(a, print_table, &(printing){out, print});
 }
 
 /* Neighbouring places of a segment. */

@@ -62,11 +62,9 @@ lam_status lam_analysis_stories(const lam_analysis *a, lam_page *page)
 {
     stories s = {0};
     char caption[200];
-    lam_page_heading(page, "stories", "Case study");
-    if (a->opt.story_tokens == 0) {
-        lam_page_text(page, "Not made (--story 0).");
+    if (a->opt.story_tokens == 0)
         return LAM_OK;
-    }
+    lam_page_heading(page, "stories", "Case study");
     for (int i = 0; i < a->n; i++)
         add(&s, a->models[i].name, &a->models[i].story);
     add(&s, "the text itself", &a->truth);

@@ -1,17 +1,9 @@
 /* analysis_sweep.c -- memories longer than trained with, at a fixed segment (Figure 5): the loss, what each model gains
  * by a longer memory, and how far the models are apart. */
-#include "report/analysis_int.h"
+#include "report/analysis_claims.h"
 
 #include <stdio.h>
 #include <string.h>
-
-const lam_sweep_point *lam_analysed_point(const lam_analysed *m, int mem_len)
-{
-    for (int k = 0; k < m->n_points; k++)
-        if (m->points[k].mem_len == mem_len)
-            return &m->points[k];
-    return NULL;
-}
 
 static void put(lam_points *c, int k, const lam_sweep_point *at, lam_estimate e)
 {
@@ -36,8 +28,8 @@ static lam_finding saved(const lam_analysis *a)
         if (last < 1)
             continue;
         const lam_estimate e = lam_analysis_gap(a, &p[0].nll, &p[last].nll);
-        snprintf(out.text, sizeof out.text, "%s gains %s %s from %d to %d tokens of memory",
-                 a->models[i].name, lam_estimate_shown(&e).text,
+        snprintf(out.text, sizeof out.text, "%s %s %s %s from %d to %d tokens of memory",
+                 a->models[i].name, lam_claim_sign(&e, "gains", "loses"), lam_claim_amount(e).text,
                  lam_metric_name(a->corpus->info.metric), p[0].mem_len, p[last].mem_len);
     }
     return out;
@@ -223,17 +215,24 @@ static lam_status table(const lam_analysis *a, lam_page *page)
                                              .cells = rows});
 }
 
+/* Has any of the models a memory? */
+static bool remembers(const lam_analysis *a)
+{
+    for (int i = 0; i < a->n; i++)
+        if (a->models[i].cfg.mem_len > 0)
+            return true;
+    return false;
+}
+
 lam_status lam_analysis_sweep(const lam_analysis *a, lam_page *page)
 {
     lam_status (*const figures[])(const lam_analysis *, lam_page *, lam_curves *) = {losses, gains,
                                                                                      gaps};
     char text[400];
     lam_status status = LAM_OK;
-    lam_page_heading(page, "sweep", "Extrapolation");
-    if (a->opt.sweep.n == 0) {
-        lam_page_text(page, "Not measured (--no-extrapolate).");
+    if (a->opt.sweep.n == 0 || !remembers(a))
         return LAM_OK;
-    }
+    lam_page_heading(page, "sweep", "Extrapolation");
     for (int i = 0; i < 3 && status == LAM_OK; i++) {
         lam_curves curves = {0};
         status = figures[i](a, page, &curves);

@@ -1,6 +1,6 @@
 /* analysis_test.c -- an analysis of small models: its numbers are those of the parts it is made of, its files hold them,
  * and it can be stopped or run out of memory anywhere. */
-#include "report/analysis.h"
+#include "report/analysis_page.h"
 
 #include "core/file.h"
 #include "support/alloc.h"
@@ -47,7 +47,9 @@ static void close_all(void)
 static lam_analysis_options options(void)
 {
     return (lam_analysis_options){
-        .probe = {.batch = 2, .segments = 6, .tokens = 60, .interval = 5, .passage = 30},
+        .probe = {.batch = 2, .segments = 6, .tokens = 60, .interval = 5},
+        .passage = 30,
+        .paper = true,
         .sweep = {.batch = 2, .tgt_len = 8, .n = 3, .lengths = {16, 8, 24}, .tokens = 64},
         .prompt_tokens = 10,
         .story_tokens = 12,
@@ -60,9 +62,9 @@ static lam_status analyse(lam_analysis **a, const lam_analysis_options *o,
 {
     LAM_TRY(lam_analysis_create(a, &corpus, LAM_TEST, o));
     for (int i = 0; i < 3; i++)
-        LAM_TRY(lam_analysis_plan(*a, &engines[i]->model->cfg));
+        LAM_TRY(lam_analysis_plan(*a, &engines[i]->model->cfg, names[i]));
     for (int i = 0; i < 3; i++)
-        LAM_TRY(lam_analysis_add(*a, engines[i], names[i], watch, user));
+        LAM_TRY(lam_analysis_add(*a, engines[i], watch, user));
     return LAM_OK;
 }
 
@@ -96,12 +98,12 @@ START_TEST(all_models_show_the_same_passage_and_continue_it)
     const lam_analysis_options o = options();
     lam_analysis *a;
     must(analyse(&a, &o, NULL, NULL));
-    ck_assert_int_eq(a->opt.probe.passage_from, N); /* one segment fills the memory of 9 */
+    ck_assert_int_eq(a->opt.probe.from, N); /* one segment fills the memory of 9 */
     for (int i = 0; i < 3; i++) {
-        const lam_probe *p = &a->models[i].probe;
-        ck_assert_int_eq(p->passage, 30); /* also without memory: the same text for all */
-        for (int k = 0; k < p->passage; k++)
-            ck_assert_int_eq(p->passage_tokens[k], text[N + 1 + k]);
+        const lam_passage *p = &a->models[i].passage;
+        ck_assert_int_eq(p->n, 30); /* also without memory: the same text for all */
+        for (int k = 0; k < p->n; k++)
+            ck_assert_int_eq(p->tokens[k], text[N + 1 + k]);
         ck_assert_ptr_nonnull(a->models[i].story.text);
     }
     ck_assert_int_eq((int)a->n_prompt, 10);
@@ -135,7 +137,7 @@ START_TEST(files_hold_the_numbers)
     char path[4096], *page;
     size_t size;
     must(analyse(&a, &o, NULL, NULL));
-    must(lam_analysis_write(a, test_temp_path("out")));
+    must(lam_analysis_write(a, test_temp_path("out"), "lamemo analyze <me>"));
     const lam_probe *p = &a->models[0].probe;
     ck_assert_int_eq(p->M, M);
     for (int s = 0; s < M; s++) /* slot 1.., layers 1 and 2 */
@@ -241,7 +243,7 @@ START_TEST(every_allocation_may_fail)
         lam_analysis *a = NULL;
         lam_status status = analyse(&a, &o, NULL, NULL);
         if (status == LAM_OK)
-            status = lam_analysis_write(a, test_temp_path("short"));
+            status = lam_analysis_write(a, test_temp_path("short"), NULL);
         const int failed = test_alloc_stop();
         ck_assert_msg(failed ? status == LAM_ERR_MEMORY : status == LAM_OK,
                       "allocation %ld: %d, %s", n, status, lam_error());
@@ -265,7 +267,7 @@ START_TEST(what_makes_no_sense_is_refused)
     o = options();
     o.layer = 3;
     must(lam_analysis_create(&a, &corpus, LAM_TEST, &o));
-    ck_assert_int_eq(lam_analysis_plan(a, &engines[0]->model->cfg), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_analysis_plan(a, &engines[0]->model->cfg, "x"), LAM_ERR_ARG);
     lam_analysis_free(a);
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* analysis_text.c -- the text itself: a passage in which every token is coloured by its loss, or by what one model
- * saves over another. */
+ * saves over another, and shows which tokens the models attended to. */
 #include "report/analysis_int.h"
 
 #include <stdio.h>
@@ -21,9 +21,9 @@ typedef struct passage {
 /* Tokens that every model has measured, from the first on. */
 static int common_length(const lam_analysis *a)
 {
-    int n = a->n > 0 ? a->models[0].probe.passage : 0;
+    int n = a->n > 0 ? a->models[0].passage.n : 0;
     for (int i = 1; i < a->n; i++)
-        n = a->models[i].probe.passage < n ? a->models[i].probe.passage : n;
+        n = a->models[i].passage.n < n ? a->models[i].passage.n : n;
     return n;
 }
 
@@ -34,13 +34,13 @@ static lam_status spell(const lam_analysis *a, passage *p, char **room)
     const int words = lam_vocab_kind(vocab) == LAM_WORDS;
     size_t total = 1, used = 0, size;
     for (int i = 0; i < p->n; i++) {
-        lam_vocab_symbol(vocab, a->models[0].probe.passage_tokens[i], &size);
+        lam_vocab_symbol(vocab, a->models[0].passage.tokens[i], &size);
         total += size + 2;
     }
     if (!(*room = malloc(total)))
         return lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %d tokens", p->n);
     for (int i = 0; i < p->n; i++) {
-        const int32_t id = a->models[0].probe.passage_tokens[i];
+        const int32_t id = a->models[0].passage.tokens[i];
         const char *symbol = lam_vocab_symbol(vocab, id, &size);
         const char *after = !words ? "" : id == lam_vocab_eos(vocab) ? "\n" : " ";
         p->tokens[i] = (lam_token){*room + used, size + strlen(after)};
@@ -65,8 +65,7 @@ static double *add_measure(passage *p, lam_ramp ramp)
 static void measure(const lam_analysis *a, passage *p)
 {
     for (int i = 1; i < a->n && p->n_measures < MEASURES - 1; i++) {
-        const double *first = a->models[0].probe.passage_nll,
-                     *other = a->models[i].probe.passage_nll;
+        const double *first = a->models[0].passage.nll, *other = a->models[i].passage.nll;
         snprintf(p->names[p->n_measures], sizeof *p->names, "%s saves over %s (bits)",
                  a->models[0].name, a->models[i].name);
         for (int end = 0; end < 2; end++) {
@@ -82,19 +81,35 @@ static void measure(const lam_analysis *a, passage *p)
         snprintf(p->names[p->n_measures], sizeof *p->names, "%s: loss (bits)", a->models[i].name);
         double *v = add_measure(p, LAM_RAMP_SEQUENTIAL);
         for (int k = 0; k < p->n; k++)
-            v[k] = a->models[i].probe.passage_nll[k] / log(2.0);
+            v[k] = a->models[i].passage.nll[k] / log(2.0);
     }
 }
 
 lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page)
 {
     passage p = {.n = common_length(a)};
-    char *room = NULL;
-    lam_page_heading(page, "text", "The text, token by token");
-    if (p.n == 0) {
-        lam_page_text(page, "No passage was read by all models; more --segments would reach one.");
+    lam_reader readers[LAM_ANALYSED];
+    char *room = NULL, layer[32], caption[640];
+    if (p.n == 0)
         return LAM_OK;
-    }
+    lam_page_heading(page, "text", "The text, token by token");
+    for (int i = 0; i < a->n; i++)
+        readers[i] = (lam_reader){.name = a->models[i].name,
+                                  .most = LAM_ATTENDED,
+                                  .back = a->models[i].passage.back,
+                                  .weight = a->models[i].passage.weight};
+    lam_analysis_layer_name(a, layer, sizeof layer);
+    snprintf(
+        caption, sizeof caption,
+        "%s%s  Click a token, or press Enter, to see which earlier tokens the model attends to "
+        "when it predicts it: attention weights of %s, averaged over heads, the largest %d.",
+        a->own     ? "Your text, read from an empty memory on."
+        : a->n > 1 ? "A passage of the text, read by all models with full memory."
+                   : "A passage of the text, read with full memory.",
+        a->n > 1 ? "  Blue: the first model was less surprised by the token; orange: the other "
+                   "one was."
+                 : "  The darker a token, the more it surprised the model.",
+        layer, LAM_ATTENDED);
     p.tokens = calloc((size_t)p.n, sizeof *p.tokens);
     p.values = calloc(MEASURES * (size_t)p.n, sizeof *p.values);
     lam_status status = p.tokens && p.values
@@ -102,21 +117,17 @@ lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page)
                             : lam_fail(LAM_ERR_MEMORY, "analysis: no memory for %d tokens", p.n);
     if (status == LAM_OK) {
         measure(a, &p);
-        status = lam_page_tokens(
-            page,
-            &(lam_coloured){
-                .id = "passage",
-                .title = a->n > 1 ? "Where the models differ" : "What surprised the model",
-                .caption = a->n > 1
-                               ? "A passage read by all models with full memory.  Blue: the first "
-                                 "model was less surprised by the token, its memory (or its luck) "
-                                 "told it something; orange: the other one was."
-                               : "A passage read with full memory; the darker a token, the more it "
-                                 "surprised the model.",
-                .n = p.n,
-                .tokens = p.tokens,
-                .n_measures = p.n_measures,
-                .measures = p.measures});
+        status =
+            lam_page_tokens(page, &(lam_coloured){.id = "passage",
+                                                  .title = a->n > 1 ? "Where the models differ"
+                                                                    : "What surprised the model",
+                                                  .caption = caption,
+                                                  .n = p.n,
+                                                  .tokens = p.tokens,
+                                                  .n_measures = p.n_measures,
+                                                  .measures = p.measures,
+                                                  .n_readers = a->n,
+                                                  .readers = readers});
     }
     free(room);
     free(p.tokens);

@@ -111,11 +111,13 @@ static json_t *print_run(const lam_comparison *c, int model, int seed)
     const lam_compared_run *r = &c->models[model].runs[seed];
     const lam_outcome *o = &r->outcome;
     lam_comparison_folder(folder, c, model, seed);
-    return json_pack("{s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:f}", "seed", c->seeds[seed], "folder",
-                     folder, "end", end_names[r->end], "step", (json_int_t)o->step, "valid_loss",
-                     lam_json_number(o->valid), "test_loss", lam_json_number(o->test),
-                     "tokens_per_second", lam_json_number(o->tokens_per_second), "seconds",
-                     o->seconds);
+    return json_pack("{s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "seed",
+                     c->seeds[seed], "folder", folder, "end", end_names[r->end], "step",
+                     (json_int_t)o->step, "valid_loss", lam_json_number(o->valid), "test_loss",
+                     lam_json_number(o->test), "valid_stderr", lam_json_number(o->valid_error),
+                     "test_stderr", lam_json_number(o->test_error), "test_bits_per_byte",
+                     lam_json_number(o->test_bits), "tokens_per_second",
+                     lam_json_number(o->tokens_per_second), "seconds", o->seconds);
 }
 
 static json_t *print_model(const lam_comparison *c, int model)
@@ -221,6 +223,9 @@ static lam_status parse_run(lam_comparison *c, lam_compared_model *m, const json
                     .diverged = e == LAM_RUN_DIVERGED,
                     .valid = number_of(run, "valid_loss"),
                     .test = number_of(run, "test_loss"),
+                    .valid_error = number_of(run, "valid_stderr"),
+                    .test_error = number_of(run, "test_stderr"),
+                    .test_bits = number_of(run, "test_bits_per_byte"),
                     .tokens_per_second = number_of(run, "tokens_per_second"),
                     .seconds = json_number_value(json_object_get(run, "seconds"))}};
     return LAM_OK;

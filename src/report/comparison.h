@@ -8,8 +8,8 @@
 #define LAM_REPORT_COMPARISON_H
 
 #include "data/corpus.h"
-#include "report/outcome.h"
-#include "report/table.h"
+#include "draw/table.h"
+#include "measure/history.h"
 #include "train/state.h"
 
 #include <jansson.h>
@@ -72,13 +72,19 @@ lam_status lam_comparison_json(char **text, const lam_comparison *c);
 
 /* ---- the table (comparison_table.c) ---- */
 
-/* Mean and standard deviation (NaN below two) over the runs that are done. */
+/* Mean and standard deviation (NaN below two) over the runs that are done; of a single one the standard error of its
+ * evaluation. */
 typedef struct lam_spread {
     int n;
-    double mean, deviation;
+    double mean, deviation, error;
 } lam_spread;
 
-typedef enum lam_compared_value { LAM_OF_DEV, LAM_OF_TEST, LAM_OF_SPEED } lam_compared_value;
+typedef enum lam_compared_value {
+    LAM_OF_DEV,
+    LAM_OF_TEST,
+    LAM_OF_TEST_BITS,
+    LAM_OF_SPEED
+} lam_compared_value;
 lam_spread lam_comparison_spread(const lam_comparison *c, int model, lam_compared_value what);
 
 /* One row a model, for people; one row a training, for programs (whose numbers to average is their choice). */

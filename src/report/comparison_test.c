@@ -36,9 +36,15 @@ static lam_comparison *example(void)
         must(lam_config_preset(&c->models[m].cfg, "wt103-base", m == 0 ? "xl" : "lamemo"));
     c->models[0].parameters = 151106305;
     for (int s = 0; s < 3; s++)
-        c->models[0].runs[s] = (lam_compared_run){
-            s < 2 ? LAM_RUN_DONE : LAM_RUN_FAILED,
-            {60, 0, (s + 1) * log(2.0), (s + 2) * log(2.0), 100.0 * (s + 1), 5.0}};
+        c->models[0].runs[s] = (lam_compared_run){s < 2 ? LAM_RUN_DONE : LAM_RUN_FAILED,
+                                                  {.step = 60,
+                                                   .valid = (s + 1) * log(2.0),
+                                                   .test = (s + 2) * log(2.0),
+                                                   .valid_error = 0.01 * (s + 1) * log(2.0),
+                                                   .test_error = 0.02 * log(2.0),
+                                                   .test_bits = s + 2,
+                                                   .tokens_per_second = 100.0 * (s + 1),
+                                                   .seconds = 5.0}};
     c->models[1].runs[0].end = LAM_RUN_DIVERGED;
     c->models[1].runs[1].end = LAM_RUN_DIVERGED;
     c->models[1].runs[2].end = LAM_RUN_FAILED;
@@ -57,6 +63,13 @@ START_TEST(only_runs_that_are_done_are_averaged)
     ck_assert_int_eq(lam_comparison_settled(c), 4);
     c->metric = LAM_PPL; /* the mean of perplexities, not of losses */
     ck_assert_double_eq_tol(lam_comparison_spread(c, 0, LAM_OF_DEV).mean, 3.0, 1e-14);
+    ck_assert(
+        isnan(lam_comparison_spread(c, 0, LAM_OF_DEV).error)); /* of two runs: the deviation */
+    c->models[0].runs[1].end = LAM_RUN_FAILED;
+    ck_assert_double_eq_tol(lam_comparison_spread(c, 0, LAM_OF_DEV).error, 0.02 * log(2.0), 1e-14);
+    c->metric = LAM_BPC;
+    ck_assert_double_eq_tol(lam_comparison_spread(c, 0, LAM_OF_DEV).error, 0.01, 1e-14);
+    ck_assert_double_eq_tol(lam_comparison_spread(c, 0, LAM_OF_TEST_BITS).error, 0.02, 1e-14);
     lam_comparison_free(c);
 }
 END_TEST
@@ -73,8 +86,14 @@ START_TEST(the_table_says_it_all_in_one_line_a_model)
                   "%s", text);
     ck_assert_msg(strstr(text, " |  | diverged | diverged |\n"), "%s", text);
     ck_assert_msg(strstr(csv, "\nxl,xl,2,done,60,151106305,150,0,"), "%s", csv);
-    ck_assert_msg(strstr(csv, ",200,5,2,3\n"), "%s", csv);
+    ck_assert_msg(strstr(csv, ",200,5,2,3,3,0.02,0.02\n"), "%s", csv);
     ck_assert_msg(strstr(csv, "\nlong,lamemo,3,failed,0,0,150,0,"), "%s", csv);
+    lam_text_free(&table);
+    for (int s = 0; s < 2; s++) /* tokens of 4 bytes: then bits per byte are a column */
+        c->models[0].runs[s].outcome.test_bits /= 4;
+    must(lam_comparison_models(&table, c, lam_table_markdown));
+    ck_assert_msg(strstr(table.data, "| test bits/byte |\n"), "%s", table.data);
+    ck_assert_msg(strstr(table.data, "| 0.6250 +- 0.1768 (2 of 3) |\n"), "%s", table.data);
     lam_text_free(&table);
     lam_text_free(&rows);
     lam_comparison_free(c);

@@ -1,7 +1,7 @@
 /* run_figures.c -- see run_figures.h. */
 #include "report/run_figures.h"
 
-#include "report/table.h"
+#include "draw/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +21,9 @@ static const subject subjects[] = {
      LOSS, 0},
     {"valid", "valid_loss", "Validation loss", "The band is one standard error.", NULL,
      "valid_stderr", LOSS, 0},
+    {"bits", "valid_bits_per_byte", "Bits per byte",
+     "Validation loss per byte of text: whatever the tokens are, such losses can be compared.",
+     "bits per byte", NULL, AS_IS, LAM_SCALE_LINEAR},
     {"aux", "aux_loss", "The memory's own loss", "What the memory is trained by beside the text.",
      "loss", NULL, AS_IS, LAM_SCALE_LINEAR},
     {"grad-norm", "grad_norm", "Gradient norm", "Before clipping.", "norm", NULL, AS_IS,
@@ -29,13 +32,14 @@ static const subject subjects[] = {
     {"speed", "tokens_per_second", "Speed", "Training steps alone, without evaluation.",
      "tokens per second", NULL, AS_IS, LAM_SCALE_LINEAR},
 };
-enum { SUBJECTS = sizeof subjects / sizeof *subjects, TRAIN = 0, VALID = 1 };
+enum { SUBJECTS = sizeof subjects / sizeof *subjects, TRAIN = 0, VALID = 1, BITS = 2 };
 
 /* Logged, but shown elsewhere or the same in another unit. */
-static const char *const left_out[] = {"epoch",     "elapsed",      "gflops",      "diverged",
-                                       "ended",     "bpc",          "ppl",         "valid_bpc",
-                                       "valid_ppl", "valid_tokens", "test_loss",   "test_bpc",
-                                       "test_ppl",  "test_stderr",  "test_tokens", "valid_stderr"};
+static const char *const left_out[] = {
+    "epoch",        "elapsed",     "gflops",     "diverged",          "ended",
+    "bpc",          "ppl",         "valid_bpc",  "valid_ppl",         "valid_tokens",
+    "test_loss",    "test_bpc",    "test_ppl",   "test_stderr",       "test_tokens",
+    "valid_stderr", "valid_bytes", "test_bytes", "test_bits_per_byte"};
 
 typedef struct builder {
     const lam_runs *runs;
@@ -102,7 +106,7 @@ static lam_status add_series(builder *b, const subject *what, const lam_runview 
         x[i] = b->o->over == LAM_OVER_TIME ? c->elapsed[i] / b->time_unit : c->step[i];
         y[i] = what->kind == LOSS ? lam_unit_of(b->unit, c->value[i]) : c->value[i];
     }
-    if (what != &subjects[VALID])
+    if (what != &subjects[VALID] && what != &subjects[BITS])
         smooth(y, c->n, b->o->smooth);
     lam_series *const s = &b->series[b->n_series++];
     const int number = (int)(run - b->runs->list);
@@ -303,7 +307,8 @@ lam_status lam_run_figures(const lam_runs *runs, const lam_run_figures_options *
     lam_status status =
         b.series && b.owned ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "no memory for figures");
     for (int i = 0; i < SUBJECTS && status == LAM_OK; i++)
-        if (runs->n > 1 || i != VALID || !lam_history_find(&runs->list[0].history, "loss"))
+        if ((runs->n > 1 || i != VALID || !lam_history_find(&runs->list[0].history, "loss")) &&
+            (i != BITS || lam_runs_bits(runs)))
             status = show(&b, &subjects[i], each, user);
     if (status == LAM_OK)
         status = show_others(&b, each, user);

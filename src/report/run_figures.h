@@ -3,7 +3,7 @@
 #ifndef LAM_REPORT_RUN_FIGURES_H
 #define LAM_REPORT_RUN_FIGURES_H
 
-#include "report/figure.h"
+#include "draw/figure.h"
 #include "report/runview.h"
 
 typedef struct lam_run_figures_options {

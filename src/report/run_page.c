@@ -2,7 +2,7 @@
 #include "report/run_page.h"
 
 #include "core/file.h"
-#include "report/page.h"
+#include "draw/page.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -42,6 +42,15 @@ static lam_status add_figure(void *user, const lam_figure *figure)
     return lam_page_figure(user, figure);
 }
 
+static lam_status add_changes(lam_page *page, const lam_runs *runs)
+{
+    lam_table table;
+    LAM_TRY(lam_runs_changes(&table, runs));
+    const lam_status status = table.rows > 0 ? lam_page_table(page, &table) : LAM_OK;
+    lam_runs_table_free(&table);
+    return status;
+}
+
 static lam_status add_tables(lam_page *page, const lam_runs *runs, const lam_run_page *how)
 {
     lam_table table;
@@ -49,6 +58,13 @@ static lam_status add_tables(lam_page *page, const lam_runs *runs, const lam_run
     lam_page_heading(page, "result", "Result");
     lam_status status = lam_page_table(page, &table);
     lam_runs_table_free(&table);
+    for (int i = 0; i < runs->n && status == LAM_OK; i++) {
+        char warning[512];
+        lam_page_text(
+            page, lam_run_warning(warning, sizeof warning, &runs->list[i], lam_runs_unit(runs)));
+    }
+    if (status == LAM_OK)
+        status = add_changes(page, runs);
     if (status == LAM_OK && how->n_at > 0) {
         LAM_TRY(lam_runs_at(&table, runs, how->figures.over, how->at, how->n_at));
         status = lam_page_table(page, &table);
@@ -69,11 +85,51 @@ static lam_status add_tables(lam_page *page, const lam_runs *runs, const lam_run
     return status;
 }
 
+/* What one run wrote on the way: a few samples, evenly chosen, the first and the last among them. */
+static lam_status add_samples(lam_page *page, const lam_runview *run, int number)
+{
+    enum { SHOWN = 6 };
+    const lam_history *h = &run->history;
+    const int n = h->n_samples < SHOWN ? h->n_samples : SHOWN;
+    char id[32], title[256], steps[SHOWN][48], count[32];
+    const char *names[SHOWN], *texts[SHOWN];
+    for (int k = 0; k < n; k++) {
+        const lam_sample *s = &h->samples[n < 2 ? 0 : k * (h->n_samples - 1) / (n - 1)];
+        snprintf(steps[k], sizeof *steps, "step %s",
+                 lam_count_shown(count, sizeof count, (int64_t)s->step));
+        names[k] = steps[k];
+        texts[k] = s->text;
+    }
+    snprintf(id, sizeof id, "samples-%d", number);
+    snprintf(title, sizeof title, "What %s wrote", run->name);
+    return lam_page_texts(page, &(lam_texts){.id = id,
+                                             .title = title,
+                                             .prompt = h->samples[h->n_samples - 1].prompt,
+                                             .n = n,
+                                             .names = names,
+                                             .texts = texts});
+}
+
+static lam_status add_all_samples(lam_page *page, const lam_runs *runs)
+{
+    bool any = false;
+    for (int i = 0; i < runs->n; i++) {
+        if (runs->list[i].history.n_samples == 0)
+            continue;
+        if (!any)
+            lam_page_heading(page, "samples", "Samples");
+        any = true;
+        LAM_TRY(add_samples(page, &runs->list[i], i + 1));
+    }
+    return LAM_OK;
+}
+
 static lam_status fill(lam_page *page, const lam_runs *runs, const lam_run_page *how)
 {
     LAM_TRY(add_tables(page, runs, how));
     lam_page_heading(page, "curves", "Curves");
-    return lam_run_figures(runs, &how->figures, add_figure, page);
+    LAM_TRY(lam_run_figures(runs, &how->figures, add_figure, page));
+    return add_all_samples(page, runs);
 }
 
 /* "lamemo and xl", "lamemo, xl and 3 more". */
@@ -108,6 +164,7 @@ lam_status lam_run_page_save(const lam_runs *runs, const lam_run_page *how)
     }
     LAM_TRY(lam_page_create(&page, &(lam_page_options){.title = how->title ? how->title : title,
                                                        .subtitle = subtitle,
+                                                       .command = how->command,
                                                        .files = is_file(how->out) ? NULL : files,
                                                        .refresh = how->refresh}));
     lam_status status = is_file(how->out) ? LAM_OK : lam_page_begin(page, path);

@@ -5,9 +5,10 @@
 #include "report/run_figures.h"
 
 typedef struct lam_run_page {
-    const char *title; /* NULL: the names of the runs */
-    const char *out;   /* FILE.html: the page alone; else a folder: report.html and figures/ */
-    int refresh;       /* seconds; 0: the page stays as it is */
+    const char *title;   /* NULL: the names of the runs */
+    const char *out;     /* FILE.html: the page alone; else a folder: report.html and figures/ */
+    const char *command; /* that makes it, for the page; or NULL */
+    int refresh;         /* seconds; 0: the page stays as it is */
     lam_run_figures_options figures;
     int n_at;      /* rows of a table of the validation loss on the way: ... */
     const int *at; /* ... steps, or seconds, as figures.over says */

@@ -1,11 +1,14 @@
 /* run_tables.c -- runs in tables: how they ended, where they were meanwhile, and in what they differ. */
 #include "report/runview.h"
 
+#include "train/evaluate.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN, MEMORY, STEPS, SECONDS, RATE, TRAIN, VALID, AT, TEST, STATE, COLUMNS };
+enum { RUN, MEMORY, STEPS, SECONDS, RATE, TRAIN, VALID, AT, TEST, BITS, STATE, COLUMNS };
 
 void lam_runs_table_free(lam_table *table)
 {
@@ -63,6 +66,34 @@ static void drop_empty(lam_table *t, lam_column *columns, lam_cell *cells)
     t->cols = kept;
 }
 
+/* Of the test, or of the best validation; *loss is the same in nats a token. */
+static double bits_of(const lam_history *h, double *loss)
+{
+    const lam_curve *valid = lam_history_find(h, "valid_loss");
+    const lam_curve *bits = lam_history_find(h, "valid_bits_per_byte");
+    const int best = lam_curve_least(valid);
+    *loss = lam_curve_last(lam_history_find(h, "test_loss"));
+    if (isfinite(*loss))
+        return lam_curve_last(lam_history_find(h, "test_bits_per_byte"));
+    *loss = best < 0 ? NAN : valid->value[best];
+    for (int i = 0; bits && best >= 0 && i < bits->n; i++)
+        if (bits->step[i] == valid->step[best])
+            return bits->value[i];
+    return NAN;
+}
+
+/* Are bits per byte more than the loss in bits, as they are for bytes? */
+bool lam_runs_bits(const lam_runs *runs)
+{
+    for (int i = 0; i < runs->n; i++) {
+        double loss;
+        const double bits = bits_of(&runs->list[i].history, &loss);
+        if (isfinite(bits) && fabs(bits - loss / M_LN2) > 1e-8)
+            return true;
+    }
+    return false;
+}
+
 static void summarise(lam_cell row[COLUMNS], const lam_runview *run, lam_unit unit)
 {
     const lam_history *h = &run->history;
@@ -85,27 +116,37 @@ static void summarise(lam_cell row[COLUMNS], const lam_runview *run, lam_unit un
 
 lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)
 {
-    static const char *const names[COLUMNS] = {"run",   "memory", "steps",   "seconds", "tokens/s",
-                                               "train", "valid",  "at step", "test",    "state"};
+    static const char *const names[COLUMNS] = {"run",      "memory",    "steps", "seconds",
+                                               "tokens/s", "train",     "valid", "at step",
+                                               "test",     "bits/byte", "state"};
     const lam_unit unit = lam_runs_unit(runs);
+    const bool bits = lam_runs_bits(runs);
     lam_column *columns;
     lam_cell *cells;
-    *out =
-        (lam_table){.id = "summary",
-                    .title = "Where the runs are",
-                    .caption = "Training: the newest record. Validation: the best so far. Test: of "
-                               "that model. Tokens per second: the median."};
+    *out = (lam_table){
+        .id = "summary",
+        .title = "Where the runs are",
+        .caption = bits ? "Training: the newest record. Validation: the best so far. Test: of that "
+                          "model. Bits per byte of text: of the test, or of the best validation. "
+                          "Tokens per second: the median."
+                        : "Training: the newest record. Validation: the best so far. Test: of that "
+                          "model. Tokens per second: the median."};
     LAM_TRY(allocate(out, &columns, &cells, runs->n, COLUMNS));
     for (int c = 0; c < COLUMNS; c++) {
         const bool loss = c == TRAIN || c == VALID || c == TEST;
         columns[c] = (lam_column){.name = names[c],
-                                  .decimals = !loss                  ? 0
+                                  .decimals = c == BITS              ? 4
+                                              : !loss                ? 0
                                               : unit == LAM_UNIT_PPL ? 2
                                                                      : 4,
                                   .note = loss ? lam_unit_name(unit) : NULL};
     }
-    for (int i = 0; i < runs->n; i++)
-        summarise(cells + (size_t)i * COLUMNS, &runs->list[i], unit);
+    for (int i = 0; i < runs->n; i++) {
+        double loss;
+        lam_cell *const row = cells + (size_t)i * COLUMNS;
+        summarise(row, &runs->list[i], unit);
+        row[BITS].number = bits ? bits_of(&runs->list[i].history, &loss) : NAN;
+    }
     drop_empty(out, columns, cells);
     return LAM_OK;
 }
@@ -211,4 +252,49 @@ lam_status lam_runs_differences(lam_table *out, const lam_runs *runs)
         columns[c].name = c == 0 ? "setting" : runs->list[c - 1].name;
     each_difference(runs, cells);
     return LAM_OK;
+}
+
+/* ---- what changed on resuming ---- */
+
+lam_status lam_runs_changes(lam_table *out, const lam_runs *runs)
+{
+    enum { WHO, WHEN, WHAT, BEFORE, AFTER, COLS };
+    static const char *const names[COLS] = {"run", "step", "setting", "before", "after"};
+    lam_column *columns;
+    lam_cell *cells;
+    int rows = 0;
+    for (int i = 0; i < runs->n; i++)
+        rows += runs->list[i].history.n_changes;
+    *out = (lam_table){.id = "changes",
+                       .title = "Settings that changed on resuming",
+                       .caption = "From this step on the run went on with another setting."};
+    LAM_TRY(allocate(out, &columns, &cells, rows, COLS));
+    for (int c = 0; c < COLS; c++)
+        columns[c].name = names[c];
+    for (int i = 0; i < runs->n; i++)
+        for (int k = 0; k < runs->list[i].history.n_changes; k++, cells += COLS) {
+            const lam_change *change = &runs->list[i].history.changes[k];
+            cells[WHO].text = runs->list[i].name;
+            cells[WHEN].number = change->step;
+            cells[WHAT].text = change->name;
+            cells[BEFORE].text = change->before;
+            cells[AFTER].text = change->after;
+        }
+    return LAM_OK;
+}
+
+char *lam_run_warning(char *out, size_t size, const lam_runview *run, lam_unit unit)
+{
+    const lam_curve *valid = lam_history_find(&run->history, "valid_loss");
+    const int best = lam_curve_least(valid);
+    const char *text = json_string_value(json_object_get(run->config, "n_token"));
+    const double even = text ? log(strtod(text, NULL)) : NAN;
+    *out = '\0';
+    if (best >= 0 && lam_loss_untrained(valid->value[best], even))
+        snprintf(out, size,
+                 "%s: its best validation loss, %.4g %s, is above that of guessing evenly, %.4g: "
+                 "this model has not learned; a lower --lr or a longer --warmup-step may help",
+                 run->name, lam_unit_of(unit, valid->value[best]), lam_unit_name(unit),
+                 lam_unit_of(unit, even));
+    return out;
 }

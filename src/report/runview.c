@@ -5,8 +5,8 @@
 #include "core/log.h"
 #include "core/printable.h"
 #include "io/json.h"
-#include "report/run_paths.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -71,6 +71,78 @@ static lam_status read_config(lam_runview *run)
     return status;
 }
 
+/* ---- paths ---- */
+
+/* Which runs are meant. */
+typedef struct run_paths {
+    int n, room;
+    char **list;
+} run_paths;
+
+static void free_paths(run_paths *paths)
+{
+    for (int i = 0; i < paths->n; i++)
+        free(paths->list[i]);
+    free(paths->list);
+    *paths = (run_paths){0};
+}
+
+static lam_status add_path(run_paths *p, const char *path)
+{
+    if (p->n == p->room) {
+        const int room = p->room ? 2 * p->room : 16;
+        char **const grown = realloc(p->list, (size_t)room * sizeof *grown);
+        if (!grown)
+            return lam_fail(LAM_ERR_MEMORY, "no memory for %d runs", room);
+        p->list = grown;
+        p->room = room;
+    }
+    p->list[p->n] = strdup(path);
+    return p->list[p->n++] ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "%s: no memory", path);
+}
+
+static int is_run(const char *dir)
+{
+    char path[PATH_MAX];
+    return lam_path_join(path, sizeof path, dir, "metrics.jsonl") == LAM_OK &&
+           lam_path_exists(path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static lam_status add_runs_in(run_paths *p, const char *dir)
+{
+    const int first = p->n;
+    char path[PATH_MAX];
+    lam_status status = LAM_OK;
+    DIR *const folder = opendir(dir);
+    for (struct dirent *e; folder && status == LAM_OK && (e = readdir(folder));)
+        if (e->d_name[0] != '.' && lam_path_join(path, sizeof path, dir, e->d_name) == LAM_OK &&
+            (is_run(path) || strstr(e->d_name, ".metrics.jsonl")))
+            status = add_path(p, path);
+    if (folder)
+        closedir(folder);
+    if (p->n > first)
+        qsort(p->list + first, (size_t)(p->n - first), sizeof *p->list, by_name);
+    return status == LAM_OK && p->n == first ? add_path(p, dir) : status;
+}
+
+/* Every given path, but in place of a folder that is no run the runs directly in it, folders or NAME.metrics.jsonl,
+ * compressed or not, by name.  What is neither stays as it is: whoever opens it says what is wrong. */
+static lam_status find_paths(run_paths *out, int n, char *const *given)
+{
+    lam_status status = LAM_OK;
+    *out = (run_paths){0};
+    for (int i = 0; i < n && status == LAM_OK; i++)
+        status = is_run(given[i]) ? add_path(out, given[i]) : add_runs_in(out, given[i]);
+    if (status != LAM_OK)
+        free_paths(out);
+    return status;
+}
+
 /* ---- runs ---- */
 
 static lam_status open_run(lam_runview *run, const char *path)
@@ -87,7 +159,8 @@ static lam_status open_run(lam_runview *run, const char *path)
     if (!lam_path_is_folder(path)) {
         LAM_TRY(lam_history_read(&run->history, path));
         if (run->history.records == 0 && run->history.bad > 0)
-            return lam_fail(LAM_ERR_FORMAT, "%s (no line is a record)", run->history.why);
+            return lam_fail(LAM_ERR_FORMAT,
+                            "%s: not a run folder or metrics.jsonl: no line is a record", path);
         return LAM_OK;
     }
     LAM_TRY(lam_path_join(metrics, sizeof metrics, path, "metrics.jsonl"));
@@ -187,11 +260,11 @@ static lam_status open_all(lam_runs *out, int n, char *const *paths)
 
 lam_status lam_runs_open(lam_runs *out, int n, char *const *given)
 {
-    lam_run_paths paths;
+    run_paths paths;
     *out = (lam_runs){0};
-    LAM_TRY(lam_run_paths_find(&paths, n, given));
+    LAM_TRY(find_paths(&paths, n, given));
     const lam_status status = open_all(out, paths.n, paths.list);
-    lam_run_paths_free(&paths);
+    free_paths(&paths);
     if (status != LAM_OK)
         lam_runs_free(out);
     return status;

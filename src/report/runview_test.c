@@ -145,6 +145,27 @@ START_TEST(tables_tell_ends_and_differences)
 }
 END_TEST
 
+START_TEST(bits_per_byte_stand_where_they_are_not_the_loss)
+{
+    put("bits/a/metrics.jsonl", "{\"step\":10,\"valid_loss\":3,\"valid_bits_per_byte\":1.5}\n"
+                                "{\"step\":20,\"valid_loss\":2,\"valid_bits_per_byte\":1.25}\n"
+                                "{\"step\":30,\"valid_loss\":2.5,\"valid_bits_per_byte\":1.375}\n");
+    put("bits/b/metrics.jsonl", "{\"step\":10,\"valid_loss\":3,\"valid_bits_per_byte\":1.5}\n"
+                                "{\"step\":10,\"test_loss\":1,\"test_bits_per_byte\":0.75}\n");
+    lam_runs runs = opened(2, (const char *const[]){"bits/a", "bits/b"});
+    lam_text text = {0};
+    lam_table table;
+    ck_assert_int_eq(lam_runs_summary(&table, &runs), LAM_OK);
+    lam_table_csv(&text, &table);
+    ck_assert_msg(strstr(text.data, "bits/byte") && strstr(text.data, ",1.25,") &&
+                      strstr(text.data, ",0.75,"),
+                  "%s", text.data);
+    lam_text_free(&text);
+    lam_runs_table_free(&table);
+    lam_runs_free(&runs);
+}
+END_TEST
+
 START_TEST(a_loss_on_the_way_lies_between_two_evaluations)
 {
     put("way/a/metrics.jsonl", "{\"step\":10,\"valid_loss\":3,\"elapsed\":100}\n"
@@ -234,6 +255,7 @@ int main(void)
     tcase_add_test(tests, a_folder_of_runs_stands_for_them);
     tcase_add_test(tests, the_unit_is_one_that_all_have);
     tcase_add_test(tests, tables_tell_ends_and_differences);
+    tcase_add_test(tests, bits_per_byte_stand_where_they_are_not_the_loss);
     tcase_add_test(tests, a_loss_on_the_way_lies_between_two_evaluations);
     tcase_add_test(tests, figures_have_what_was_logged);
     tcase_add_test(tests, without_memory_there_is_no_page_and_no_crash);

@@ -17,8 +17,10 @@
 static const char STATE[] = "training_state.json", MOMENTS[] = "optimizer.safetensors",
                   MEMORY[] = "memory.safetensors", CONFIG[] = "config.json";
 
-static const char *const names[] = {"config.json", "vocab.json", "model.safetensors", MOMENTS,
-                                    MEMORY,        STATE,        "CRC32SUMS",         NULL};
+static const char *const names[] = {
+    "config.json", "vocab.json", "model.safetensors",         MOMENTS,
+    MEMORY,        STATE,        "memory.[0-9]*.safetensors", "CRC32SUMS",
+    NULL};
 static const lam_mark marks[] = {
     {STATE, "\"position\": {"}, {"config.json", "\"model_type\": \"lamemo\""}, {0}};
 const lam_kind lam_checkpoint_kind = {"checkpoint", names, marks};
@@ -90,36 +92,100 @@ static lam_status read_moments(const char *path, const lam_checkpoint *c)
     return status;
 }
 
-static lam_status write_parts(void *user, const char *dir)
+/* ---- memories: one file, or one for each leaf, whoever computes it ---- */
+
+static lam_status leaf_path(char path[PATH_MAX], const char *dir, int leaf)
 {
-    const lam_checkpoint *c = user;
+    char name[64];
+    snprintf(name, sizeof name, "memory.%05d.safetensors", leaf);
+    return lam_path_join(path, PATH_MAX, dir, name);
+}
+
+typedef lam_status each_memory(lam_group_memory *m, const char *path, int i, int n);
+
+static lam_status for_memories(const char *dir, const lam_checkpoint *c, each_memory *act)
+{
+    const lam_groups groups = lam_group_memory_groups(c->memories);
+    char path[PATH_MAX];
+    if (c->state->settings.leaves == 0) {
+        LAM_TRY(lam_path_join(path, sizeof path, dir, MEMORY));
+        return act(c->memories, path, 0, groups.n);
+    }
+    for (int i = 0; i < groups.n; i++) {
+        LAM_TRY(leaf_path(path, dir, groups.first + i));
+        LAM_TRY(act(c->memories, path, i, 1));
+    }
+    return LAM_OK;
+}
+
+/* What rank 0 writes. */
+static lam_status write_parts(const lam_checkpoint *c, const char *dir)
+{
     char path[PATH_MAX];
     LAM_TRY(lam_folder_write(dir, c->model, c->vocab));
     LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
     LAM_TRY(write_moments(path, c));
-    LAM_TRY(lam_path_join(path, sizeof path, dir, MEMORY));
-    LAM_TRY(lam_memories_save(c->memories, path));
+    LAM_TRY(for_memories(dir, c, lam_group_memory_save));
     LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
-    LAM_TRY(lam_train_state_save(c->state, &c->model->params, path));
+    return lam_train_state_save(c->state, &c->model->params, path);
+}
+
+/* A folder that is being filled.  The ranks meet when it is there, when it is full and when it has its name; whichever
+ * of these fails for one of them fails for all, and is the last. */
+typedef struct filling {
+    const lam_checkpoint *c;
+    int failed;
+} filling;
+
+static lam_status meet(filling *f, lam_status status)
+{
+    const lam_status all = lam_comm_agree(f->c->comm, status);
+    f->failed |= all != LAM_OK;
+    return all;
+}
+
+static lam_status fill(void *user, const char *dir)
+{
+    filling *f = user;
+    LAM_TRY(meet(f, LAM_OK));
+    LAM_TRY(meet(f, write_parts(f->c, dir)));
     return lam_seal_write(dir);
+}
+
+static const char NEW[] = ".new";
+
+static lam_status save_first(filling *f, const char *dir)
+{
+    lam_status status = lam_dir_recover(dir);
+    if (status == LAM_OK)
+        status = lam_dir_write(dir, NEW, fill, f);
+    return f->failed ? status : meet(f, status);
+}
+
+static lam_status save_other(filling *f, const char *dir)
+{
+    char path[PATH_MAX];
+    LAM_TRY(meet(f, LAM_OK));
+    snprintf(path, sizeof path, "%s%s", dir, NEW); /* rank 0 has found it not too long */
+    LAM_TRY(meet(f, for_memories(path, f->c, lam_group_memory_save)));
+    return meet(f, LAM_OK);
 }
 
 lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c)
 {
-    lam_checkpoint parts = *c;
-    LAM_TRY(lam_dir_recover(dir));
-    return lam_dir_write(dir, ".new", write_parts, &parts);
+    filling f = {.c = c};
+    return lam_comm_rank(c->comm) == 0 ? save_first(&f, dir) : save_other(&f, dir);
 }
 
 lam_status lam_checkpoint_load(const char *dir, const lam_checkpoint *c)
 {
     char path[PATH_MAX];
-    LAM_TRY(lam_seal_check(dir, NULL));
+    if (lam_comm_rank(c->comm) == 0) /* the others come after it */
+        LAM_TRY(lam_seal_check(dir, NULL));
     LAM_TRY(lam_folder_restore(c->model, dir));
     LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
     LAM_TRY(read_moments(path, c));
-    LAM_TRY(lam_path_join(path, sizeof path, dir, MEMORY));
-    LAM_TRY(lam_memories_load(c->memories, path));
+    LAM_TRY(for_memories(dir, c, lam_group_memory_load));
     LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
     lam_train_state_free(c->state);
     return lam_train_state_load(c->state, &c->model->params, path);

@@ -7,8 +7,9 @@
 #ifndef LAM_TRAIN_CHECKPOINT_H
 #define LAM_TRAIN_CHECKPOINT_H
 
+#include "comm/comm.h"
 #include "core/own.h"
-#include "train/memories.h"
+#include "train/group_memory.h"
 #include "train/optimizer.h"
 #include "train/state.h"
 
@@ -19,12 +20,14 @@ extern const lam_kind lam_checkpoint_kind;
 typedef struct lam_checkpoint {
     lam_model *model;
     lam_optimizer *optimizer;
-    lam_memories *memories;
+    lam_group_memory *memories;
     lam_train_state *state;
     const char *vocab; /* text of vocab.json, NULL: none; not read by load */
+    lam_comm *comm;    /* the ranks that share the run; NULL: one process alone */
 } lam_checkpoint;
 
-/* Writes the checkpoint `dir`. */
+/* Writes the checkpoint `dir`.  Of several ranks each writes the memory of its leaves, rank 0 the rest, and the folder
+ * takes its place when all have succeeded. */
 lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c);
 /* Restores every part from `dir`; the model must have its configuration, the batches its shape.
  * A damaged file is LAM_ERR_FORMAT before anything is read.  After another failure the parts are in an

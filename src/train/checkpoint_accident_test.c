@@ -143,7 +143,7 @@ START_TEST(a_lack_of_memory_is_reported_and_leaks_nothing)
     }
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_trainer *t;
-        const lam_status status = lam_trainer_create(&t, a.model, a.text, &settings);
+        const lam_status status = lam_trainer_create(&t, a.model, a.text, &settings, NULL);
         const int failed = test_alloc_stop();
         ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
         lam_trainer_free(t);

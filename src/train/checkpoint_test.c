@@ -34,34 +34,36 @@ static void be_fast(lam_settings *s)
 }
 
 /* Every part of the state must matter in one of these: several groups, turned columns, drawn lengths,
- * rules with one moment, a schedule, a memory that grows or is emptied, two devices. */
+ * rules with one moment, a schedule, a memory that grows or is emptied, documents, two devices. */
 static kind kind_of(int i)
 {
     static const char *const memories[] = {"none", "xl", "lamemo", "compressive carry thirds",
                                            "infinite sticky"};
     kind k = {i % 2 ? "cpu" : "ref", memories[i / 2 % 5], toyrun_settings()};
     const int variant = i / 10;
-    k.settings.batch_chunk = variant == 1 ? 2 : 1;
-    k.settings.roll = variant == 1;
-    k.settings.varlen = variant == 2;
+    k.settings.batch_chunk = variant == 1 || variant == 7 ? 2 : 1;
+    k.settings.leaves = variant == 4 ? 4 : variant == 2 ? 1 : 0;
+    k.settings.roll = variant == 1 || variant == 7;
+    k.settings.varlen = variant == 2 || variant == 7;
+    k.settings.mem_reset.document = variant >= 7; /* token 0 ends them */
     k.settings.half_loss = variant == 2;
-    static const int rules[] = {LAM_OPTIM_ADAM, LAM_OPTIM_ADAM, LAM_OPTIM_SGD, LAM_OPTIM_ADAGRAD,
-                                LAM_OPTIM_MUON, LAM_OPTIM_MUON, LAM_OPTIM_MUON};
+    static const int rules[] = {LAM_OPTIM_ADAM, LAM_OPTIM_ADAM, LAM_OPTIM_SGD,  LAM_OPTIM_ADAGRAD,
+                                LAM_OPTIM_MUON, LAM_OPTIM_MUON, LAM_OPTIM_MUON, LAM_OPTIM_ADAM};
     k.settings.optim = rules[variant];
     k.settings.mom = 0.5;
     k.settings.warmup_step = variant == 3 ? 10 : 0;
     k.settings.short_mem =
         variant >= 4 ? 2 : 0; /* grows before, after or just at the interruption */
-    static const double parts[] = {0, 0, 0, 0, 0.1, 0.2, BEFORE / 100.0};
+    static const double parts[] = {0, 0, 0, 0, 0.1, 0.2, BEFORE / 100.0, 0.1};
     k.settings.short_mem_part = parts[variant];
     static const int resets[] = {0, BEFORE, 0, BEFORE - 1,
-                                 0, 5,      7}; /* just after it, just before */
-    k.settings.mem_reset = resets[variant];
+                                 0, 5,      7, 5}; /* just after it, just before */
+    k.settings.mem_reset.every = resets[variant];
     if (variant == 6)
         be_fast(&k.settings);
     return k;
 }
-enum { KINDS = 70 };
+enum { KINDS = 80 };
 
 static toyrun open_kind(const kind *k)
 {

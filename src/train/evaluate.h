@@ -3,13 +3,16 @@
  * The published protocol: the text is cut into `batch` columns read side by side (data/batcher.h), segment
  * after segment of tgt_len tokens, with a memory of mem_len rows, and between the two the ext_len tokens that
  * came last, computed again; the result is the plain mean over the batch * (n_step - 1) predicted
- * tokens.  clamp_len and same_length are the model's: whoever wants others changes model->cfg before creating the
+ * tokens.  With documents (reset.document) each is read from a segment's start, its first token predicted from the
+ * separator, the memory of its stream empty: the result is that of the documents read one by one.  clamp_len and same_length are the model's: whoever wants others changes model->cfg before creating the
  * evaluator. */
 #ifndef LAM_TRAIN_EVALUATE_H
 #define LAM_TRAIN_EVALUATE_H
 
+#include "comm/comm.h"
 #include "data/corpus.h"
 #include "model/stack.h"
+#include "train/settings.h"
 
 /* One finished segment, before its end is committed: everything it computed is still in the stack. */
 typedef struct lam_eval_segment {
@@ -26,11 +29,14 @@ typedef lam_status lam_eval_visit(void *user, const lam_eval_segment *segment);
 
 typedef struct lam_eval_options {
     int batch, tgt_len, mem_len, ext_len;
-    int64_t max_steps;     /* segments that count; 0: the whole text */
-    int64_t most;          /* as in lam_stack_options */
-    int64_t skip;          /* segments before them, which only fill the memory */
-    int full;              /* as in lam_stack_options */
-    lam_eval_visit *visit; /* may be NULL */
+    int parts;         /* columns are computed in so many equal parts, one after the other; 0: 1 */
+    lam_comm *comm;    /* kept; the parts are shared out to its ranks.  NULL: one process alone */
+    int64_t max_steps; /* segments that count; 0: the whole text */
+    int64_t most;      /* as in lam_stack_options */
+    int64_t skip;      /* segments before them, which only fill the memory; 0 with documents */
+    lam_reset reset;   /* `every` counts segments */
+    int full;          /* as in lam_stack_options */
+    lam_eval_visit *visit; /* may be NULL, and is with documents */
     void *visitor;
 } lam_eval_options;
 
@@ -40,6 +46,7 @@ typedef struct lam_eval_result {
     double nll;     /* sum over tokens, in nats */
     int64_t tokens; /* predicted */
     int64_t blocks;
+    double bytes;               /* of text that these tokens stand for; 0: unknown */
     double nll_nll, nll_n, n_n; /* sums over blocks of S S, S n, n n (S its nll, n its tokens) */
     double seconds;
 } lam_eval_result;
@@ -49,9 +56,17 @@ double lam_eval_mean(const lam_eval_result *r); /* nats per token */
  * share their difficulty, so tokens alone would promise too much.  NaN for fewer than 2 blocks. */
 double lam_eval_error(const lam_eval_result *r);
 
+/* Is a loss so far above that of guessing evenly among all tokens, log(vocabulary), that the model has learned nothing? */
+int lam_loss_untrained(double loss, double even);
+
 /* A loss in nats as the corpus's metric, and the standard error of that. */
 double lam_metric_of(lam_metric metric, double loss);
 double lam_metric_error(lam_metric metric, const lam_eval_result *r);
+
+/* Bits for each byte of text, which tokens of every kind have in common, and the standard error of that; NaN: bytes are
+ * unknown. */
+double lam_eval_bits_per_byte(const lam_eval_result *r);
+double lam_eval_bits_error(const lam_eval_result *r);
 
 /* Called after every segment with what there is so far and the number of tokens in all; a non-zero
  * return stops the pass with LAM_ERR_INTERRUPTED. */
@@ -69,7 +84,8 @@ lam_status lam_evaluator_create(lam_evaluator **out, lam_model *model,
                                 const lam_eval_options *options);
 void lam_evaluator_free(lam_evaluator *e); /* NULL is fine */
 
-/* One pass over `text` with the model as it is now.  watch may be NULL.  A loss that is not finite is
+/* One pass over `text` with the model as it is now; of several ranks each has the result of all, whose bits depend on
+ * the number of parts and not on that of ranks.  watch may be NULL, and sees the parts of this rank.  A loss that is not finite is
  * LAM_ERR_NUMERIC and names the place. */
 lam_status lam_evaluator_run(lam_evaluator *e, lam_eval_result *out, const lam_tokens *text,
                              lam_eval_watch *watch, void *user);

@@ -48,7 +48,7 @@ START_TEST(one_stream_equals_the_text_streamed_by_hand)
         int32_t in[7], out[7];
         lam_tokens_copy(r.text, in, at, (size_t)n);
         lam_tokens_copy(r.text, out, at + 1, (size_t)n);
-        lam_stack_begin(stack, n, (lam_noise){0});
+        lam_stack_begin(stack, n, (lam_stack_dropout){0});
         lam_stack_forward(stack, in, n);
         lam_stack_loss(stack, out, 0.0);
         must(lam_stack_nll(stack, nll));
@@ -84,6 +84,43 @@ START_TEST(columns_predict_all_but_their_first_token)
 }
 END_TEST
 
+/* One stream: its targets are all tokens but the first. */
+START_TEST(bits_per_byte_count_the_bytes_of_the_targets)
+{
+    toyrun r = open_run("ref", "none");
+    int32_t sizes[64], ids[300];
+    const int N = 7, steps = 4;
+    for (int i = 0; i < 64; i++)
+        sizes[i] = i % 5;
+    lam_tokens text = *r.text;
+    const lam_eval_options o = {.batch = 1, .tgt_len = N, .ext_len = _i * 3, .max_steps = steps};
+    ck_assert(isnan(lam_eval_bits_per_byte(&(lam_eval_result){.nll = 1, .tokens = 1})));
+    lam_tokens_weigh(&text, sizes, 0);
+    lam_tokens_copy(&text, ids, 0, 300);
+    double all = 0, some = 0;
+    for (int i = 0; i < 300; i++) {
+        all += sizes[ids[i]];
+        some += i >= 1 && i <= steps * N ? sizes[ids[i]] : 0;
+    }
+    ck_assert(lam_tokens_bytes(&text) == all);
+    for (int scaled = 0; scaled < 2; scaled++) {
+        lam_evaluator *e;
+        lam_eval_result got;
+        if (scaled)
+            lam_tokens_weigh(&text, sizes, (int64_t)(2 * all)); /* white space, <unk> */
+        must(lam_evaluator_create(&e, r.model, &o));
+        must(lam_evaluator_run(e, &got, &text, NULL, NULL));
+        lam_evaluator_free(e);
+        ck_assert(got.bytes == (1 + scaled) * some);
+        ck_assert_double_eq_tol(lam_eval_bits_per_byte(&got), got.nll / log(2.0) / got.bytes,
+                                1e-15);
+        ck_assert_double_eq_tol(lam_eval_bits_error(&got) * got.bytes,
+                                lam_metric_error(LAM_BPC, &got) * (double)got.tokens, 1e-9);
+    }
+    toyrun_close(&r);
+}
+END_TEST
+
 /* Without a memory a segment is an island: its last n rows are those of a longer one. */
 START_TEST(extra_rows_are_context_and_not_counted)
 {
@@ -100,7 +137,7 @@ START_TEST(extra_rows_are_context_and_not_counted)
         int32_t in[N + E], out[N + E];
         lam_tokens_copy(r.text, in, at - e, (size_t)(e + n));
         lam_tokens_copy(r.text, out, at - e + 1, (size_t)(e + n));
-        lam_stack_begin(stack, e + n, (lam_noise){0});
+        lam_stack_begin(stack, e + n, (lam_stack_dropout){0});
         lam_stack_forward(stack, in, e + n);
         lam_stack_loss(stack, out, 0.0);
         must(lam_stack_nll(stack, nll));
@@ -285,6 +322,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, one_stream_equals_the_text_streamed_by_hand, 0, 10);
+    tcase_add_loop_test(tests, bits_per_byte_count_the_bytes_of_the_targets, 0, 2);
     tcase_add_test(tests, columns_predict_all_but_their_first_token);
     tcase_add_loop_test(tests, extra_rows_are_context_and_not_counted, 0, 2);
     tcase_add_test(tests, extra_rows_leave_the_memory_when_they_come_again);

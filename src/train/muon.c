@@ -13,6 +13,11 @@
  *
  * Everything else (embeddings, output, gains, biases, u, v, convolutions) is left to Adam.
  *
+ * Where ranks share a run, each orthogonalises its part of the maps, divided as evenly as whole maps can be, the
+ * dearest first, and sends the steps to the others; momentum is everybody's.  There are as many parts as leaves, so that
+ * the batches below, and with them the bits, do not depend on the number of ranks.  A device with memory of its own
+ * computes faster than the host could send: there every rank orthogonalises all.
+ *
  * Maps of one shape are orthogonalised together, as batches of matrix products: a GPU would be idle
  * on one of them.  X is never transposed: with A = X X^T for a wide map, or X^T X for a tall one,
  *   X <- (a I + b A + c A A) X,   or   X <- X (a I + b A + c A A),
@@ -21,6 +26,7 @@
 #include "train/optimizer.h"
 
 #include "core/arena.h"
+#include "core/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,13 +45,15 @@ typedef struct map {
     int rows, cols; /* as stored */
     int side;       /* the longer one, without padding */
     double even;    /* length of the rows of an orthogonal step, root mean square */
+    int part;       /* which part of the work it is */
     size_t offset;
 } map;
 
 typedef struct lam_muon {
     lam_model *model;
-    map *maps; /* [n]: by shape, then by place */
-    int n;
+    map *maps;      /* [n]: by shape, then by place */
+    int n, shares;  /* maps, and parts they are divided into */
+    lam_comm *comm; /* kept */
     size_t *offset; /* [n] */
     lam_part *parts;
     void *block;     /* device memory of the buffers: */
@@ -71,6 +79,8 @@ static int same_shape(const map *a, const map *b)
 static int compare(const void *x, const void *y)
 {
     const map *a = x, *b = y;
+    if (a->part != b->part)
+        return (a->part > b->part) - (a->part < b->part);
     if (!same_shape(a, b))
         return a->rows != b->rows   ? (a->rows > b->rows) - (a->rows < b->rows)
                : a->cols != b->cols ? (a->cols > b->cols) - (a->cols < b->cols)
@@ -115,7 +125,8 @@ static int batch_of(const lam_muon *m, int from)
     const map *first = &m->maps[from];
     const size_t hint = m->model->dev->together, most = (hint > 0 ? hint : MANY) / map_size(first);
     int count = 1;
-    while (from + count < m->n && (size_t)count < most && same_shape(first, first + count))
+    while (from + count < m->n && (size_t)count < most && first->part == first[count].part &&
+           same_shape(first, first + count))
         count++;
     return count;
 }
@@ -136,6 +147,51 @@ static void layout(lam_muon *m, lam_arena *arena)
     m->mixed = lam_arena_take(arena, square * size);
 }
 
+/* Multiply-accumulates of a round, but for a factor. */
+static double cost_of(const map *a)
+{
+    return (double)map_size(a) * shorter(a);
+}
+
+static int dearer(const void *x, const void *y)
+{
+    const double a = cost_of(x), b = cost_of(y);
+    return a != b ? (a < b) - (a > b) : compare(x, y);
+}
+
+/* Each map, the dearest first, goes to the part that has least to do. */
+static lam_status divide(lam_muon *m)
+{
+    const int parts = m->shares;
+    if (parts < 2)
+        return LAM_OK;
+    double *const load = calloc((size_t)parts, sizeof *load);
+    if (!load)
+        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d parts", parts);
+    qsort(m->maps, (size_t)m->n, sizeof *m->maps, dearer);
+    for (int i = 0; i < m->n; i++) {
+        int least = 0;
+        for (int k = 1; k < parts; k++)
+            least = load[k] < load[least] ? k : least;
+        load[least] += cost_of(&m->maps[i]);
+        m->maps[i].part = least;
+    }
+    free(load);
+    qsort(m->maps, (size_t)m->n, sizeof *m->maps, compare);
+    return LAM_OK;
+}
+
+/* The rank that orthogonalises a map. */
+static int owner_of(const lam_muon *m, const map *a)
+{
+    return m->shares > 0 ? a->part * lam_comm_size(m->comm) / m->shares : 0;
+}
+
+static int shared(const lam_muon *m)
+{
+    return lam_comm_size(m->comm) > 1 && !m->model->dev->own_memory;
+}
+
 static lam_status list_maps(lam_muon *m)
 {
     m->n = list_all(NULL, &m->model->params);
@@ -146,7 +202,7 @@ static lam_status list_maps(lam_muon *m)
     if (!m->maps || !m->offset || !m->parts)
         return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d maps", m->n);
     list_all(m->maps, &m->model->params);
-    return LAM_OK;
+    return divide(m);
 }
 
 static void free_lists(lam_muon *m)
@@ -156,9 +212,9 @@ static void free_lists(lam_muon *m)
     free(m->parts);
 }
 
-static lam_status measure(size_t *bytes, lam_model *model)
+static lam_status measure(size_t *bytes, lam_model *model, const lam_optimizer_options *o)
 {
-    lam_muon m = {.model = model};
+    lam_muon m = {.model = model, .shares = o->shares};
     lam_arena arena = {0};
     const lam_status status = list_maps(&m);
     if (status == LAM_OK)
@@ -178,13 +234,15 @@ static void free_muon(void *own)
     free(m);
 }
 
-static lam_status create(void **own, lam_model *model)
+static lam_status create(void **own, lam_model *model, const lam_optimizer_options *o)
 {
     *own = NULL;
     lam_muon *m = calloc(1, sizeof *m);
     if (!m)
         return lam_fail(LAM_ERR_MEMORY, "muon: no memory");
     m->model = model;
+    m->shares = o->shares;
+    m->comm = o->comm;
     lam_arena arena = {0};
     lam_status status = list_maps(m);
     if (status == LAM_OK) {
@@ -319,6 +377,8 @@ static void orthogonalise(const lam_optimizer *o, const map *shape, int count, c
                                                       .grad = m->model->params.grad,
                                                       .m = o->m,
                                                       .x = m->x[0]});
+    if (shared(m) && owner_of(m, shape) != lam_comm_rank(m->comm))
+        return;
     for (int round = 0; round < ROUNDS; round++) {
         const void *x = m->x[round % 2];
         polynomial(m, &b, x);
@@ -334,6 +394,21 @@ static void orthogonalise(const lam_optimizer *o, const map *shape, int count, c
                                                         .cols = b.cols,
                                                         .length = shape->even,
                                                         .x = m->model->params.grad});
+}
+
+/* The steps of all ranks' maps, where their gradients were. */
+static lam_status send_steps(const lam_optimizer *o)
+{
+    const lam_muon *m = o->own;
+    const lam_params *p = &m->model->params;
+    LAM_TRY(p->dev->ops->sync(p->dev));
+    for (int i = 0; i < m->n; i++)
+        if (p->list[m->maps[i].param].used)
+            LAM_TRY(lam_comm_broadcast(m->comm,
+                                       lam_at(p->dev, LAM_WIDE, p->grad, m->maps[i].offset),
+                                       map_size(&m->maps[i]) * lam_class_size(p->dev, LAM_WIDE),
+                                       owner_of(m, &m->maps[i])));
+    return LAM_OK;
 }
 
 /* Steps every matrix that received a gradient, whose gradient becomes the step taken. */
@@ -365,6 +440,11 @@ static void step(lam_optimizer *o, const lam_rule_step *s)
     }
     if (n_parts == 0)
         return;
+    if (shared(m) && o->failed == LAM_OK) {
+        const double began = lam_clock();
+        o->failed = send_steps(o);
+        o->exchanged += lam_clock() - began;
+    }
     /* SGD without momentum, unclipped: its m is its g. */
     p->dev->ops->update(p->dev, &(lam_update){.kind = LAM_SGD,
                                               .parts = m->parts,

@@ -396,7 +396,7 @@ START_TEST(batches_of_any_size_are_the_same)
         lam_optimizer_free(b.optimizer);
         b.dev->together = limits[i];
         must(lam_optimizer_create(&b.optimizer, b.model, &o));
-        must(lam_rules[LAM_OPTIM_MUON]->measure(&bytes[i], b.model));
+        must(lam_rules[LAM_OPTIM_MUON]->measure(&bytes[i], b.model, &o));
         set_gradients(&b, 1);
         lam_optimizer_step(b.optimizer, LR);
         w[i] = flat_copy(&b, b.model->params.master);
@@ -458,13 +458,37 @@ START_TEST(padding_stays_zero)
 }
 END_TEST
 
+/* However the maps are divided into parts, each takes the same step. */
+START_TEST(parts_of_the_work_are_the_whole)
+{
+    static const int shares[] = {0, 2, 4, 64};
+    void *w[4];
+    size_t all = 0;
+    for (int i = 0; i < 4; i++) {
+        lam_optimizer_options o = options_of(0.25);
+        o.shares = shares[i];
+        bench b = open_bench(devices[_i].ops, "lamemo", &o);
+        set_gradients(&b, 1);
+        ck_assert_int_eq(lam_optimizer_step(b.optimizer, LR), LAM_OK);
+        w[i] = flat_copy(&b, b.model->params.master);
+        all = b.model->params.total * lam_class_size(b.dev, LAM_WIDE);
+        close_bench(&b);
+    }
+    for (int i = 1; i < 4; i++)
+        ck_assert_msg(memcmp(w[0], w[i], all) == 0, "%d parts", shares[i]);
+    for (int i = 0; i < 4; i++)
+        free(w[i]);
+}
+END_TEST
+
 START_TEST(a_lack_of_memory_is_reported_and_leaks_nothing)
 {
-    const lam_optimizer_options o = options_of(0.0);
+    lam_optimizer_options o = options_of(0.0);
+    o.shares = 2;
     bench b = open_bench(&lam_ops_ref, "lamemo", &o);
     for (long n = 1; test_alloc_fail(n); n++) {
         void *m;
-        const lam_status status = lam_rules[LAM_OPTIM_MUON]->create(&m, b.model);
+        const lam_status status = lam_rules[LAM_OPTIM_MUON]->create(&m, b.model, &o);
         const int failed = test_alloc_stop();
         ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
         ck_assert(failed ? m == NULL : m != NULL);
@@ -483,6 +507,7 @@ int main(void)
     tcase_add_test(tests, a_step_is_nearly_orthogonal);
     tcase_add_loop_test(tests, a_gradient_that_is_not_finite_changes_nothing, 0, 3);
     tcase_add_loop_test(tests, batches_of_any_size_are_the_same, 0, 3);
+    tcase_add_loop_test(tests, parts_of_the_work_are_the_whole, 0, 3);
     tcase_add_test(tests, what_received_no_gradient_stays);
     tcase_add_loop_test(tests, padding_stays_zero, 0, 2);
     tcase_add_test(tests, a_lack_of_memory_is_reported_and_leaks_nothing);

@@ -36,7 +36,7 @@ lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
 {
     *bytes = 0;
     if (options->rule->measure)
-        LAM_TRY(options->rule->measure(bytes, model));
+        LAM_TRY(options->rule->measure(bytes, model, options));
     *bytes += mean_bytes(model, options) + square_bytes(model, options);
     return LAM_OK;
 }
@@ -65,7 +65,7 @@ lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
     if (status == LAM_OK && square > 0)
         status = dev->ops->alloc(dev, &o->v, square);
     if (status == LAM_OK && options->rule->create)
-        status = options->rule->create(&o->own, model);
+        status = options->rule->create(&o->own, model, options);
     if (status != LAM_OK) {
         lam_optimizer_free(o);
         return status;
@@ -154,10 +154,11 @@ static void update_group(lam_optimizer *o, double lr, int apart)
         o->opt.rule->step(o, &(lam_rule_step){lr, o->parts + rest, n - rest, norm});
 }
 
-void lam_optimizer_step(lam_optimizer *o, double lr)
+lam_status lam_optimizer_step(lam_optimizer *o, double lr)
 {
     update_group(o, lr, 0);
     update_group(o, lr, 1);
+    return o->failed;
 }
 
 void lam_optimizer_tally(const lam_optimizer *o, void *totals)
@@ -174,7 +175,7 @@ void lam_optimizer_tally(const lam_optimizer *o, void *totals)
                                               .totals = lam_at(dev, LAM_WIDE, totals, 4 * g)});
 }
 
-void lam_optimizer_settle(lam_optimizer *o, const int64_t skipped[2])
+void lam_optimizer_resolve(lam_optimizer *o, const int64_t skipped[2])
 {
     const lam_params *p = &o->model->params;
     for (int i = 0; i < p->n; i++) {

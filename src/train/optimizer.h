@@ -12,6 +12,7 @@
 #ifndef LAM_TRAIN_OPTIMIZER_H
 #define LAM_TRAIN_OPTIMIZER_H
 
+#include "comm/comm.h"
 #include "model/model.h"
 
 #include <stdbool.h>
@@ -46,6 +47,8 @@ typedef struct lam_optimizer_options {
     double clip;                           /* 0: none */
     bool clip_together;  /* one norm for all, also for parameters that are set apart */
     double weight_decay; /* decoupled, of matrices and tables; 0: none */
+    int shares;          /* a rule's work is divided into so many parts (leaves); 0: 1 */
+    lam_comm *comm;      /* kept; its ranks share these parts out.  NULL: one process alone */
 } lam_optimizer_options;
 
 /* Those of the default settings (settings.c). */
@@ -68,8 +71,8 @@ struct lam_rule {
     /* Of a rule for some parameters only; the others are Adam's.  NULL: it takes all. */
     bool (*takes)(const lam_param *q);
     /* Buffers besides the moments, lam_optimizer.own; NULL: it has none. */
-    lam_status (*measure)(size_t *bytes, lam_model *model);
-    lam_status (*create)(void **own, lam_model *model);
+    lam_status (*measure)(size_t *bytes, lam_model *model, const lam_optimizer_options *o);
+    lam_status (*create)(void **own, lam_model *model, const lam_optimizer_options *o);
     void (*free)(void *own); /* NULL is fine */
 };
 
@@ -84,9 +87,11 @@ struct lam_optimizer {
     void *m, *v;
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
-    lam_part *parts; /* [n params] */
-    long *counted;   /* [n params]: steps that were counted since lam_optimizer_settle */
-    void *own;       /* of the rule */
+    lam_part *parts;   /* [n params] */
+    long *counted;     /* [n params]: steps that were counted since lam_optimizer_resolve */
+    void *own;         /* of the rule */
+    lam_status failed; /* of an exchange between ranks */
+    double exchanged;  /* seconds of such exchanges */
 };
 
 /* Bytes of device memory it takes besides the gradients. */
@@ -98,14 +103,15 @@ void lam_optimizer_free(lam_optimizer *o); /* NULL is fine */
 
 /* Clears the gradients and the marks of which parameters received one. */
 void lam_optimizer_zero(lam_optimizer *o);
-/* Updates every parameter that received a gradient since zero(), at learning rate lr. */
-void lam_optimizer_step(lam_optimizer *o, double lr);
+/* Updates every parameter that received a gradient since zero(), at learning rate lr.  Fails only where ranks share the
+ * work. */
+lam_status lam_optimizer_step(lam_optimizer *o, double lr);
 /* Counts the last step in totals[3] if it was skipped (lam_tally), in totals[7] if that of the parameters set
  * apart was. */
 void lam_optimizer_tally(const lam_optimizer *o, void *totals);
 /* So many steps since the last call were skipped, of the two groups: Adam's own counts did not move in them.
  * Whether a step was skipped only the device knows, so steps that nobody looked at are counted until then. */
-void lam_optimizer_settle(lam_optimizer *o, const int64_t skipped[2]);
+void lam_optimizer_resolve(lam_optimizer *o, const int64_t skipped[2]);
 /* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
  * Waits. */
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);

@@ -88,10 +88,10 @@ static void step_with_accident(toyrun *r, int step, int apart, double totals[8])
     lam_optimizer_tally(r->trainer->optimizer, totals);
 }
 
-static void settle(toyrun *r, double totals[8])
+static void resolve(toyrun *r, double totals[8])
 {
     const int64_t skipped[] = {(int64_t)totals[3], (int64_t)totals[7]};
-    lam_optimizer_settle(r->trainer->optimizer, skipped);
+    lam_optimizer_resolve(r->trainer->optimizer, skipped);
     memset(totals, 0, 8 * sizeof *totals);
 }
 
@@ -105,7 +105,7 @@ START_TEST(a_skipped_step_never_was)
     for (int step = 1; step <= 3; step++) {
         step_with_accident(&a, step, _i, totals);
         ck_assert(totals[_i ? 7 : 3] == (step == 2) && totals[_i ? 3 : 7] == 0);
-        settle(&a, totals);
+        resolve(&a, totals);
         set_gradients(&b, step, step == 2 ? _i : NOBODY);
         lam_optimizer_step(b.trainer->optimizer, 1e-3);
     }
@@ -124,8 +124,8 @@ START_TEST(counts_are_right_however_late_a_step_is_looked_at)
     double totals[8] = {0};
     for (int step = 1; step <= 3; step++)
         step_with_accident(&r, step, _i, totals);
-    settle(&r, totals);
-    settle(&r, totals); /* nothing more */
+    resolve(&r, totals);
+    resolve(&r, totals); /* nothing more */
     for (int i = 0; i < p->n; i++)
         ck_assert_int_eq(p->list[i].steps, p->list[i].apart == _i ? 2 : 3);
     toyrun_close(&r);

@@ -7,10 +7,12 @@
 
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/log.h"
 #include "model/macs.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,18 +39,29 @@ int lam_run_stopping(const lam_running *r)
     return r->watch && r->watch->stop && r->watch->stop(r->watch->user);
 }
 
-/* Seconds until the limit on this call, or the end of a schedule that follows the clock. */
-static double time_left(const lam_running *r)
+/* What decides when to stop is the same on every rank: it is looked at together, before and after every step. */
+static lam_status look(lam_running *r)
+{
+    unsigned char stop = lam_run_stopping(r) != 0;
+    r->now = lam_clock() - r->began;
+    LAM_TRY(lam_comm_any(r->comm, &stop, 1));
+    LAM_TRY(lam_comm_broadcast(r->comm, &r->now, sizeof r->now, 0));
+    r->stop |= stop;
+    return LAM_OK;
+}
+
+/* Seconds until the limit on this call, or the end of a schedule that follows the clock, `here` seconds after its
+ * beginning. */
+static double time_left(const lam_running *r, double here)
 {
     const double call = settings(r)->max_time, schedule = settings(r)->scheduler_time;
-    const double here = lam_clock() - r->began;
     return fmin(call > 0.0 ? call - here : INFINITY,
                 schedule > 0.0 ? schedule - (r->before + here) : INFINITY);
 }
 
 static int out_of_time(const lam_running *r)
 {
-    return time_left(r) <= 0.0;
+    return time_left(r, r->now) <= 0.0;
 }
 
 /* Have as many evaluations been in vain as may be? */
@@ -61,7 +74,7 @@ static int stopped_early(const lam_running *r)
 static int complete(const lam_running *r)
 {
     return stopped_early(r) ||
-           lam_settings_complete(settings(r), r->t->state.step, lam_run_elapsed(r));
+           lam_settings_complete(settings(r), r->t->state.step, r->before + r->now);
 }
 
 static int is_multiple(int64_t step, int64_t of)
@@ -77,7 +90,7 @@ void lam_run_show(const lam_running *r, double evaluated)
         return;
     const lam_train_state *s = &r->t->state;
     const double steps = r->step_time * (double)(settings(r)->max_step - s->step);
-    const double left = fmin(steps, time_left(r));
+    const double left = fmin(steps, time_left(r, lam_clock() - r->began));
     r->watch->progress(
         r->watch->user,
         &(lam_run_progress){.step = s->step,
@@ -105,13 +118,24 @@ static lam_status save_last(lam_running *r)
     return LAM_OK;
 }
 
-/* Adds to an error where the run can go on from. */
+/* Adds to an error where the run can go on from.  Rank 0 may have put a checkpoint in its place and ended before this
+ * rank heard of it: in a broken group what counts is what is on the disk. */
 static lam_status explain(const lam_running *r, lam_status status)
 {
-    if (r->saved < 0)
+    long long saved = (long long)r->saved;
+    if (lam_comm_broken(r->comm)) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s", lam_error());
+        lam_train_state state = {0};
+        if (lam_checkpoint_peek(r->last, &state) == LAM_OK)
+            saved = (long long)state.step;
+        lam_train_state_free(&state);
+        (void)lam_fail(status, "step %lld: %s", (long long)r->t->state.step + 1, text);
+    }
+    if (saved < 0)
         return lam_fail(status, "%s; there is no checkpoint yet", lam_error());
     return lam_fail(status, "%s; the last good checkpoint is %s, step %lld", lam_error(), r->last,
-                    (long long)r->saved);
+                    saved);
 }
 
 /* For whoever reads the records: nothing follows. */
@@ -157,8 +181,9 @@ static int must_read(const lam_running *r, int64_t step)
 {
     return r->on_host || is_multiple(step, settings(r)->log_interval) ||
            is_multiple(step, settings(r)->save_interval) ||
+           is_multiple(step, settings(r)->sample_interval) ||
            is_multiple(step, settings(r)->eval_interval) || step >= settings(r)->max_step ||
-           lam_run_stopping(r) || out_of_time(r);
+           r->stop || out_of_time(r);
 }
 
 /* The last step too: a short run has something to say. */
@@ -213,15 +238,17 @@ static lam_status step(lam_running *r)
 {
     lam_train_state *s = &r->t->state;
     lam_step_report report = {0};
+    LAM_TRY(look(r));
     const int read = must_read(r, s->step + 1);
     const double started = lam_clock();
     if (settings(r)->scheduler_time > 0.0)
-        r->t->part = (r->before + started - r->began) / settings(r)->scheduler_time;
+        r->t->progress = (r->before + r->now) / settings(r)->scheduler_time;
     LAM_TRY(lam_trainer_step(r->t, read ? &report : NULL));
     const double took = lam_clock() - started;
     r->dirty = 1;
     r->checked = read;
     r->spent += took;
+    r->stepped += took;
     r->step_time = r->step_time > 0.0 ? 0.95 * r->step_time + 0.05 * took : took;
     s->position = *lam_batcher_where(r->t->batcher);
     if (read) {
@@ -234,7 +261,12 @@ static lam_status step(lam_running *r)
     }
     r->tokens += r->t->tokens;
     lam_run_show(r, -1.0);
-    return read && logging_due(r) ? log_step(r) : LAM_OK;
+    LAM_TRY(look(r));
+    if (read && logging_due(r))
+        LAM_TRY(lam_comm_agree(r->comm, log_step(r)));
+    if (is_multiple(s->step, settings(r)->sample_interval) && r->watch && r->watch->sample)
+        r->watch->sample(r->watch->user, s->step);
+    return LAM_OK;
 }
 
 /* After a signal: all that is not on disk yet, and the message. */
@@ -250,7 +282,7 @@ static lam_status leave(lam_running *r)
 static lam_status between_steps(lam_running *r, int *end)
 {
     *end = finished(r);
-    if (lam_run_stopping(r) && (r->checked || r->t->state.step == 0))
+    if (r->stop && (r->checked || r->t->state.step == 0))
         return leave(r);
     if (!r->checked) { /* one more step, read back: what is saved must be good */
         *end = 0;
@@ -275,12 +307,34 @@ static lam_status between_steps(lam_running *r, int *end)
 
 static lam_status loop(lam_running *r)
 {
+    LAM_TRY(look(r));
     for (int end = 0;;) {
         LAM_TRY(between_steps(r, &end));
         if (end)
             return LAM_OK;
         LAM_TRY(step(r));
     }
+}
+
+/* Where the time of each rank went: what it computed, how long it waited for the last one, and what it sent. */
+static lam_status tell_times(const lam_running *r)
+{
+    enum { N = 3 };
+    const lam_exchange *x = &r->t->exchange;
+    const int ranks = lam_comm_size(r->comm);
+    const double sums = x->took + r->t->optimizer->exchanged;
+    const double mine[N] = {r->stepped - x->waited - sums, x->waited, sums};
+    if (ranks == 1)
+        return LAM_OK;
+    double(*const all)[N] = calloc((size_t)ranks, sizeof *all);
+    if (!all)
+        return lam_fail(LAM_ERR_MEMORY, "times of %d ranks: no memory", ranks);
+    const lam_status status = lam_comm_gather(r->comm, all, mine, sizeof mine);
+    for (int i = 0; i < ranks && status == LAM_OK; i++)
+        lam_log(LAM_LOG_DEBUG, "rank %d on %s: compute %.3f s, wait %.3f s, exchange %.3f s", i,
+                lam_comm_host(r->comm, i), all[i][0], all[i][1], all[i][2]);
+    free(all);
+    return status;
 }
 
 lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
@@ -291,19 +345,24 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
                      .log = log,
                      .opt = options,
                      .watch = watch,
+                     .comm = t->exchange.share.comm,
                      .on_host = !t->model->dev->own_memory,
                      .saved = s->step > 0 ? s->step : -1,
                      .checked = 1,
+                     .density = NAN,
                      .dirty = s->step == 0,
                      .began = lam_clock(),
                      .before = s->elapsed,
                      .step_tokens = (double)s->settings.batch_size * t->model->cfg.tgt_len};
     LAM_TRY(lam_path_join(r.last, sizeof r.last, options->dir, "last"));
     LAM_TRY(lam_path_join(r.best, sizeof r.best, options->dir, "best"));
-    LAM_TRY(lam_dir_recover(r.best)); /* what a crash left of an exchange of names */
+    if (lam_comm_rank(r.comm) == 0)
+        LAM_TRY(lam_dir_recover(r.best)); /* what a crash left of an exchange of names */
     lam_eval_result test = {0};
     lam_status status = loop(&r);
     const int timed_out = !complete(&r);
+    if (status == LAM_OK)
+        status = tell_times(&r);
     if (status == LAM_OK && options->test) {
         status = lam_run_test(&r, &test);
         if (status == LAM_ERR_INTERRUPTED)
@@ -318,6 +377,7 @@ lam_status lam_run(lam_run_result *out, lam_trainer *t, lam_runlog *log,
     *out = (lam_run_result){.step = s->step,
                             .timed_out = timed_out,
                             .best_loss = s->best_loss,
+                            .best_bits = s->best_loss / M_LN2 * r.density,
                             .best_step = s->best_step,
                             .test = test};
     return status;

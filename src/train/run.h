@@ -31,12 +31,17 @@ typedef struct lam_run_watch {
     void *user;
     int (*stop)(void *user);                                 /* non-zero: save and leave */
     void (*progress)(void *user, const lam_run_progress *p); /* after every step */
+    void (*sample)(
+        void *user,
+        int64_t step); /* every sample_interval steps, the model being that of this step */
 } lam_run_watch;
 
 typedef struct lam_run_result {
     int64_t step;
     int timed_out;    /* max_time ended it: there is more to do */
     double best_loss; /* infinity: never evaluated */
+    double
+        best_bits; /* per byte of text, as far as it was evaluated by this call; NaN: it was not */
     int64_t best_step;
     lam_eval_result test; /* tokens 0: not made */
 } lam_run_result;

@@ -11,6 +11,7 @@ typedef struct lam_running {
     lam_runlog *log;
     const lam_run_options *opt;
     const lam_run_watch *watch;
+    lam_comm *comm; /* the ranks that share the run; NULL: one process alone */
     lam_evaluator *evaluator;
     char last[PATH_MAX], best[PATH_MAX];
     int on_host;        /* reading a number back costs nothing */
@@ -19,18 +20,24 @@ typedef struct lam_running {
     int checked;        /* the last step was seen to be finite */
     double began;       /* clock when this call began */
     double before;      /* seconds of earlier calls */
+    int stop;           /* some rank is to stop, and once is enough; as of the last look */
+    double now;         /* seconds of this call, by the clock of rank 0; likewise */
     double step_tokens; /* of a whole step */
     double spent;       /* seconds in steps since the last logged one */
     int64_t tokens;     /* and tokens */
     double step_time;   /* seconds per step, smoothed */
-    double norm, lr;    /* of the last step read back */
-    int64_t skipped;    /* steps since the last logged one whose gradient was not finite */
+    double stepped;     /* seconds in all steps */
+    double
+        density; /* tokens per byte of the validation text, as far as it was read; NaN: it was not */
+    double norm, lr; /* of the last step read back */
+    int64_t skipped; /* steps since the last logged one whose gradient was not finite */
 } lam_running;
 
 /* ---- run.c ---- */
 
 /* Seconds of all calls so far. */
 double lam_run_elapsed(const lam_running *r);
+/* Is this process to stop?  What the ranks have agreed on is r->stop. */
 int lam_run_stopping(const lam_running *r);
 /* Calls watch->progress; `evaluated` as in lam_run_progress. */
 void lam_run_show(const lam_running *r, double evaluated);

@@ -69,7 +69,7 @@ static lam_status call(const char *dir, const lam_settings *s, int stop_after,
     if (status == LAM_OK)
         status = lam_run(result ? result : &ignored, r.trainer, log,
                          &(lam_run_options){.dir = dir, .valid = &valid, .vocab = "{}"},
-                         &(lam_run_watch){&stop_after, count_down, NULL});
+                         &(lam_run_watch){.user = &stop_after, .stop = count_down});
     lam_runlog_close(log);
     toyrun_close(&r);
     free(ids);
@@ -239,7 +239,7 @@ START_TEST(the_first_evaluation_finds_a_checkpoint)
     must(lam_runlog_open(&log, dir));
     must(lam_runlog_begin(log, NULL));
     must(lam_run(&result, r.trainer, log, &(lam_run_options){.dir = dir, .valid = &valid},
-                 &(lam_run_watch){&evaluations, NULL, look_for_checkpoint}));
+                 &(lam_run_watch){.user = &evaluations, .progress = look_for_checkpoint}));
     ck_assert_int_gt(evaluations, 1);
     lam_runlog_close(log);
     toyrun_close(&r);

@@ -3,6 +3,9 @@
 
 #include "core/file.h"
 #include "core/log.h"
+#include "core/printable.h"
+#include "data/json_name.h"
+#include "io/json.h"
 #include "train/tfevents.h"
 
 #include <errno.h>
@@ -131,6 +134,8 @@ void lam_runlog_close(lam_runlog *r)
 lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
 {
     char line[MAX_LINE];
+    if (!r)
+        return LAM_OK;
     va_list args;
     va_start(args, format);
     const int length = vsnprintf(line, sizeof line - 1, format, args);
@@ -144,6 +149,8 @@ lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
 lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scalars, int n)
 {
     char line[MAX_LINE];
+    if (!r)
+        return LAM_OK;
     size_t used = (size_t)snprintf(line, sizeof line, "{\"step\":%lld", (long long)step);
     for (int i = 0; i < n; i++) {
         const double v = scalars[i].value;
@@ -167,9 +174,106 @@ lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scal
     return LAM_OK;
 }
 
+/* A row of metrics.jsonl that is more than numbers; released. */
+static lam_status append_row(lam_runlog *r, json_t *row)
+{
+    char *line = NULL;
+    size_t size = 0;
+    if (!r) { /* not the process that writes */
+        json_decref(row);
+        return LAM_OK;
+    }
+    lam_status status =
+        row ? lam_json_text(&line, &size, row, JSON_COMPACT | JSON_REAL_PRECISION(10))
+            : lam_fail(LAM_ERR_MEMORY, "%s: no memory", r->path[LAM_RECORD_METRICS]);
+    json_decref(row);
+    if (status == LAM_OK) {
+        line[size] = '\n'; /* in the place of its NUL */
+        status = append(r, LAM_RECORD_METRICS, line, size + 1);
+    }
+    free(line);
+    return status;
+}
+
+enum { SHOWN = 300 }; /* bytes of a text in train.log */
+
+/* The beginning of the text, on one line: \n where one ends. */
+static const char *show(char out[SHOWN * LAM_PRINTABLE_MAX], lam_log_text text)
+{
+    const size_t n = text.size < SHOWN ? text.size : SHOWN;
+    char *to = out;
+    *to = '\0';
+    for (size_t at = 0; at < n; to += strlen(to))
+        if (text.bytes[at] == '\n') {
+            strcpy(to, "\\n");
+            at++;
+        } else
+            at += lam_printable_next(to, text.bytes + at, n - at);
+    return out;
+}
+
+/* Readers of JSON refuse a zero in a string: it becomes U+FFFD, too. */
+static json_t *json_of(lam_log_text text)
+{
+    char *const copy = malloc(text.size + 1);
+    for (size_t i = 0; copy && i < text.size; i++)
+        copy[i] = text.bytes[i] != '\0' ? text.bytes[i] : '\xff';
+    json_t *const value = copy ? lam_json_bytes(copy, text.size) : NULL;
+    free(copy);
+    return value;
+}
+
+lam_status lam_runlog_sample(lam_runlog *r, int64_t step, lam_log_text prompt, lam_log_text sample)
+{
+    char before[SHOWN * LAM_PRINTABLE_MAX], after[SHOWN * LAM_PRINTABLE_MAX];
+    LAM_TRY(append_row(r, json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "prompt",
+                                    json_of(prompt), "sample", json_of(sample))));
+    return lam_runlog_line(r, "step %7lld  sample: %s | %s", (long long)step, show(before, prompt),
+                           show(after, sample));
+}
+
+/* Adds "lr 0.001 -> 0.0005" to a line. */
+static void add_change(char *line, size_t size, const char *name, const json_t *before,
+                       const json_t *after)
+{
+    const json_t *const both[] = {before, after};
+    size_t used = strlen(line);
+    used += (size_t)snprintf(line + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+    for (int i = 0; i < 2 && used < size; i++) {
+        char *text = json_dumps(both[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(10));
+        used +=
+            (size_t)snprintf(line + used, size - used, "%s%s", i ? " -> " : " ", text ? text : "?");
+        free(text);
+    }
+}
+
+lam_status lam_runlog_changes(lam_runlog *r, int64_t step, const json_t *before,
+                              const json_t *after)
+{
+    char line[MAX_LINE / 2] = "";
+    const char *name;
+    json_t *now, *changed = json_object();
+    json_object_foreach((json_t *)after, name, now) {
+        json_t *const then = json_object_get(before, name);
+        if (!then || json_equal(then, now))
+            continue;
+        json_object_set_new(changed, name, json_pack("[O, O]", then, now));
+        if (strlen(line) + 128 < sizeof line)
+            add_change(line, sizeof line, name, then, now);
+    }
+    if (json_object_size(changed) == 0) {
+        json_decref(changed);
+        return LAM_OK;
+    }
+    LAM_TRY(append_row(r, json_pack("{s:I, s:o}", "step", (json_int_t)step, "changed", changed)));
+    return lam_runlog_line(r, "changed: %s", line);
+}
+
 lam_status lam_runlog_sync(lam_runlog *r, lam_log_marks *marks)
 {
     int64_t *const at[LAM_RECORDS] = {&marks->metrics, &marks->log, &marks->events};
+    if (!r)
+        return LAM_OK;
     for (int i = 0; i < LAM_RECORDS; i++) {
         if (fsync(r->fd[i]) != 0 && errno != EINVAL)
             return failed(r, i, "sync");

@@ -7,6 +7,7 @@
 
 #include "core/status.h"
 
+#include <jansson.h>
 #include <stdint.h>
 
 /* How long the files were, and the name of the one whose name is not fixed. */
@@ -37,6 +38,8 @@ lam_status lam_runlog_open(lam_runlog **out, const char *dir);
 lam_status lam_runlog_begin(lam_runlog *r, const lam_log_marks *marks);
 void lam_runlog_close(lam_runlog *r); /* NULL is fine */
 
+/* In what follows a log that is NULL takes nothing: of several ranks one writes. */
+
 /* A line for people: train.log, and the log of the program (core/log.h, level info). */
 lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -49,6 +52,18 @@ typedef struct lam_scalar {
     const char *tag; /* NULL: not for TensorBoard */
 } lam_scalar;
 lam_status lam_runlog_record(lam_runlog *r, int64_t step, const lam_scalar *scalars, int n);
+
+/* One object {"step": ..., "prompt": ..., "sample": ...} of metrics.jsonl, and a line of train.log with its beginning.
+ * Bytes that are no characters, and zeros, become U+FFFD. */
+typedef struct lam_log_text {
+    const char *bytes;
+    size_t size;
+} lam_log_text;
+lam_status lam_runlog_sample(lam_runlog *r, int64_t step, lam_log_text prompt, lam_log_text sample);
+/* Where a resumed run goes on otherwise: one object {"step": ..., "changed": {NAME: [before, after], ...}} and a line, or
+ * nothing where the members of `before` and `after`, flat objects, are the same. */
+lam_status lam_runlog_changes(lam_runlog *r, int64_t step, const json_t *before,
+                              const json_t *after);
 
 /* Everything so far is on disk; says how much that is. */
 lam_status lam_runlog_sync(lam_runlog *r, lam_log_marks *marks);

@@ -20,8 +20,8 @@ const char *const lam_runlog_names[] = {"metrics.jsonl", "train.log"};
 /* "{"step":N,"KEY": KEY is one of ours. */
 static int is_record(const char *text)
 {
-    static const char *const keys[] = {"epoch\"", "aux_loss\"", "valid_",
-                                       "test_",   "ended\"",    "diverged\""};
+    static const char *const keys[] = {"epoch\"", "aux_loss\"", "valid_",    "test_",
+                                       "ended\"", "prompt\"",   "diverged\""};
     int at = 0;
     (void)sscanf(text, "{\"step\":%*[0-9],\"%n", &at);
     for (size_t i = 0; at > 0 && i < sizeof keys / sizeof *keys; i++)

@@ -9,15 +9,15 @@ const char *const lam_schedule_names[] = {"cosine",   "linear", "inv_sqrt", "con
 
 double lam_schedule_lr(const lam_schedule *s, long t)
 {
-    return lam_schedule_lr_at(s, t, lam_schedule_part(s, t));
+    return lam_schedule_lr_at(s, t, lam_schedule_progress(s, t));
 }
 
-double lam_schedule_part(const lam_schedule *s, long t)
+double lam_schedule_progress(const lam_schedule *s, long t)
 {
     return s->steps > 0 ? (double)t / (double)s->steps : 1.0;
 }
 
-double lam_schedule_lr_at(const lam_schedule *s, long t, double part)
+double lam_schedule_lr_at(const lam_schedule *s, long t, double progress)
 {
     const double pi = 3.14159265358979323846;
     if (s->kind == LAM_SCHEDULE_INV_SQRT) {
@@ -26,10 +26,10 @@ double lam_schedule_lr_at(const lam_schedule *s, long t, double part)
     }
     if (t < s->warmup)
         return s->lr * ((double)t + 1.0) / (double)s->warmup;
-    const double left = fmax(1.0 - part, 0.0), range = s->lr - s->lr_min;
+    const double left = fmax(1.0 - progress, 0.0), range = s->lr - s->lr_min;
     switch (s->kind) {
     case LAM_SCHEDULE_COSINE:
-        return s->lr_min + range * (1.0 + cos(pi * fmin(part, 1.0))) / 2.0;
+        return s->lr_min + range * (1.0 + cos(pi * fmin(progress, 1.0))) / 2.0;
     case LAM_SCHEDULE_LINEAR:
         return s->lr_min + range * left;
     case LAM_SCHEDULE_WSD:

@@ -24,10 +24,10 @@ typedef struct lam_schedule {
  * `steps` cosine, linear and wsd stay at lr_min.  The warm-up begins small from the first update on; the
  * authors' scripts make that one update at the full rate. */
 double lam_schedule_lr(const lam_schedule *s, long t);
-/* The same when `part` of the schedule, 0 to 1, is over, whatever t says: schedules by the clock. */
-double lam_schedule_lr_at(const lam_schedule *s, long t, double part);
-/* The part that is over before update t; 1 for a schedule without a length. */
-double lam_schedule_part(const lam_schedule *s, long t);
+/* The same when the share `progress` of the schedule, 0 to 1, is over, whatever t says: schedules by the clock. */
+double lam_schedule_lr_at(const lam_schedule *s, long t, double progress);
+/* The share that is over before update t; 1 for a schedule without a length. */
+double lam_schedule_progress(const lam_schedule *s, long t);
 
 extern const char *const lam_schedule_names[]; /* by lam_schedule_kind; ends with NULL */
 

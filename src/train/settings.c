@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,20 @@ const char *const lam_recipe_names[] = {"paper", "fast", NULL};
     {{#name, LAM_JSON_WORD, offsetof(lam_settings, name), words}, USE_##use, text, 0, 0},
 #define FLAG(name, use, ...)                                                                       \
     {{#name, LAM_JSON_FLAG, offsetof(lam_settings, name), NULL}, USE_##use, NULL, 0, 1},
-#define GROUP(heading)
+/* Two rows, one key: put_reset and take_reset. */
+#define RESET(name, text, ...)                                                                     \
+    {{#name, LAM_JSON_LONG, offsetof(lam_settings, name.every), NULL},                             \
+     USE_FREE,                                                                                     \
+     text,                                                                                         \
+     0,                                                                                            \
+     LAM_MANY},                                                                                    \
+        {{#name " document", LAM_JSON_FLAG, offsetof(lam_settings, name.document), NULL},          \
+         USE_FIXED,                                                                                \
+         NULL,                                                                                     \
+         0,                                                                                        \
+         1},
+#define GROUP(topic, heading)
+#define OPTION(...)
 static const setting table[] = {LAM_SEED_SETTING(LAM_SETTING)
 #include "train/settings.def"
 };
@@ -92,6 +106,29 @@ static double value_of(const lam_settings *s, const lam_json_field *f)
     return f->kind == LAM_JSON_REAL ? *(const double *)at : (double)whole_of(s, f);
 }
 
+int lam_settings_groups(const lam_settings *s)
+{
+    return s->leaves > 0 ? s->leaves : s->batch_chunk;
+}
+
+static lam_status check_leaves(const lam_settings *s)
+{
+    const int n = s->leaves;
+    if (n == 0)
+        return LAM_OK;
+    if ((n & (n - 1)) != 0)
+        return lam_fail(LAM_ERR_ARG, "leaves is %d, must be a power of two", n);
+    if (s->batch_chunk > 1)
+        return lam_fail(LAM_ERR_ARG,
+                        "leaves %d and batch_chunk %d contradict each other: both say into how "
+                        "many parts the batch is divided",
+                        n, s->batch_chunk);
+    if (s->batch_size % n != 0)
+        return lam_fail(LAM_ERR_ARG, "batch_size %d cannot be divided into %d leaves",
+                        s->batch_size, n);
+    return LAM_OK;
+}
+
 lam_status lam_settings_check(const lam_settings *s)
 {
     for (const setting *t = table; t < table + SETTINGS; t++) {
@@ -104,6 +141,7 @@ lam_status lam_settings_check(const lam_settings *s)
         return lam_fail(LAM_ERR_ARG,
                         "batch_size %d cannot be divided into batch_chunk %d equal parts",
                         s->batch_size, s->batch_chunk);
+    LAM_TRY(check_leaves(s));
     if (s->eta_min > s->lr)
         return lam_fail(LAM_ERR_ARG, "eta_min %g is above lr %g", s->eta_min, s->lr);
     const lam_optimizer_options o = lam_settings_optimizer(s);
@@ -155,12 +193,54 @@ lam_schedule lam_settings_schedule(const lam_settings *s)
         .steps = (long)(s->max_step_scheduler > 0 ? s->max_step_scheduler : s->max_step)};
 }
 
+lam_status lam_reset_parse(lam_reset *out, const char *text)
+{
+    static const char word[] = "document";
+    lam_reset reset = {0};
+    for (const char *p = text; p;) {
+        const size_t len = strcspn(p, ",");
+        if (len == strlen(word) && strncmp(p, word, len) == 0)
+            reset.document = true;
+        else if (len == 0 || len > 15 || strspn(p, "0123456789") != len)
+            return lam_fail(LAM_ERR_ARG, "'%.*s' is neither a number, 0 or more, nor '%s'",
+                            (int)(len < 40 ? len : 40), p, word);
+        else
+            reset.every = strtoll(p, NULL, 10);
+        p = p[len] == ',' ? p + len + 1 : NULL;
+    }
+    *out = reset;
+    return LAM_OK;
+}
+
+/* A number, as long as there are no documents. */
+static int put_reset(json_t *object, const char *key, const char *flag, const lam_reset *r)
+{
+    char text[40] = "document";
+    json_object_del(object, flag);
+    if (!r->document)
+        return 0;
+    if (r->every > 0)
+        snprintf(text, sizeof text, "document,%lld", (long long)r->every);
+    return json_object_set_new(object, key, json_string(text));
+}
+
+static lam_status take_reset(lam_reset *r, const json_t *value, const char *label)
+{
+    if (!value)
+        return LAM_OK;
+    r->document = false;
+    if (!json_is_string(value) || lam_reset_parse(r, json_string_value(value)) == LAM_OK)
+        return LAM_OK;
+    return lam_fail(LAM_ERR_FORMAT, "%s: mem_reset: %s", label, lam_error());
+}
+
 json_t *lam_settings_print(const lam_settings *s)
 {
     json_t *object = json_object();
     int bad = !object;
     for (const setting *t = table; t < table + SETTINGS; t++)
         bad |= lam_json_put(object, &t->field, s);
+    bad |= put_reset(object, "mem_reset", "mem_reset document", &s->mem_reset);
     if (bad)
         json_decref(object);
     return bad ? NULL : object;
@@ -170,8 +250,11 @@ lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char 
 {
     if (!json_is_object(object))
         return lam_fail(LAM_ERR_FORMAT, "%s: settings are not a JSON object", label);
+    const json_t *const reset = json_object_get(object, "mem_reset");
     for (const setting *t = table; t < table + SETTINGS; t++)
-        LAM_TRY(lam_json_take(s, &t->field, object, label));
+        if (strcmp(t->field.name, "mem_reset") != 0 || !json_is_string(reset))
+            LAM_TRY(lam_json_take(s, &t->field, object, label));
+    LAM_TRY(take_reset(&s->mem_reset, reset, label));
     if (lam_settings_check(s) == LAM_OK)
         return LAM_OK;
     /* A file that says what cannot be is a bad file, not a bad option. */

@@ -15,9 +15,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* When memory is emptied besides at the beginning of an epoch. */
+typedef struct lam_reset {
+    int64_t every; /* steps after which all streams forget; 0: never */
+    bool
+        document; /* a stream forgets where a document begins, which is at the start of a segment */
+} lam_reset;
+
+/* "8", "document" or both, separated by a comma; LAM_ERR_ARG names what is neither. */
+lam_status lam_reset_parse(lam_reset *out, const char *text);
+
 typedef struct lam_settings {
     int batch_size;  /* columns */
     int batch_chunk; /* groups they are computed in, each with its own memory */
+    int leaves; /* groups whose gradients are summed in a tree (leaves.h); 0: batch_chunk says how many */
     bool roll, varlen;
     int64_t seed;
 
@@ -42,16 +53,18 @@ typedef struct lam_settings {
 
     int short_mem;         /* memory length in the first part of the schedule; 0: mem_len always */
     double short_mem_part; /* how long that part is, 0 to 1 */
-    int64_t mem_reset;     /* steps after which all streams forget; 0: only after an epoch */
+    lam_reset mem_reset;
 
     int64_t max_step; /* LAM_MANY: as many as scheduler_time allows */
     double max_time;  /* seconds of this call; 0: no limit */
     int64_t log_interval, eval_interval, save_interval; /* 0: never; saving goes with evaluation */
+    int64_t sample_interval;                            /* steps between samples; 0: none */
     int64_t max_eval_steps;                             /* segments; 0: all */
     int eval_batch_size, eval_tgt_len;                  /* the latter 0: tgt_len */
     int early_stop; /* evaluations without improvement after which the run ends; 0: it does not */
 } lam_settings;
 
+enum { LAM_MAX_LEAVES = 4096 };
 #define LAM_MANY 1e15 /* steps, seconds: a limit that nobody meets */
 
 /* The one setting that compare does not share with train: it has seeds. */
@@ -68,6 +81,8 @@ void lam_settings_defaults(lam_settings *s);
 void lam_settings_preset(lam_settings *s, const char *preset);
 /* Refuses what cannot be run, naming the field and the limit. */
 lam_status lam_settings_check(const lam_settings *s);
+/* Groups of streams, each with its own memory: the leaves, or batch_chunk. */
+int lam_settings_groups(const lam_settings *s);
 /* Does the clock alone say how long the run is? */
 int lam_settings_timed(const lam_settings *s);
 /* Is nothing left after `step` steps in `elapsed` seconds of all calls, however often the run is called? */

@@ -135,9 +135,38 @@ static json_t *changed(const char *name, const json_t *value)
                                                         : "linear");
 }
 
+START_TEST(leaves_divide_a_batch_and_are_a_power_of_two)
+{
+    static const struct {
+        int batch, chunk, leaves;
+        const char *said;
+    } cases[] = {{4, 1, 0, NULL},
+                 {4, 1, 1, NULL},
+                 {4, 1, 4, NULL},
+                 {6, 1, 3, "leaves is 3, must be a power of two"},
+                 {6, 1, 4, "batch_size 6 cannot be divided into 4 leaves"},
+                 {4, 2, 2,
+                  "leaves 2 and batch_chunk 2 contradict each other: both say into how many parts "
+                  "the batch is divided"},
+                 {4, 1, 8192, "leaves is 8192, must be 0 to 4096"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lam_settings s;
+        lam_settings_defaults(&s);
+        s.batch_size = cases[i].batch;
+        s.batch_chunk = cases[i].chunk;
+        s.leaves = cases[i].leaves;
+        s.max_step = 1;
+        ck_assert_int_eq(lam_settings_check(&s), cases[i].said ? LAM_ERR_ARG : LAM_OK);
+        if (cases[i].said)
+            ck_assert_str_eq(lam_error(), cases[i].said);
+    }
+}
+END_TEST
+
 START_TEST(a_resumed_run_may_change_all_but_what_its_state_means)
 {
-    static const char fixed[] = " batch_size batch_chunk roll varlen seed recipe optim short_mem ";
+    static const char fixed[] =
+        " batch_size batch_chunk leaves roll varlen seed recipe optim short_mem ";
     lam_settings then;
     lam_settings_defaults(&then);
     lam_settings_preset(&then, "tiny");
@@ -160,7 +189,7 @@ START_TEST(a_resumed_run_may_change_all_but_what_its_state_means)
         refused += status != LAM_OK;
         json_decref(one);
     }
-    ck_assert_int_eq(refused, 8);
+    ck_assert_int_eq(refused, 9);
     json_decref(all);
 }
 END_TEST
@@ -173,6 +202,7 @@ int main(void)
     tcase_add_test(tests, a_seed_is_any_integer_and_counts_to_its_last_digit);
     tcase_add_test(tests, the_optimiser_is_told_what_was_set);
     tcase_add_test(tests, momenta_are_below_one);
+    tcase_add_test(tests, leaves_divide_a_batch_and_are_a_power_of_two);
     tcase_add_test(tests, a_resumed_run_may_change_all_but_what_its_state_means);
     return test_run("train/settings", tests);
 }

@@ -7,26 +7,35 @@
 #define LAM_TRAIN_TRAINER_H
 
 #include "train/checkpoint.h"
+#include "train/exchange.h"
+#include "train/leaves.h"
 
 typedef struct lam_trainer {
     lam_model *model; /* kept */
     lam_schedule schedule;
     lam_optimizer *optimizer;
-    lam_stack *stack; /* of one group */
-    lam_memories *memories;
+    lam_stack *stack;      /* of one group */
+    lam_exchange exchange; /* with other ranks */
+    lam_groups groups;     /* those computed here: all of the run's, or this rank's leaves */
+    lam_leaves *leaves;    /* NULL: the groups' gradients are accumulated one after the other */
+    lam_group_memory *memories;
     lam_batcher *batcher;
     lam_train_state state;     /* state.settings are this run's */
-    int32_t *inputs, *targets; /* [batch_size][longest] */
-    void *totals; /* WIDE [LAM_TOTALS] on the device: of the steps since they were read */
+    int32_t *inputs, *targets; /* [streams of the groups][longest] */
+    int *rows;                 /* [streams]: those without padding, where there are documents */
+    void *
+        totals; /* WIDE [1, or leaves][LAM_TOTALS] on the device: of the steps since they were read */
     int64_t unread, unread_tokens; /* those steps, and their tokens */
     int64_t tokens;                /* of the last step's batch */
-    double part; /* of the schedule that is over, if the clock says so (run.c); < 0: steps do */
+    double
+        progress; /* share of the schedule that is over, if the clock says so (run.c); < 0: steps do */
 } lam_trainer;
 
 /* A fresh run on `text` (kept): the model's parameters are what they are, its mem_len and tgt_len
- * hold. */
+ * hold.  With several ranks each computes its part of the leaves, and all calls below are collective; NULL: one
+ * process alone. */
 lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tokens *text,
-                              const lam_settings *settings);
+                              const lam_settings *settings, const lam_share *share);
 void lam_trainer_free(lam_trainer *t); /* NULL is fine */
 
 /* Of all steps since the last report. */

@@ -65,7 +65,7 @@ START_TEST(a_memory_that_will_not_fit_is_refused_before_the_first_step)
     r.model->cfg.mem_len = LONG;
     r.dev->max_memory =
         lam_machine_used() + ((size_t)100 << 20); /* for the short one it is enough */
-    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_MEMORY);
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s, NULL), LAM_ERR_MEMORY);
     ck_assert_ptr_null(t);
     ck_assert_msg(strstr(lam_error(), "batch_size 4, batch_chunk 1, tgt_len 4 and mem_len 100000: "
                                       "needs ") &&
@@ -101,7 +101,7 @@ static double loss_without_past(const toyrun *r, const toyrun *batch)
     double nll[B * N], sum = 0.0;
     must(lam_stack_create(&stack, r->model,
                           &(lam_stack_options){.B = B, .N = N, .M = r->model->cfg.mem_len}));
-    lam_stack_begin(stack, N, (lam_noise){0});
+    lam_stack_begin(stack, N, (lam_stack_dropout){0});
     lam_stack_forward(stack, batch->trainer->inputs, N);
     lam_stack_loss(stack, batch->trainer->targets, 0.0);
     must(lam_stack_nll(stack, nll));
@@ -122,7 +122,7 @@ START_TEST(every_so_many_steps_begin_without_a_past)
     lam_settings s = toyrun_settings();
     s.batch_chunk = _i % 2 ? 2 : 1;
     toyrun b = toyrun_open("ref", &cfg, &s);
-    s.mem_reset = every;
+    s.mem_reset.every = every;
     toyrun a = toyrun_open("ref", &cfg, &s);
     double x[6], y[6], more;
     toyrun_steps(&a, every + 1, x);

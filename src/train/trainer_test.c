@@ -42,6 +42,53 @@ START_TEST(groups_of_columns_add_up_to_the_whole_batch)
 }
 END_TEST
 
+/* Of leaves and groups of equal number only the order of sums differs: the same masks, the same memories. */
+START_TEST(leaves_are_groups_whose_gradients_are_summed_in_a_tree)
+{
+    enum { STEPS = 6 };
+    const lam_config cfg = toyrun_config(_i % 2 ? "lamemo" : "compressive");
+    lam_settings s = toyrun_settings();
+    double groups[STEPS], leaves[STEPS];
+    s.batch_chunk = 4;
+    toyrun a = toyrun_open("ref", &cfg, &s);
+    s.batch_chunk = 1;
+    s.leaves = 4;
+    toyrun b = toyrun_open("ref", &cfg, &s);
+    toyrun_steps(&a, STEPS, groups);
+    toyrun_steps(&b, STEPS, leaves);
+    size_t n;
+    double *x = toyrun_params(&a, &n), *y = toyrun_params(&b, &n);
+    int other = 0;
+    for (int i = 0; i < STEPS; i++)
+        ck_assert_msg(fabs(leaves[i] - groups[i]) < 1e-12, "step %d: %.17g, not %.17g", i,
+                      leaves[i], groups[i]);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_msg(fabs(x[i] - y[i]) < 1e-10, "number %zu", i);
+        other += x[i] != y[i];
+    }
+    ck_assert_int_gt(other, 0); /* or it would be no tree */
+    free(x);
+    free(y);
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
+START_TEST(one_leaf_is_the_whole_batch_bit_for_bit)
+{
+    const lam_config cfg = toyrun_config("lamemo");
+    lam_settings s = toyrun_settings();
+    toyrun a = toyrun_open("cpu", &cfg, &s);
+    s.leaves = 1;
+    toyrun b = toyrun_open("cpu", &cfg, &s);
+    toyrun_steps(&a, 6, NULL);
+    toyrun_steps(&b, 6, NULL);
+    ck_assert(toyrun_equal(&a, &b));
+    toyrun_close(&a);
+    toyrun_close(&b);
+}
+END_TEST
+
 START_TEST(loss_scale_scales_the_gradient_alone)
 {
     const lam_config cfg = toyrun_config("lamemo");
@@ -113,8 +160,8 @@ static double norm_by_hand(const toyrun *r, int B, int N, int rows, double scale
         for (int i = 0; i < rows; i++)
             targets[c * rows + i] = r->trainer->targets[c * N + N - rows + i];
     r->dev->ops->zero(r->dev, p->grad, p->total * sizeof *grad);
-    lam_stack_begin(stack, N, (lam_noise){0});
-    lam_stack_score(stack, rows);
+    lam_stack_begin(stack, N, (lam_stack_dropout){0});
+    lam_stack_set_scored(stack, rows);
     lam_stack_forward(stack, r->trainer->inputs, N);
     lam_stack_loss(stack, targets, scale);
     lam_stack_backward(stack);
@@ -189,14 +236,14 @@ START_TEST(the_gradient_is_that_of_the_mean_over_targets)
 }
 END_TEST
 
-/* The loss of columns `first` to `first + B - 1` of the last batch, under the masks of `noise`. */
-static double noisy_loss(const toyrun *r, int first, lam_noise noise)
+/* The loss of columns `first` to `first + B - 1` of the last batch, under the masks of `dropout`. */
+static double dropped_loss(const toyrun *r, int first, lam_stack_dropout dropout)
 {
     enum { B = 2, N = 4 };
     lam_stack *stack;
     double nll[B * N], sum = 0.0;
     must(lam_stack_create(&stack, r->model, &(lam_stack_options){.B = B, .N = N, .train = 1}));
-    lam_stack_begin(stack, N, noise);
+    lam_stack_begin(stack, N, dropout);
     lam_stack_forward(stack, r->trainer->inputs + first * N, N);
     lam_stack_loss(stack, r->trainer->targets + first * N, 0.0);
     must(lam_stack_nll(stack, nll));
@@ -219,9 +266,9 @@ START_TEST(each_step_and_group_has_masks_of_its_own)
         double loss, want = 0.0;
         toyrun_steps(&r, 1, &loss);
         for (uint32_t g = 0; g < 2; g++)
-            want +=
-                noisy_loss(&r, (int)(2 * g),
-                           (lam_noise){.on = 1, .seed = (uint64_t)s.seed, .step = 2 * step + g});
+            want += dropped_loss(
+                &r, (int)(2 * g),
+                (lam_stack_dropout){.on = 1, .seed = (uint64_t)s.seed, .step = 2 * step + g});
         ck_assert_msg(fabs(loss - want / 16) < 1e-12, "step %u: %.17g, wants %.17g", step, loss,
                       want / 16);
     }
@@ -286,17 +333,17 @@ START_TEST(settings_that_cannot_run_are_named)
     lam_settings s = toyrun_settings();
     r = toyrun_open("ref", &cfg, &s);
     s.batch_chunk = 3;
-    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s, NULL), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "batch_size 4 cannot be divided into batch_chunk 3 equal parts");
     s = toyrun_settings();
     s.lr = -1.0;
-    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s, NULL), LAM_ERR_ARG);
     s = toyrun_settings();
     s.batch_size = 200; /* columns of one token */
-    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s, NULL), LAM_ERR_ARG);
     r.text->vocab_size = 14;
     s = toyrun_settings();
-    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s), LAM_ERR_ARG);
+    ck_assert_int_eq(lam_trainer_create(&t, r.model, r.text, &s, NULL), LAM_ERR_ARG);
     ck_assert_str_eq(lam_error(), "the corpus has a vocabulary of 14, the model one of 13");
     ck_assert_ptr_null(t);
     toyrun_close(&r);
@@ -307,6 +354,8 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, groups_of_columns_add_up_to_the_whole_batch, 0, 5);
+    tcase_add_loop_test(tests, leaves_are_groups_whose_gradients_are_summed_in_a_tree, 0, 2);
+    tcase_add_test(tests, one_leaf_is_the_whole_batch_bit_for_bit);
     tcase_add_test(tests, loss_scale_scales_the_gradient_alone);
     tcase_add_test(tests, a_loss_of_the_memory_does_not_shrink_other_steps);
     tcase_add_loop_test(tests, half_loss_counts_the_second_half_of_every_segment_twice, 0, 2);

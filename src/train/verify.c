@@ -127,7 +127,7 @@ static void run_segment(replay *t, int segment)
             t->out[b * N + i] = at[1];
         }
     lam_optimizer_zero(t->optimizer);
-    lam_stack_begin(t->stack, N, (lam_noise){0});
+    lam_stack_begin(t->stack, N, (lam_stack_dropout){0});
     lam_stack_forward(t->stack, t->in, N);
     lam_stack_loss(t->stack, t->out, 1.0 / ((double)t->trace.B * N));
     lam_stack_backward(t->stack);
@@ -235,7 +235,7 @@ static lam_status decode_segment(replay *t, lam_stack *stack, int segment)
     const int N = t->trace.cfg.tgt_len, B = t->trace.B;
     double *column = t->theirs; /* free until the comparison */
     char name[64];
-    lam_stack_begin(stack, N, (lam_noise){0});
+    lam_stack_begin(stack, N, (lam_stack_dropout){0});
     for (int i = 0; i < N; i++) {
         for (int b = 0; b < B; b++) {
             const int32_t *at = t->trace.tokens + (size_t)b * t->trace.stride +

@@ -69,7 +69,7 @@ const appearance = async (browser, file, which) => {
       assert.ok(wide <= 0, `${wide} pixels too wide`);
       const dark = await page.evaluate(() => document.documentElement.classList.contains("dark"));
       assert.equal(dark, name === "dark");
-      const tables = page.locator("#distance, #change, #sizes, #lr, #encoding-g"); /* axe takes long over large ones */
+      const tables = page.locator("#distance, #change, #sizes, #lr, #loss-position"); /* axe takes long over large ones */
       for (const summary of await tables.locator("summary").all()) await summary.click();
       await page.locator("details table").first().waitFor({ state: "attached" }); /* written once opened */
       assert.deepEqual(await violations(page), []);
@@ -144,9 +144,27 @@ const interaction = async (browser, file) => {
       assert.match(await output.textContent(), /“.*” .*: [0-9]/);
       const colours = () => figure.locator(".tokens span").evaluateAll((all) => all.map((s) => s.className).join());
       const before = await colours();
-      await figure.getByRole("combobox").selectOption({ index: 2 });
+      await figure.getByLabel("Colour:").selectOption({ index: 2 });
       assert.notEqual(await colours(), before);
       assert.ok((await colours()).includes("u"), "two colours for a difference");
+    });
+  if (await has(".tokens"))
+    await test(`${called(file)} attention of a token`, async () => {
+      const figure = page.locator("figure.coloured"), output = figure.locator(".reading");
+      const spans = figure.locator(".tokens span");
+      await spans.nth(40).click();
+      assert.match(await output.textContent(), /^To predict “.”, LaMemo attends to “.+” 60 %, “.+” 25 %/);
+      assert.equal(await spans.nth(39).getAttribute("class"), "u8", "the token before is the strongest");
+      await figure.getByLabel("Attention of:").selectOption({ index: 1 });
+      assert.match(await output.textContent(), /Transformer-XL attends to/);
+      await spans.nth(40).click(); /* back */
+      assert.doesNotMatch(await output.textContent(), /attends/);
+      await figure.locator(".tokens").focus();
+      await page.keyboard.press("ArrowRight");
+      await page.keyboard.press("Enter");
+      assert.match(await output.textContent(), /attends to/);
+      await page.keyboard.press("Escape");
+      assert.doesNotMatch(await output.textContent(), /attends/);
     });
   await test(`${called(file)} theme`, async () => {
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -156,6 +174,40 @@ const interaction = async (browser, file) => {
     assert.deepEqual(page.troubles, []);
   });
   await page.context().close();
+};
+
+/* Wide: charts stand side by side and the contents stay in view.  Narrow: what is cut off says so.  Dark: so are heat maps. */
+const layout = async (browser, file) => {
+  await test(`${called(file)} on a wide screen`, async () => {
+    const page = await open(browser, file, { viewport: { width: 1500, height: 900 } });
+    const boxes = await Promise.all((await page.locator("figure.chart").all()).map((f) => f.boundingBox()));
+    assert.ok(new Set(boxes.map((b) => Math.round(b.x))).size > 1, "two columns");
+    await page.locator("figure").last().scrollIntoViewIfNeeded();
+    assert.ok(await page.locator("nav a").first().evaluate((a) => a.getBoundingClientRect().top >= 0), "contents in view");
+    assert.equal(await page.locator("nav a[aria-current]").count(), 1);
+    await page.context().close();
+  });
+  await test(`${called(file)} sideways on a phone`, async () => {
+    const page = await open(browser, file, looks[2][1]);
+    const heat = page.locator("figure.chart:has(g[shape-rendering]) .plot").first();
+    assert.ok(await heat.evaluate((p) => p.classList.contains("more-right")), "the edge fades");
+    assert.ok(await heat.evaluate((p) => p.previousElementSibling.textContent.includes("sideways")));
+    await heat.evaluate((p) => { p.scrollLeft = p.scrollWidth; });
+    await page.waitForFunction(() => document.querySelectorAll(".plot.more-left").length > 0);
+    assert.ok(!(await heat.evaluate((p) => p.classList.contains("more-right"))), "nothing more on the right");
+    await page.locator("nav a").last().click();
+    assert.ok(await page.locator("nav a").last().evaluate((a) => a.getBoundingClientRect().top >= 0), "contents in view");
+    await page.context().close();
+  });
+  await test(`${called(file)} heat maps in the dark`, async () => {
+    const fills = {};
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await open(browser, file, { colorScheme });
+      fills[colorScheme] = await page.locator("g[shape-rendering] path").first().evaluate((p) => getComputedStyle(p).fill);
+      await page.context().close();
+    }
+    assert.notEqual(fills.light, fills.dark);
+  });
 };
 
 /* Without scripts the drawings are there; on paper they are too, and nothing else moves. */
@@ -191,6 +243,7 @@ const still = async (browser, file) => {
 const browser = await playwright.chromium.launch({ executablePath: chromium, args: flags });
 await appearance(browser, pages[0], looks);
 await interaction(browser, pages[0]);
+await layout(browser, pages[0]);
 await still(browser, pages[0]);
 for (const file of pages.slice(1)) await appearance(browser, file, looks.slice(2)); /* made of the same parts */
 await browser.close();

@@ -11,11 +11,14 @@ for memory in lamemo xl none compressive infinite; do
         --max_step 10 --eval_interval 10 --max_eval_steps 2 --lr 0.01 --threads 1 --no-test
 done
 
-# Five memories at once: the page, every figure four times, every table twice.
+# Five memories at once: a table, the page, every figure three times, every table twice.
 run 0 analyze -m "$work/lamemo,$work/xl" -m "$work/none,$work/compressive" -m "$work/infinite" \
     --data "$work/corpus" --out "$work/a" --segments 12 --tokens 200 --extrapolate-len 8 \
-    --extrapolate 8,16,32 --extrapolate-tokens 320 --story 30 --prompt-tokens 20 --passage 50
-[ "$(cat "$out")" = "$work/a/report.html" ] || fail "the path was not printed"
+    --extrapolate 8,16,32 --extrapolate-tokens 320 --story 30 --prompt-tokens 20 --passage 50 --paper
+says "$err" "page: $work/a/report.html"
+head -1 "$out" | grep -q '^model  *memory  *bpc  *standard error  *parameters' || fail "no table: $(cat "$out")"
+[ "$(wc -l < "$out")" -eq 7 ] || fail "not five models in the table: $(cat "$out")"
+says "$work/a/report.html" "Made by <code>lamemo analyze -m $work/lamemo,$work/xl"
 for figure in attention-distance attention-layers-5 attention-entropy memory-use alpha-1 alpha-layers-1 \
     alpha-heads-1 extrapolation extrapolation-gain extrapolation-gap loss-position encoding-g encoding-variance; do
     for kind in svg csv json; do
@@ -54,7 +57,9 @@ awk "BEGIN { d = $(value value) - $expected; exit !(d < 1e-9 && d > -1e-9) }" ||
     fail "analyze has $(value value), eval $expected"
 says "$out" '"name": "nothing remembered"'
 says "$out" '"alpha_by_layer": null'
-says "$work/b/report.html" "Not measured (--no-extrapolate)"
+for section in sweep alpha stories text cost encoding; do
+    ! grep -q "id=\"$section\"" "$work/b/report.html" || fail "a section that says nothing: $section"
+done
 
 # Names of any bytes and any length are shown, and no observation is listed that nobody looked at.
 run 0 analyze -m "$work/lamemo" --data "$work/corpus" -o "$work/e" --segments 4 --json --no-extrapolate --story 5 \
@@ -62,7 +67,7 @@ run 0 analyze -m "$work/lamemo" --data "$work/corpus" -o "$work/e" --segments 4 
 says "$out" '"name": "<b>\\x01\\xff a name that is longer'
 says "$work/e/report.html" '&lt;b&gt;\x01\xff a name'
 says "$work/e/report.html" '&lt;i&gt;line\x01\xff'
-[ "$(wc -l < "$work/e/claims.csv")" -eq 5 ] || fail "not four observations: $(cat "$work/e/claims.csv")"
+[ "$(wc -l < "$work/e/claims.csv")" -eq 4 ] || fail "not three observations: $(cat "$work/e/claims.csv")"
 says "$work/e/report.html" "6 more need a Transformer-XL"
 ! grep -q '"finding":""' "$work/e/attention-distance.json" || fail "nothing is said of one model"
 
@@ -75,6 +80,24 @@ for copy in c d; do
 done
 cmp "$work/c/repetition.csv" "$work/d/repetition.csv" || fail "one seed gave two texts"
 cmp "$work/c/alpha-1.csv" "$work/c/alpha-2.csv" || fail "one model differs from itself"
+
+# A text file, shorter than eight streams would take; a text of one's own in colours, clicked for its attention.
+head -c 700 "$work/text" > "$work/short.txt"
+printf 'line 7 of <b>my</b> text' > "$work/own.txt"
+run 0 analyze -m "$work/lamemo,$work/xl" --data "$work/short.txt" -o "$work/g" --segments 4 --tokens 50 --story 0 \
+    --text "@$work/own.txt" --extrapolate-tokens 64
+says "$work/g/report.html" "2 models on $work/short.txt, "
+says "$work/g/report.html" "Your text, read from an empty memory on."
+says "$work/g/report.html" '"readers":[{"name":"lamemo","reads":[[-1,100.0],['
+[ "$(sed -n 's/.*class="tokens"[^>]*>\(.*\)<\/div><\/figure>.*/\1/p' "$work/g/report.html" | grep -o '<span' | wc -l)" -eq 24 ] ||
+    fail "not the 24 bytes of the text"
+# The sweep follows the memory the models were trained with: 16, in steps of a half.
+[ "$(sed 1d "$work/g/extrapolation-table.csv" | cut -d, -f1 | tr '\n' ' ')" = "8 16 24 32 40 48 56 64 72 80 " ] ||
+    fail "other lengths: $(cat "$work/g/extrapolation-table.csv")"
+! grep -q 'gains [−-]' "$work/g/claims.csv" "$work/g/report.html" || fail "a gain below zero"
+run 0 analyze -q -m "$work/lamemo" --data - -o "$work/h" --segments 4 --tokens 50 --story 0 < "$work/short.txt"
+[ ! -s "$out" ] || fail "not quiet"
+says "$work/h/report.html" "1 model on standard input, "
 
 # What is wrong is named, and nothing is written.
 refused() {
@@ -91,16 +114,32 @@ refused 1 "corpus.json" -m "$work/xl" --data "$work/xl"
 refused 2 "a name is empty" -m "$work/xl,," --data "$work/corpus"
 refused 2 "more than 8 models" -m "x,x,x,x,x,x,x,x,x" --data "$work/corpus"
 refused 2 "2 names for 1 models" -m "$work/xl" --name a --name b --data "$work/corpus"
-refused 2 "layer 3: a model has 2" -m "$work/xl" --data "$work/corpus" --layer 3
+refused 2 "model xl: it has 2 layers, no layer 3" -m "$work/xl" --data "$work/corpus" --layer 3
 refused 2 "--mem-len is of no use with any of the models" -m "$work/none" --data "$work/corpus" --mem-len 7
 refused 2 "--extrapolate and --no-extrapolate contradict each other" -m "$work/xl" --data "$work/corpus" --extrapolate 8 --no-extrapolate
 refused 2 "--prompt and --story 0 contradict each other" -m "$work/xl" --data "$work/corpus" --prompt x --story 0
 refused 2 "fill the memory" -m "$work/xl" --data "$work/corpus" --mem-len 100000
-refused 2 "no whole segment of 1000000 tokens after the 1000000 that fill the memory: " -m "$work/xl" --data "$work/corpus" --tgt-len 1000000
+refused 2 "model xl: the text is too short: no whole segment of 1000000 tokens after the 1000000 that fill the memory" -m "$work/xl" --data "$work/corpus" --tgt-len 1000000
 refused 2 "interval" -m "$work/xl" --data "$work/corpus" --interval 0
 refused 2 "must be even" -m "$work/xl" --data "$work/corpus" --encoding-width 7
 run 0 prepare --corpus words --out "$work/other" "$work/text"
-refused 1 "is not the model's" -m "$work/xl" --data "$work/other"
+refused 1 "model $work/xl: $work/other: its vocabulary" -m "$work/xl" --data "$work/other"
+refused 2 "--split test: $work/text is a text, not a corpus folder" -m "$work/xl" --data "$work/text" --split test
+refused 2 "only one of --data, --prompt and --text can be -" -m "$work/xl" --data - --text -
+refused 2 "--text: the text is empty" -m "$work/xl" --data "$work/corpus" --text ""
+refused 2 "--text and --passage 0 contradict each other" -m "$work/xl" --data "$work/corpus" --text x --passage 0
+printf 'x' > "$work/one.txt"
+refused 2 "the text is too short" -m "$work/xl" --data "$work/one.txt"
+: > "$work/empty.txt"
+refused 2 "the text is too short" -m "$work/xl" --data "$work/empty.txt"
+# All models are checked before the first is measured: the second has lost a tensor, and the story would take an hour.
+cp -r "$work/xl" "$work/broken"
+head -c 2000 "$work/xl/best/model.safetensors" > "$work/broken/best/model.safetensors"
+refused 1 "broken/best/model.safetensors" -m "$work/lamemo,$work/broken" --data "$work/corpus" --story 1000000
+run 0 prepare --corpus words --out "$work/worded" "$work/text"
+run 0 train --data "$work/worded" --out "$work/words" --n_layer 1 --d_model 16 --batch_size 2 --tgt_len 8 --mem_len 8 \
+    --max_step 2 --no-test
+refused 1 "model $work/words: " -m "$work/lamemo,$work/words" --data "$work/corpus" --story 1000000
 : > "$work/file"
 for below in "" /x /x/y; do # said before the story, which would take an hour
     run 1 analyze -m "$work/xl" --data "$work/corpus" --out "$work/file$below" --segments 1 --no-extrapolate --story 1000000

@@ -43,6 +43,6 @@ grep -q '^| wiki100m, validation split .* | not measured | not measured | not me
     fail "the card shows old figures"
 cp "$work/near/SHA256SUMS" "$work/before"
 ! scripts/box.sh "$work/data" > "$out" 2> "$err" || fail "a corpus was boxed"
-says "$err" "not a model folder"
+says "$err" "not that of a model"
 ! scripts/box.sh "$work/near" > "$out" 2> "$err" || fail "a box was put into itself"
 cmp "$work/before" "$work/near/SHA256SUMS" || fail "the box changed"

@@ -50,7 +50,7 @@ says "$err" "--pattern: the vocabulary of corpus has its own, or none"
 run 0 export -m corpus --tokenizer tokenizer.json
 says "$out" "tokenizer.json: 400 tokens"
 run 2 export -m corpus --tokenizer tokenizer.json
-says "$err" "it is there already"
+says "$err" "exists already; --replace overwrites it"
 run 0 export -m corpus --tokenizer tokenizer.json --replace
 run 0 prepare --tokenizer tokenizer.json --out back text
 for file in train.bin valid.bin test.bin; do
@@ -66,6 +66,17 @@ small="--n_layer 2 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 -
 # shellcheck disable=SC2086
 run 0 train --data corpus $small --lr 0.01 --max_step 60 --eval_interval 30 --max_eval_steps 5 --out model
 grep -q '"valid_ppl"' model/metrics.jsonl || fail "not measured in perplexity"
+says model/train.log "bits per byte"
+says model/metrics.jsonl '"valid_bits_per_byte":'
+run 0 eval -m model --data corpus --max-steps 20
+says "$out" "bits/byte"
+run 0 eval -m model --data corpus --batch-size 1 --json
+# all tokens but the first: its bits are those of the text
+text_bytes=$(sed -n '/"bytes": {/,/}/s/ *"test": \([0-9]*\).*/\1/p' corpus/corpus.json)
+tr ',' '\n' < "$out" | tr -d '{}"' | awk -F: -v all="$text_bytes" '{ v[$1] = $2 } END {
+    d = v["bits_per_byte"] - v["nats"] * v["tokens"] / log(2) / v["bytes"]
+    exit !(all - v["bytes"] >= 0 && all - v["bytes"] < 20 && d * d < 1e-12 && v["bits_per_byte"] > 0) }' ||
+    fail "bits per byte of $text_bytes bytes"
 run 0 eval -m model --data corpus --max-steps 20
 says "$out" "ppl"
 tail -c 3000 text > end
@@ -99,4 +110,4 @@ run 0 prepare --corpus bpe --vocab-size 400 --out own other
 run 2 train --data own --init-from model $tune --out no
 says "$err" "another vocabulary than that of the model"
 run 1 eval -m model --data own
-says "$err" "its vocabulary (400 symbols) is not the model's"
+says "$err" "its vocabulary (bpe, 400 symbols) is not the model's"

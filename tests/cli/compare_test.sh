@@ -36,6 +36,8 @@ compare 0 --out "$work/whole"
 says "$out" "dev bpc"
 says "$err" "3 models, 2 seeds: 6 trainings of 60 steps to do"
 says "$err" "xl, seed 2: begins (3 of 6 are done)"
+! grep -q "nothing to resume" "$err" || fail "a new run is called one that cannot be resumed"
+says "$out" "+- sd of seeds"
 cmp "$out" "$work/whole/compare.txt" || fail "compare.txt is not what was printed"
 grep -q '^| long | .* +- ' "$work/whole/compare.md" || fail "no mean and deviation in compare.md"
 [ "$(grep -c ',done,60,' "$work/whole/compare.csv")" -eq 6 ] || fail "not six runs in compare.csv"
@@ -57,6 +59,10 @@ run 0 compare --data "$work/corpus" $small --max_step 2 --recipe paper --out "$w
 sed -i 's/, *"recipe": "paper"//; s/"recipe": "paper",//' "$work/old/compare.json"
 grep -q recipe "$work/old/compare.json" && fail "the recipe is still there"
 run 0 compare --out "$work/old" none
+grep -q '^xl  .*  [0-9.]* +- 0\.[0-9]*  *[0-9.]* +- 0\.[0-9]*$' "$out" || fail "no standard errors: $(cat "$out")"
+says "$out" "+- std. error"
+says "$work/old/compare.json" '"test_stderr": 0.'
+head -1 "$work/old/compare.csv" | grep -q 'dev_stderr,test_stderr' || fail "no standard errors in compare.csv"
 grep -q '"recipe": *"paper"' "$work/old/none-s1111/last/training_state.json" || fail "an old comparison became fast"
 
 # Two at a time, the same models.
@@ -78,7 +84,8 @@ for how in TERM:143 INT:130; do
     stop "${how%%:*}" "$work/${how%%:*}"
     [ $code -eq "${how#*:}" ] || [ $code -eq 0 ] || fail "SIG${how%%:*}: exit $code"
     [ $code -eq 0 ] || says "$err" "runs are done; lamemo compare --out $work/${how%%:*} goes on"
-    run 0 compare --out "$work/${how%%:*}" # it knows the rest
+    ! grep -e 'resume continues' -e 'lamemo train: stopped' "$err" || fail "SIG${how%%:*}: the end of a part"
+    run 0 compare --out "$work/${how%%:*}" --resume # it knows the rest
     same "$work/${how%%:*}"
 done
 stop KILL "$work/killed"
@@ -155,7 +162,7 @@ wrong_word 's/"lr": "[^"]*"/"help": true/' "options: 'help' is no option of a tr
 wrong_word 's/"lr": "[^"]*"/"overwrite": true/' "options: 'overwrite' is no option of a training"
 wrong_word 's/"lr": "[^"]*"/"lr": true/' "options: lr must be a text"
 wrong_word 's/"definition": "xl"/"definition": "xl:heads=5"/' "unknown option '--heads'"
-wrong_word 's/"definition": "xl"/"definition": "xl:alpha=zero"/' "--alpha is of no use with memory xl"
+wrong_word 's/"definition": "xl"/"definition": "xl:alpha=zero"/' "--alpha does not apply to memory xl"
 wrong_word 's/"definition": "xl"/"definition": "xl:max-step=5"/' "xl=xl:max-step=5: --max-step is the same for all"
 
 # An option of one memory is for the models that have it; one for none of them is a mistake.
@@ -165,9 +172,9 @@ grep -q '"rate": 2' "$work/parts/compressive-s1111/last/config.json" || fail "--
 ! grep -q "has no effect" "$err" || fail "--mem-len went to a model that cannot use it"
 # shellcheck disable=SC2086
 run 2 compare --data "$work/corpus" $small --out "$work/none" --rate 2 none lamemo
-says "$err" "--rate is of no use with any of the models"
+says "$err" "--rate does not apply to any of the models"
 run 2 compare --data "$work/corpus" --out "$work/none" a=xl:alpha=zero
-says "$err" "--alpha is of no use with memory xl, only with: lamemo"
+says "$err" "--alpha does not apply to memory xl, only to: lamemo"
 
 # A model and a seed more; one run cannot be made, one diverges, the others are.
 : > "$work/whole/xl-s3"

@@ -29,7 +29,10 @@ cd "$work"
 ln -s "$source/tests" tests
 seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > book.txt
 head -c 300 book.txt > story.txt
+cp story.txt other.txt
+head -n 3 book.txt | tee prompts.txt > sentences.txt
 gzip -c book.txt > book.gz
+sed 's/.*/{"text": "&"}/' book.txt | gzip -c > posts.jsonl.gz
 mkdir books
 cp story.txt book.txt books
 cp -r books tales
@@ -38,6 +41,7 @@ small="--n_layer 1 --n_head 2 --d_model 16 --d_head 8 --d_inner 32 --tgt_len 8 -
 run 0 prepare --out data/bible book.txt
 ln -s data/bible corpus
 cp book.txt mybook.txt
+head -c 200 book.txt > paragraph.txt
 mkdir -p build/demo
 cp book.txt build/demo/bible
 ln -s book.txt bible
@@ -59,7 +63,7 @@ of_the_box() {
 shorter() {
     case $1 in
     *wiki11m*) [ -f "$source/models/wiki11m/config.json" ] && of_the_box "$1" || echo no ;;
-    *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--watch* | "lamemo quan"*) echo no ;;
+    *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--presets | *--watch* | "lamemo quan"*) echo no ;;
     *--resume* | "lamemo compare --out cmp") ;;
     # shellcheck disable=SC2086
     "lamemo train "* | "lamemo compare "*) echo $small ;;
@@ -93,14 +97,3 @@ done < "$work/examples"
 # What README.md shows of them is what they print.
 run 0 verify tests/golden/lamemo.safetensors tests/golden/xl_train.safetensors
 [ "$(grep -c ' ok$' "$out")" -eq 2 ] || fail "verify says something else"
-if command -v bible > .which; then # the corpus of README.md, split as scripts/demo.sh does
-    rm bible
-    mkdir bible
-    command bible -f Gen1:1-Rev22:21 | awk '{ split($1, label, ":") }
-        label[1] != chapter { chapter = label[1]; n++ }
-        { print > ("bible/" (n % 20 == 0 ? "test" : n % 20 == 10 ? "valid" : "train") ".txt") }'
-    run 0 prepare --out kjv bible
-    sed -n '/\$ lamemo prepare --out data\/bible/,/^$/s/^      */  /p' "$source/README.md" > expected
-    grep tokens "$out" > found
-    cmp expected found || fail "README.md shows other counts"
-fi

@@ -65,7 +65,10 @@ run 1 eval --model "$work/lamemo" --data /dev/null
 says "$err" "/dev/null: the text is empty"
 sed 's/$/\r/' "$work/piece" > "$work/piece.crlf"
 run 0 eval --model "$work/lamemo" --data "$work/piece.crlf"
-says "$err" "piece.crlf: lines end with CR LF"
+says "$err" "lines end with CR LF, which became LF"
+cp "$out" "$work/lf"
+run 0 eval --model "$work/lamemo" --data "$work/piece.crlf" --keep-crlf
+! cmp -s "$out" "$work/lf" || fail "--keep-crlf changes nothing"
 run 2 eval --model "$work/lamemo" --data "$work/piece" --split valid
 says "$err" "is a text, not a corpus folder with splits"
 printf 'line' > "$work/one"
@@ -118,9 +121,9 @@ run 0 generate --model "$work/xl" --samples 3 -n 20 --top-k 5 --top-p 1 --min-p 
 says "$out" '"token_logprobs"'
 says "$out" '"symbols"'
 run 2 generate --model "$work/lamemo" --logprobs
-says "$err" "--logprobs are printed with --json only"
+says "$err" "--logprobs needs --json"
 run 2 generate --model "$work/lamemo" -p one two
-says "$err" "two prompts: --prompt one and 'two'"
+says "$err" "two prompts, --prompt one and 'two'"
 run 0 generate --model "$work/lamemo" "line 7" -n 80 --seed 3
 cmp "$out" "$work/first" || fail "a prompt without --prompt differs"
 run 0 generate --model "$work/lamemo" "line 7" -n 3 --json --echo
@@ -136,6 +139,85 @@ says "$out" '"finish_reason":"stop"'
 run 0 generate --model "$work/none" -n 0
 run 0 generate --model "$work/lamemo" -n 10 # no prompt at all
 
+# The throughput is told on standard error, but not with -q.
+says "$err" "tokens/s"
+[ "$(wc -l < "$err")" -eq 1 ] || fail "more than the throughput"
+run 0 generate --model "$work/lamemo" -n 10 -q
+[ ! -s "$err" ] || fail "-q is not quiet"
+
+# Words without quotes, several prompts, lines of a file; each prompt is continued as if it were alone.
+run 2 generate --model "$work/lamemo" The king said
+says "$err" 'a prompt of several words needs quotes: "The king said"'
+run 0 generate --model "$work/lamemo" -n 20 "line 1" --json --echo
+cp "$out" "$work/one"
+run 0 generate --model "$work/lamemo" -n 20 "line 2" --json --echo
+cat "$out" >> "$work/one"
+run 0 generate --model "$work/lamemo" -n 20 -p "line 1" -p "line 2" --json --echo
+sed 's/"prompt_index":[01],//' "$out" | cmp - "$work/one" || fail "two prompts are not continued as each alone"
+[ "$(grep -c '"prompt_index":[01],' "$out")" -eq 2 ] || fail "the prompts are not numbered"
+cp "$out" "$work/two"
+printf 'line 1\r\n\nline 2' > "$work/prompts"
+run 0 generate --model "$work/lamemo" -n 20 --prompts "$work/prompts" --json --echo
+cmp "$out" "$work/two" || fail "prompts from lines differ"
+printf '{"prompt": "line 1", "id": 3}\n"line 2"\n' > "$work/prompts.jsonl"
+run 0 generate --model "$work/lamemo" -n 20 --prompts "$work/prompts.jsonl" --json --echo
+cmp "$out" "$work/two" || fail "prompts from JSON lines differ"
+run 0 generate --model "$work/lamemo" -n 3 -p a -p b --samples 2
+[ "$(grep -c '^--- prompt [12] of 2, sample [12] of 2$' "$out")" -eq 4 ] || fail "no headings"
+run 0 generate --model "$work/lamemo" -n 3 -p a -p b
+says "$out" "--- prompt 2 of 2"
+printf '{"text": "line 1"}\n' > "$work/wrong.jsonl"
+run 1 generate --model "$work/lamemo" --prompts "$work/wrong.jsonl"
+says "$err" 'wrong.jsonl:1: neither a string nor an object with a string "prompt"'
+printf '\n\n' > "$work/blank"
+run 1 generate --model "$work/lamemo" --prompts "$work/blank"
+says "$err" "blank: no line has a text"
+run 2 generate --model "$work/lamemo" "$work/prompt"
+says "$err" "prompt' is a file: @$work/prompt takes the text in it"
+
+# Escapes in stops; seeds that nobody chose.
+run 0 generate --model "$work/lamemo" --prompt "line 1" -n 500 --stop '\n' --json
+says "$out" '"finish_reason":"stop"'
+! grep -qF '\n' "$out" || fail "the newline came out"
+run 2 generate --model "$work/lamemo" --stop '\q'
+says "$err" "--stop: after a backslash there is n, t, r, xHH or another backslash"
+run 2 generate --model "$work/lamemo" --stop '\x00'
+# shellcheck disable=SC1003
+run 2 generate --model "$work/lamemo" --stop 'end\'
+run 0 generate --model "$work/lamemo" "line 1" -n 40 --seed random
+cp "$out" "$work/drawn"
+seed=$(sed -n 's/.*, seed \([0-9]*\)$/\1/p' "$err")
+run 0 generate --model "$work/lamemo" "line 1" -n 40 --seed "$seed"
+cmp "$out" "$work/drawn" || fail "the seed that was told gives another text"
+run 2 generate --model "$work/lamemo" --seed x
+says "$err" "--seed: 'x' is not an integer between -9223372036854775808 and 9223372036854775807, nor random"
+
+# score: several texts are ranked, and each is scored as if it were alone.
+printf 'line 1\nqqqqqqqq\n' > "$work/lines"
+run 0 score --model "$work/lamemo" --json "line 1"
+cp "$out" "$work/alone"
+run 0 score --model "$work/lamemo" --json qqqqqqqq "line 1" "@$work/lines"
+sed -n '2{s/,"index.*/}/;p}' "$out" | cmp - "$work/alone" || fail "a text among others is scored otherwise"
+[ "$(sed 's/.*"rank":\([0-9]\).*/\1/' "$out" | tr '\n' ' ')" = "3 1 2 " ] || fail "the ranks are wrong"
+says "$out" "\"name\":\"$work/lines\""
+run 0 score --model "$work/lamemo" qqqqqqqq "line 1"
+sed -n 2p "$out" | grep -q '^   1 .*line 1$' || fail "the likelier text is not first"
+run 0 score --model "$work/lamemo" --texts "$work/lines"
+sed -n 2p "$out" | grep -q 'lines:1: line 1$' || fail "a line is not named"
+printf '{"text": "line 1"}\n"qqqqqqqq"\n' > "$work/lines.jsonl"
+run 0 score --model "$work/lamemo" --texts "$work/lines.jsonl" --json
+[ "$(wc -l < "$out")" -eq 2 ] || fail "not a JSON line for each"
+run 2 score --model "$work/lamemo"
+says "$err" "TEXT is missing: a text, @FILE, or - for standard input; or --texts FILE"
+run 2 score --model "$work/lamemo" "$work/lines"
+says "$err" "lines' is a file: @$work/lines takes the text in it"
+run 0 score --model "$work/lamemo" b.txt
+says "$err" "'b.txt' is taken as a text; a file would be @b.txt"
+run 0 score --model "$work/lamemo" --per-token "line 1"
+[ "$(wc -l < "$out")" -eq 7 ] || fail "not a line per token"
+run 2 score --model "$work/none" --mem-len 5 a
+says "$err" "--mem-len 5: memory none has none to be longer"
+
 # info and verify know the folder and the traces; bench reports what scripts read.
 run 0 info --model "$work/lamemo" --json
 says "$out" '"parameters"'
@@ -144,7 +226,7 @@ says "$out" "192.32"
 run 0 info --preset wt103-base --table --json
 says "$out" '"paper": 191000000.0'
 run 2 info --memory none --table
-says "$err" "--mem-len is 0"
+says "$err" "--mem-len must not be 0"
 run 0 info --preset tiny --n-layer 8 --d_model 320 --n-head 5 --mem-len 0 --memory xl --n-token 10000
 says "$out" "memory xl, 8 layers, d_model 320, 5 heads of 32"
 says "$out" "vocabulary 10000; tgt_len 64, mem_len 0"
@@ -155,20 +237,20 @@ says "$out" "vocabulary 256;"
 run 2 info --preset tiny --tgt-len 1048576 --batch-size 1048576
 says "$err" "batch 1048576 times 1.04864e+06 rows is more than 268435456 rows"
 run 2 info --data "$work/corpus" --n-token 5
-says "$err" "--data gives the vocabulary, as do --model and --n-token"
+says "$err" "--data cannot be combined with --model or --n-token"
 run 0 info --model "$work/lamemo" --n_layer 7
 says "$out" "7 layers"
 run 2 info --model "$work/lamemo" --memory xl
 says "$err" "--model has its own shape and memory"
 run 2 info --preset tiny --memory xl --rate 3
-says "$err" "--rate is of no use with memory xl, only with: compressive"
+says "$err" "--rate does not apply to memory xl, only to: compressive"
 run 0 verify tests/golden/lamemo.safetensors tests/golden/xl_train.safetensors
 says "$out" "ok"
 run 0 verify --device cpu --json tests/golden/lamemo_longmem.safetensors
 says "$out" '"ok":true'
 run 1 verify --tolerance 1e-18 tests/golden/lamemo.safetensors
 says "$err" "1 of 1 traces differ"
-run 0 bench eval --preset tiny --n-layer 1 --d-model 32 -b 2 -s 0.1 --json
+run 0 bench eval --preset tiny --n-layer 1 --d-model 32 -b 2 --seconds 0.1 --json
 says "$out" '"tokens_per_second"'
 
 # What is wrong is named.
@@ -179,7 +261,7 @@ says "$err" "best/model.safetensors: a file, not the folder of a model or a run"
 run 1 eval --model "$work/absent" --data "$work/corpus"
 says "$err" "$work/absent"
 run 2 generate --model "$work/lamemo" --prompt @ -n 3
-says "$err" "'@' is followed by no file name"
+says "$err" "'@' needs a file name after it"
 # Names that are not UTF-8 are no reason to fail in JSON, which is.
 odd=$work/$(printf 'caf\351')
 cp "$work/prompt" "$odd"
@@ -198,10 +280,10 @@ run 2 generate --model "$work/lamemo" --top-p 0
 says "$err" "--top-p 0: must be above 0 and at most 1"
 run 2 generate --model "$work/lamemo" --stop ""
 says "$err" "stop string"
-run 0 bench generate --preset tiny -s 0.1 --json --weights int8
+run 0 bench generate --preset tiny --seconds 0.1 --json --weights int8
 says "$out" '"over_reading"'
 says "$out" '"token_bytes": 1138688'
-run 2 bench train --preset tiny -s 0.1 --weights int8
+run 2 bench train --preset tiny --seconds 0.1 --weights int8
 says "$err" "cannot be trained"
 run 2 bench fly
 says "$err" "fly"
@@ -213,6 +295,11 @@ seq 1 400 | tr '\n' ' ' > "$work/digits"
 run 0 prepare --corpus words --out "$work/words" "$work/digits"
 run 0 train --data "$work/words" --out "$work/words_model" --n_layer 1 --d_model 16 --batch_size 2 --tgt_len 8 --mem_len 8 \
     --max_step 1 --eval_batch_size 1 --no-test
+# nearly all of these numbers are <unk>, which is not written unless asked for
+run 0 generate --model "$work/words_model" -n 40 1
+! grep -q unk "$out" || fail "<unk> was written"
+run 0 generate --model "$work/words_model" -n 40 --allow-unk --top-p 1 1
+says "$out" "<unk>"
 run 1 eval --model "$work/lamemo" --data "$work/words"
 says "$err" "vocabulary"
 cp -r "$work/lamemo/best" "$work/broken"

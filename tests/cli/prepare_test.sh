@@ -23,6 +23,12 @@ for pack in "gzip -c" "xz -c" "zstd -qc"; do
     cmp plain/test.bin piped/test.bin > "$err" || fail "$pack through a pipe changed the text"
 done
 
+# Bytes that are no text are taken, and pointed out.
+! grep -q "looks like" "$err" || fail "a text looks like a binary file"
+{ cat text.txt; head -c 1000 /dev/zero; } > picture.raw
+run 0 prepare --out picture picture.raw --split 100/0/0
+says "$err" "warning: picture.raw looks like a binary file (8 % control bytes)"
+
 # The summary for machines is JSON and says the same.
 run 0 prepare --json --out words --corpus words --min_count 2 text.txt
 says "$out" '"kind": "words"'
@@ -32,8 +38,14 @@ says "$out" "\"bytes\": $bytes"
     fail "--json is not corpus.json"
 
 # The sizes are those asked for.
-run 0 prepare --split 1000/200/300 --out sizes text.txt
+run 0 prepare --split-tokens 1000/200/300 --out sizes text.txt
 says "$out" "1,000 tokens"
+run 0 prepare --split 1k/0.2k/0.3k --replace --out sizes text.txt
+says "$out" "1,000 tokens"
+says "$err" "tokens are in no split"
+run 2 prepare --split 80/10/20 --out never text.txt
+says "$err" "--split: '80/10/20': percentages must add up to 100"
+run 2 prepare --split 80/10/10 --split-tokens 80/10/10 --out never text.txt
 run 1 prepare --split 1G/5M/5M --out never text.txt
 says "$err" "the split needs 1010000000"
 
@@ -43,15 +55,31 @@ for s in train valid test; do echo "the cat sat on the <unk>" > ptb/ptb.$s.txt; 
 run 1 prepare --corpus ptb --out never ptb
 says "$err" "this is not ptb: train has 7 tokens, not 929589"
 run 2 prepare --corpus words --min-count 1 --split 80/10/10 --out never ptb
-says "$err" "ptb has splits of its own: ptb/ptb.train.txt, ..."
+says "$err" "ptb has splits of its own: ptb.train.txt, ..."
 run 0 prepare --corpus ptb --force --name toy --out toy ptb
 says "$out" "prepared like ptb, which it is not: results are those of toy"
 run 1 prepare --corpus enwik8 --out never text.txt
 says "$err" "text.txt is not enwik8: it has $bytes bytes, not 100000000"
 run 1 prepare --corpus wt103 --out never text.txt
-says "$err" "neither a folder nor a zip archive"
+says "$err" "text.txt: wt103 needs its three splits"
 run 1 prepare --corpus wt2 --out never .
 says "$err" "wiki.{train,valid,test}.tokens"
+
+# Packed splits, however they are called, keep apart; the files are listed; text in two of them is pointed out.
+mkdir packed.splits
+gzip -c text.txt > packed.splits/train.txt.gz
+xz -c text.txt > packed.splits/dev.xz
+echo held out > packed.splits/test.txt
+run 0 prepare --out apart packed.splits
+says "$out" "10,944 bytes   train.txt.gz"
+says "$err" "train.txt.gz (train) and dev.xz (valid) are the same text"
+says "$err" "pieces of the valid split (256 tokens each) are in the train split, too"
+[ "$(tail -c +65 apart/test.bin)" = "held out" ] || fail "test is not the test file"
+cp packed.splits/test.txt packed.splits/heldout.txt
+run 1 prepare --out never packed.splits
+says "$err" "heldout.txt: the name speaks of splits"
+run 0 prepare --join --out joined packed.splits
+says "$out" "joined "
 
 # A folder of texts is one text, in the order of the names; other files are none of them.
 mkdir -p books/deeper
@@ -65,9 +93,28 @@ says "$out" '"name": "books"'
 grep '"file"' "$out" | tr -d ' ",' | tr '\n' ' ' > names
 [ "$(cat names)" = "file:a10.txt file:b2.txt file:c.txt.gz " ] || fail "other files or order: $(cat names)"
 run 1 prepare --out never books/deeper
-says "$err" "nor any other .txt"
-run 1 prepare --corpus enwik8 --out never books
-says "$err" "books: holds neither"
+says "$err" "books/deeper: holds no text"
+run 2 prepare --corpus enwik8 --out never books
+says "$err" "enwik8 is one file, not a folder"
+echo fourth > books/deeper/d.txt
+run 0 prepare --out books.corpus --replace books
+says "$err" "not read: deeper/, notes.md (--recursive reads folders)"
+run 0 prepare --out books.corpus --replace --recursive books
+says "$out" "7 bytes   deeper/d.txt"
+
+# Words of a text that people write: punctuation apart, <unk> counted and warned of.
+printf '%s\n' 'He saw him, him; "him." Once.' > prose.txt
+run 0 prepare --corpus words --min-count 1 --split 100/0/0 --out prose prose.txt
+for word in '"him"' '","' '"@\""' '"<unk>"'; do
+    grep -qF "$word" prose/vocab.json || fail "$word is no word"
+done
+run 0 prepare --corpus words --min-count 2 --split 100/0/0 --replace --out prose prose.txt
+says "$out" "(53.85 %) became <unk>"
+says "$err" "warning: 53.8 % of the train split became <unk>"
+run 0 prepare --corpus words --blanks --min-count 1 --split 100/0/0 --replace --out prose prose.txt
+grep -qF '"him,"' prose/vocab.json || fail "--blanks cuts words"
+run 2 prepare --blanks --out never prose.txt
+says "$err" "--blanks: bytes are all kept"
 
 # With the vocabulary of another corpus: its kind and rules, its numbers, its very file; what it lacks is <unk>.
 printf 'LINE 1 of a larger text ,\nwith more words than numbers\n' > more.txt
@@ -123,7 +170,7 @@ run 1 prepare --out never one.txt
 says "$err" "one.txt: 0 of its 1 tokens are for training, at least 2 are needed"
 printf 'good\n\377bad\n' > latin1.txt
 run 1 prepare --corpus chars --out never latin1.txt
-says "$err" "latin1.txt: not valid UTF-8 at byte 5"
+says "$err" "latin1.txt: not valid UTF-8 at byte 5; if it is latin1, --encoding latin1 converts it"
 code=0
 "$LAMEMO" prepare --corpus chars --out never - < latin1.txt > "$out" 2> "$err" || code=$?
 [ "$code" -eq 1 ] || fail "a pipe that is no UTF-8 gave exit $code"
@@ -137,26 +184,34 @@ says "$err" "warning: the test split has 10 tokens"
 run 2 train --data short --out never
 says "$err" "10 tokens of the valid split are too few for 16 streams"
 head -c 1155 text.txt > short.txt
-run 0 prepare -q --split 1040/32/83 --out enough short.txt
+run 0 prepare -q --split-tokens 1040/32/83 --out enough short.txt
 [ ! -s "$err" ] || fail "a warning without need"
 run 0 train -q --data enough --max-step 1 --out enough/run
-run 0 prepare -q --split 1041/31/0 --out no_test short.txt
+run 0 prepare -q --split-tokens 1041/31/0 --out no_test short.txt
 [ "$(grep -c warning "$err")" -eq 1 ] || fail "not one warning"
-run 0 prepare -q --split 1039/33/83 --out no_step short.txt
+run 0 prepare -q --split-tokens 1039/33/83 --out no_step short.txt
 [ "$(grep -c warning "$err")" -eq 1 ] || fail "not one warning"
 
-# Texts from Windows: said, and as bytes taken as they are.
-printf 'one\r\ntwo\r\nthree\r\n' > crlf.txt
+# Texts from elsewhere: CR LF becomes LF, a mark goes, encodings are converted or named.
+printf '\357\273\277one\r\ntwo\r\nthree\r\n' > crlf.txt
 printf '\377\376o\000n\000e\000\n\000' > utf16.txt
-run 0 prepare --out crlf crlf.txt
-says "$err" "crlf.txt: lines end with CR LF"
-[ "$(tail -c +65 crlf/train.bin | head -c 5 | od -An -c | tr -d ' ')" = 'one\r\n' ] || fail "bytes were changed"
-run 0 prepare --corpus words --min-count 1 --split 80/10/10 --out crlf.words crlf.txt
-! grep -q "CR LF" "$err" || fail "words end at CR LF anyway"
-run 0 prepare --out utf16 utf16.txt
-says "$err" "utf16.txt: UTF-16, taken as it is"
+bytes_of() { tail -c +65 "$1/train.bin" | od -An -c | tr -d ' \n'; }
+run 0 prepare --split 100/0/0 --out crlf crlf.txt
+says "$err" "crlf.txt: 3 lines end with CR LF, which became LF"
+[ "$(bytes_of crlf)" = 'one\ntwo\nthree\n' ] || fail "not LF: $(bytes_of crlf)"
+run 0 prepare --split 100/0/0 --keep-crlf --replace --out crlf crlf.txt
+[ "$(bytes_of crlf)" = 'one\r\ntwo\r\nthree\r\n' ] || fail "not kept: $(bytes_of crlf)"
+run 0 prepare --split 100/0/0 --out utf16 utf16.txt
+says "$err" "utf16.txt: utf-16, taken as it is"
 run 1 prepare --corpus chars --out never utf16.txt
-says "$err" "utf16.txt: UTF-16, not UTF-8; iconv"
+says "$err" "utf16.txt: utf-16, not UTF-8: --encoding utf-16 converts it"
+for encoding in utf-16 auto; do
+    run 0 prepare --split 100/0/0 --encoding $encoding --replace --out utf16 utf16.txt
+    [ "$(bytes_of utf16)" = 'one\n' ] || fail "not converted: $(bytes_of utf16)"
+done
+run 0 prepare --corpus chars --encoding latin1 --out latin1 latin1.txt
+run 2 prepare --encoding latin-9000 --out never latin1.txt
+says "$err" "--encoding: unknown encoding 'latin-9000'"
 gzip -c text.txt | head -c 500 > cut.gz
 run 1 prepare --out never cut.gz
 says "$err" "cut.gz: ends inside its gzip data at byte 500"

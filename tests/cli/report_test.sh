@@ -53,13 +53,30 @@ case $(sed -n 2p "$work/made/of/folders/figures/train.csv") in
 *) fail "train.csv: $(sed -n 2p "$work/made/of/folders/figures/train.csv")" ;;
 esac
 
-# Without librsvg (here: with something else under its name) only the PNG files are missing, and it is said.
-mkdir "$work/fake"
-echo "no library" > "$work/fake/librsvg-2.so.2"
-LD_LIBRARY_PATH="$work/fake" run 0 report "$work/xl" --plot none --out "$work/plain"
-says "$err" "no PNG: librsvg-2.so.2 is not installed"
-[ -s "$work/plain/figures/train.svg" ] || fail "no SVG either"
-[ ! -e "$work/plain/figures/train.png" ] || fail "a PNG from nowhere"
+# What a run wrote, where it was resumed with other settings, and a loss that is worse than guessing.
+mkdir -p "$work/noted/last"
+cat > "$work/noted/metrics.jsonl" << 'EOT'
+{"step":10,"loss":9.5,"bpc":13.7,"elapsed":1}
+{"step":10,"prompt":"The king","sample":" said <b>no</b>"}
+{"step":10,"changed":{"lr":[0.25,0.0005],"scheduler":["cosine","linear"]}}
+{"step":20,"valid_loss":7.5,"valid_bpc":10.82,"valid_stderr":0.01,"elapsed":2}
+{"step":20,"prompt":"The king","sample":" went home"}
+EOT
+printf '{"memory":"lamemo","n_token":256}' > "$work/noted/last/config.json"
+run 0 report "$work/noted" --plot none --out "$work/noted.html"
+says "$out" "warning: noted: its best validation loss, 10.82 bpc, is above that of guessing evenly, 8: "
+says "$out" "settings that changed on resuming"
+says "$out" "noted    10  lr         0.25    0.0005"
+says "$out" "noted    10  scheduler  cosine  linear"
+says "$work/noted.html" "Settings that changed on resuming"
+says "$work/noted.html" "What noted wrote"
+says "$work/noted.html" " said &lt;b&gt;no&lt;/b&gt;"
+says "$work/noted.html" "<b>Prompt</b>"
+says "$work/noted.html" "Made by <code>lamemo report $work/noted --plot none --out $work/noted.html</code>"
+says "$work/noted.html" "is above that of guessing evenly, 8"
+run 0 report "$work/noted" --json
+says "$out" '"changes":[{"step":10.0,"setting":"lr","before":"0.25","after":"0.0005"}'
+rm -r "$work/noted"
 
 # A folder of runs.
 run 0 report --plot none "$work"
@@ -83,7 +100,7 @@ if grep -q "warning: warning" "$err"; then fail "two warnings in one"; fi
 says "$out" "xl   xl      2,000"
 echo "a text" > "$work/text"
 run 1 report "$work/text"
-says "$err" "text, line 1: not JSON"
+says "$err" "text: not a run folder or metrics.jsonl: no line is a record"
 run 1 report "$work/nowhere"
 says "$err" "lamemo report: $work/nowhere: there is no such run"
 run 1 report "$work/nowhere" "$work/bare"

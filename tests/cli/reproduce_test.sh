@@ -53,6 +53,6 @@ says "$err" "no-such-file: there is no such file"
 reproduce 2 enwik8 "$work/text" --steps 3 --minutes 1
 says "$err" "contradict"
 reproduce 2 enwik8 "$work/text" --step 3
-says "$err" "what is --step for?"
+says "$err" "unexpected argument --step"
 reproduce 1 enwik8 "$work/text" --out "$work/refused" # not the published file
 says "$err" "enwik8"

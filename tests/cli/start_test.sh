@@ -13,7 +13,7 @@ run 0 train --device cpu --data "$work/corpus" --out "$work/run" --max-step 1 --
 loader=$(ldd "$LAMEMO" 2> "$err" | sed -n 's/^[[:space:]]*\(\/[^ ]*\/ld[^ ]*\) .*/\1/p')
 for options in "" "--argv0 other" "--inhibit-cache"; do
     [ -n "$loader" ] || break
-    for words in --version "generate --model $work/run --device cpu --tokens 3 --prompt a"; do
+    for words in --version "generate -q --model $work/run --device cpu --tokens 3 --prompt a"; do
         # shellcheck disable=SC2086
         OMP_DISPLAY_ENV=verbose "$LAMEMO" $words > "$work/plain" 2> "$work/plain.err" || fail "$words"
         # shellcheck disable=SC2086

@@ -40,3 +40,11 @@ show generate --model "$work/model" --prompt "$prompt" --echo -n 3 --samples 2
 says "$out" 'red \x1b[31m'
 show generate --model "$work/model" --prompt "$(printf '\302\23331m')" --echo -n 3 --json
 says "$out" '"prompt":"\u009b31m"'
+
+# Log and summary are on one screen: the result of the test is there once.
+head -c 20000 docs/cli.md > "$work/text"
+run 0 prepare -q --out "$work/corpus" "$work/text"
+script -qec "'$LAMEMO' train --data '$work/corpus' --out '$work/run' --max-step 2 --n-layer 1" /dev/null < /dev/null > "$out" 2> "$err" ||
+    fail "train on a terminal failed"
+[ "$(grep -c 'test bpc' "$out")" -eq 1 ] || fail "the test's result is not there once"
+says "$out" "best valid bpc"

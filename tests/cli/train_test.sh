@@ -58,6 +58,78 @@ same() { # the run in $1 is the undisturbed one
     cmp "$work/whole.m" "$work/$(basename "$1").m" || fail "$1: metrics differ"
 }
 
+# Samples are logged and recorded, and change nothing of the training, also when it is resumed.
+train 0 --out "$work/sampled" --sample-interval 30 --max-time 0.001
+train 0 --out "$work/sampled" --sample-interval 30 --resume --max-time 0
+grep '"sample":' "$work/sampled/metrics.jsonl" > "$work/samples"
+[ "$(sed 's/{"step":\([0-9]*\),"prompt":".*line 1807 of.*","sample":".*"}/\1/' "$work/samples" | tr '\n' ' ')" = "30 60 90 120 " ] ||
+    fail "not a sample every 30 steps"
+[ "$(grep -c '^step  *[0-9]*  sample: .*line 1807 of.* | ' "$work/sampled/train.log")" -eq 4 ] || fail "no samples in the log"
+grep -q '  sample: .*\\n' "$work/sampled/train.log" || fail "no line ends in the samples of the log"
+run 0 report "$work/sampled"
+for run in whole sampled; do
+    sed -n '/"loss":/s/,"tokens_per_second.*//p' "$work/$run/metrics.jsonl" > "$work/$run.m"
+done
+[ "$(wc -l < "$work/sampled.m")" -eq 12 ] || fail "not 12 logged steps"
+cmp "$work/sampled.m" "$work/whole.m" || fail "samples change the training"
+cmp "$work/sampled/last/model.safetensors" "$work/whole/last/model.safetensors" || fail "samples change the weights"
+train 0 --out "$work/prompted" --sample-interval 5 --sample-prompt "and again" --max-step 5 --no-test
+says "$work/prompted/metrics.jsonl" '"prompt":"and again","sample":"'
+run 0 generate -q --model "$work/prompted/last" -n 200 --json "and again"
+[ "$(sed 's/.*"text":\(".*"\),"finish.*/\1/; s/\\u0000/�/g' "$out")" = "$(sed -n 's/.*"sample":\(".*"\)}/\1/p' "$work/prompted/metrics.jsonl")" ] ||
+    fail "the sample is not what the checkpoint writes"
+run 0 report "$work/prompted"
+train 0 --out "$work/prompted" --overwrite --sample-interval 2 --max-step 5 --no-test
+head -n 1 "$work/prompted/metrics.jsonl" | grep -q '"sample":' || fail "the first record is not a sample"
+train 0 --out "$work/prompted" --resume --max-step 6 --no-test # such records are ours, too
+train 0 --out "$work/prompted" --overwrite --sample-prompt x --max-step 2 --no-test
+says "$err" "--sample-prompt has no effect without --sample-interval"
+
+# A file of options: --print-config writes what --config reads, and the training is the same.
+train 0 --print-config
+cp "$out" "$work/c.json"
+run 0 train --config "$work/c.json" --print-config
+cmp "$out" "$work/c.json" || fail "what --print-config prints is not what --config reads"
+run 0 train --config "$work/c.json" --data "$work/corpus" --threads 1 --out "$work/configured"
+same "$work/configured"
+run 0 train --print-config --preset small --lr 0.5 --memory compressive
+says "$out" '"lr": 0.5'
+says "$out" '"cmem_len": '
+run 0 train --config "$work/c.json" --print-config --lr 0.5 --memory xl --epochs 1 --data "$work/corpus" # these win
+says "$out" '"lr": 0.5'
+says "$out" '"memory": "xl"'
+! grep -q '"max_step": 120,' "$out" || fail "--epochs does not win over the file"
+printf '{"data": "%s", "out": "%s", "resume": false, "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 32, "n_layer": 1,
+  "tgt_len": 8, "mem_len": 8, "batch_size": 4, "max_step": 3, "no_test": true, "learning_rate": 1e-3}' \
+    "$work/corpus" "$work/from_file" > "$work/all.json"
+run 0 train --config "$work/all.json"
+[ -s "$work/from_file/last/config.json" ] || fail "no run where the file says"
+# A model's config.json is such a file, where it fits the corpus.
+run 0 train --config "$work/whole/best/config.json" --data "$work/corpus" --print-config
+says "$out" '"d_inner": 32'
+sed 's/"n_token": [0-9]*/"n_token": 99/' "$work/whole/best/config.json" > "$work/wrong.json"
+run 2 train --config "$work/wrong.json" --data "$work/corpus" --print-config
+says "$err" "wrong.json: n_token is not what the model has; it follows from the corpus"
+wrong_file() { # TEXT MESSAGE [CODE]
+    printf '%s' "$1" > "$work/wrong.json"
+    run "${3:-2}" train --config "$work/wrong.json" --data "$work/corpus" --out "$work/no"
+    says "$err" "wrong.json: $2"
+    [ ! -e "$work/no" ] || fail "a wrong file left a folder"
+}
+wrong_file '{"n_layers": 3}' "unknown key 'n_layers'; did you mean 'n_layer'?"
+wrong_file '{"hidden_size": 3}' "unknown key 'hidden_size'; did you mean 'd_model'?"
+wrong_file '{"qqq": 3}' "unknown key 'qqq'"
+wrong_file '{"config": "x"}' "unknown key 'config'"
+wrong_file '{"lr": "fast"}' "--lr: 'fast' is not a number"
+wrong_file '{"lr": true}' "lr must not be true or false"
+wrong_file '{"lr": null}' "lr must be a number, a string or a list of integers"
+wrong_file '{"cutoffs": [1, "x"]}' "cutoffs must be a number, a string or a list of integers"
+wrong_file '{"roll": 1}' "roll must be true or false"
+wrong_file '[1]' "not a JSON object" 1
+wrong_file '{"lr": 1,}' "" 1
+run 1 train --config "$work/missing.json" --data "$work/corpus" --out "$work/no"
+says "$err" "missing.json"
+
 # A reader that goes away, or a closed stream, costs neither the checkpoint nor the files of the run.
 # shellcheck disable=SC2086
 {
@@ -87,7 +159,7 @@ finish_after() {
     wait $pid || code=$?
     [ $code -eq "$2" ] || [ $code -eq 0 ] || fail "SIG$1: exit $code, not $2"
     if [ $code -ne 0 ] && [ "$1" != KILL ]; then
-        says "$err" "saved in $3/last; --resume goes on"
+        says "$err" "saved in $3/last; --resume continues"
         answers=$(grep -c "^finishing the step and saving; Ctrl-C again leaves at once, without saving$" "$err" || true)
         [ "$answers" -eq "$([ "$1" = INT ] && echo 1 || echo 0)" ] || fail "SIG$1: $answers answers"
     fi
@@ -117,8 +189,9 @@ same "$work/killed"
 "$LAMEMO" train --resume --out "$work/twice" $small > "$out" 2> "$err" &
 pid=$!
 await "$work/twice/last/training_state.json"
-kill -INT $pid 2> "$work/.kill" && kill -INT $pid 2> "$work/.kill" || true
+kill -INT $pid 2> "$work/.kill" && kill -TERM $pid 2> "$work/.kill" || true
 wait $pid || true
+says "$err" "warning: $work/twice holds no checkpoint: starting a new run"
 train 0 --resume --out "$work/twice"
 same "$work/twice"
 
@@ -134,11 +207,16 @@ same "$work/limited"
 # A best model is not lost to a run that would begin anew because its checkpoint is gone.
 mv "$work/limited/last" "$work/limited/mine"
 train 2 --resume --out "$work/limited"
-says "$err" "there is best, but no last to go on from; another run can begin with it: --init-from $work/limited/best"
+says "$err" "has a best model, but no checkpoint last; a new run can start from it: --init-from $work/limited/best"
 
 # A finished run goes on when it is given more steps.
+! grep -q '"changed"' "$work/twice/metrics.jsonl" || fail "a change that was none"
 run 0 train --out "$work/twice" --resume --max_step 130
 says "$err" "resumed at step 120"
+says "$err" "changed: max_step 120 -> 130"
+says "$work/twice/metrics.jsonl" '{"step":120,"changed":{"max_step":[120,130]}}'
+run 0 report "$work/twice" --plot none
+says "$out" "twice   120  max_step  120     130"
 [ "$(grep -c '"loss"' "$work/twice/metrics.jsonl")" -eq 13 ] || fail "not 13 logged steps"
 [ "$(grep -c '"test_loss"' "$work/twice/metrics.jsonl")" -eq 1 ] || fail "not 1 test"
 
@@ -157,7 +235,7 @@ same "$work/held"
 
 # What is there is not overwritten, and what does not fit is named.
 train 2 --out "$work/whole"
-says "$err" "there is a run already"
+says "$err" "holds a run already: --resume continues it, --overwrite deletes it"
 run 2 train --out "$work/whole" --resume --batch_size 8
 says "$err" "train: --batch-size 8: the run was begun with 4"
 run 2 train --out "$work/whole" --resume --roll
@@ -182,7 +260,7 @@ says "$err" "whole: not a corpus folder: it has no corpus.json"
 run 2 train --data "$work/corpus" --out "$work/new" --memory magic
 says "$err" "magic"
 train 0 --out "$work/mems" --max_step 1 --short_mem 8
-says "$err" "warning: --short-mem 8 is no shorter than the memory, 8: it has no effect"
+says "$err" "warning: --short-mem 8 has no effect: the memory length is 8"
 train 0 --out "$work/mems" --overwrite --max_step 1 --memory none
 says "$err" "warning: --mem-len has no effect with memory none, only with: xl, compressive, infinite, lamemo"
 # What has no effect with this optimiser or schedule is told; a default that is written is not.
@@ -196,7 +274,7 @@ says "$err" "--attn-type 7: must be one of: 0, 1, 2, 3, 31, 32, 33"
 run 2 train --data "$work/corpus" --out "$work/new" --batch_size 100000
 says "$err" "too few for 100000 streams"
 run 2 train --data "$work/corpus" --out "$work/new" --tgt_len 1000000
-says "$err" "train: --tgt-len 1000000: the text to train on has only"
+says "$err" "too few for segments of 1000000: at least 1000001, or a smaller --tgt-len (the segments' length)"
 # What only an evaluation would find is said before the first step, and before an old run is thrown away.
 run 2 train --data "$work/corpus" --out "$work/new" --eval_batch_size 100000
 says "$err" "split are too few for 100000 streams (batch size): a smaller --eval-batch-size or a longer text"
@@ -245,7 +323,7 @@ run 1 train --out "$work/mover" --resume --no_test
 says "$err" "training_state.json: damaged: "
 rm "$work/mover/last/CRC32SUMS" # it was changed on purpose
 run 1 train --out "$work/mover" --resume --no_test
-says "$err" "there is no such folder; if the run's corpus is elsewhere now, --data says where"
+says "$err" "there is no such folder (lamemo prepare makes a corpus folder); if the run's corpus has moved, give its folder with --data"
 run 0 train --out "$work/mover" --resume --no_test --data "$work/moved"
 seq 1 2000 > "$work/numbers"
 run 0 prepare --corpus chars --out "$work/other" "$work/numbers"
@@ -270,17 +348,17 @@ says "$err" "train.bin"
 printf '\377' | dd of="$work/whole/last/model.safetensors" bs=1 seek=5000 conv=notrunc 2> "$work/.dd"
 run 1 train --out "$work/whole" --resume --max_step 130
 says "$err" "last/model.safetensors: damaged: "
-says "$err" "the run cannot go on, but another one can begin with its best model: --init-from $work/whole/best"
+says "$err" "; a new run can start from the best model: --init-from $work/whole/best"
 [ "$(wc -l < "$err")" -eq 1 ] || fail "more than one line about a damaged file"
 rm "$work/whole/last/model.safetensors" # or is gone
 run 1 train --out "$work/whole" --resume --max_step 130
-says "$err" "last/model.safetensors: cannot open: No such file or directory; without it the run cannot go on, but another one can begin with its best model: --init-from $work/whole/best"
+says "$err" "last/model.safetensors: cannot open: No such file or directory; a new run can start from the best model: --init-from $work/whole/best"
 train 0 --out "$work/again" --init-from "$work/whole/best" --max_step 20 # as the message says
 says "$err" "weights: those of $work/whole/best"
 run 0 eval --model "$work/whole/best" --data "$work/corpus"
 rm -r "$work/whole/best"
 run 1 train --out "$work/whole" --resume --max_step 130
-says "$err" "the run cannot go on: --overwrite begins anew"
+says "$err" "; start over with --overwrite"
 
 # --overwrite begins anew, in the same folder.
 train 0 --out "$work/whole" --overwrite --seed 5 --max_step 20
@@ -317,7 +395,7 @@ run 0 train ${small#--recipe paper} --out "$work/kinds" --overwrite --no-test --
 says "$err" "recipe paper: adagrad"
 says "$err" "(chosen by --optim)"
 train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 300
-says "$err" "a warm-up of 300 steps in a run of 4 steps: the rate stays below 0.0"
+says "$err" "the warm-up takes 300 steps of a run of 4 steps: the learning rate stays below 0.0"
 # One as long as the run reaches the rate in its last step.
 train 0 --out "$work/kinds" --overwrite --no-test --max_step 4 --recipe fast --warmup_step 4
 ! grep -q "warm-up of 4 steps in a run" "$err" || fail "a warm-up that ends with the run is told"
@@ -352,7 +430,7 @@ says "$err" "nothing is left of 0.3 seconds"
 run 0 info --model "$work/clock"
 says "$out" "steps in 0.3 seconds: recipe fast"
 run 0 train --out "$work/clock" --resume --no_test --scheduler_time 1000 --max_time 0.2
-says "$err" "of a run of 1000 seconds; --resume goes on"
+says "$err" "of a run of 1000 seconds; --resume continues"
 
 # Early stopping: with a learning rate of 0 no evaluation is better than the first; resuming finds nothing left.
 train 0 --out "$work/early" --lr 0 --eval_interval 10 --early-stop 3

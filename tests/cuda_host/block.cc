@@ -194,9 +194,9 @@ static bool open_barriers(void)
 
 /* ---- blocks -------------------------------------------------------------------------------------- */
 
-static unsigned char *dynamic_room;
+static unsigned char *dynamic_shared;
 static size_t dynamic_bytes;
-static std::map<int, void *> shared_rooms;
+static std::map<int, void *> shared_blocks;
 
 /* Memory on a border of `border` bytes, full of NaN. */
 static void *fresh(size_t border, size_t bytes)
@@ -207,14 +207,14 @@ static void *fresh(size_t border, size_t bytes)
     return memset(p, 0xff, bytes);
 }
 
-unsigned char *emu::room(void)
+unsigned char *emu::shared_memory(void)
 {
-    return dynamic_room;
+    return dynamic_shared;
 }
 
 void *emu::shared_at(int place, size_t bytes)
 {
-    void *&p = shared_rooms[place];
+    void *&p = shared_blocks[place];
     if (!p)
         p = fresh(16, bytes);
     return p;
@@ -268,12 +268,12 @@ void emu::run_grid(const cudaLaunchConfig_t &config, const std::function<void()>
         blockIdx =
             dim3((unsigned)(at % g.x), (unsigned)(at / g.x % g.y), (unsigned)(at / g.x / g.y));
         dynamic_bytes = config.dynamicSmemBytes;
-        dynamic_room = (unsigned char *)fresh(1024, dynamic_bytes);
+        dynamic_shared = (unsigned char *)fresh(1024, dynamic_bytes);
         run_block(backwards);
-        free(dynamic_room);
-        for (auto &room : shared_rooms)
+        free(dynamic_shared);
+        for (auto &room : shared_blocks)
             free(room.second);
-        shared_rooms.clear();
+        shared_blocks.clear();
     }
 }
 
@@ -301,7 +301,7 @@ static unsigned char *place_of(uint32_t address, int bytes)
 {
     if (address % (uint32_t)bytes != 0 || address + (size_t)bytes > dynamic_bytes)
         emu::die("an address outside the shared memory, or not on its border");
-    return dynamic_room + address;
+    return dynamic_shared + address;
 }
 
 static void load(void **given, bool transposed)

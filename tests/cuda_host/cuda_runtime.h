@@ -127,7 +127,7 @@ void operator->*(void (*kernel)(P...), const launch_with<A...> &l)
 /* ---- what a kernel finds in its block ----------------------------------------------------------- */
 
 /* The block's dynamic shared memory. */
-unsigned char *room(void);
+unsigned char *shared_memory(void);
 
 /* Its other shared variables, by the number of the place that declares them. */
 void *shared_at(int place, size_t bytes);

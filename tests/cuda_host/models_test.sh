@@ -55,7 +55,7 @@ train ungraphed --device cuda --precision bf16
 cmp "$work/bf16.losses" "$work/ungraphed.losses" || fail "where a graph cannot be made training differs"
 unset CUDA_HOST_NO_GRAPHS
 
-# Recordings, which training plays from its third step on, change nothing.
+# CUDA graphs, which training replays from its third step on, change nothing.
 export LAMEMO_GRAPHS=0
 train plain --device cuda --precision bf16
-cmp "$work/bf16.losses" "$work/plain.losses" || fail "without recordings training differs"
+cmp "$work/bf16.losses" "$work/plain.losses" || fail "without CUDA graphs training differs"

@@ -27,9 +27,12 @@ static void *counted(void *p)
     return p;
 }
 
+/* While nothing is measured `live` is not touched: threads may be at work. */
 static void uncount(void *p)
 {
-    const size_t n = measuring && p ? malloc_usable_size(p) : 0;
+    if (!measuring || !p)
+        return;
+    const size_t n = malloc_usable_size(p);
     live -= n < live ? n : live; /* some were there before */
 }
 
@@ -58,12 +61,12 @@ void *__wrap_calloc(size_t n, size_t size)
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    const size_t before = live;
+    const size_t before = measuring ? live : 0;
     if (refuse())
         return NULL;
     uncount(old);
     void *p = __real_realloc(old, size);
-    if (!p)
+    if (!p && measuring)
         live = before;
     return counted(p);
 }

@@ -62,12 +62,14 @@ void lam_naive_xent(lam_dev *dev, const lam_xent *a)
             top = z[c] > top ? z[c] : top;
         for (int c = 0; c < a->cols; c++)
             sum += expf(z[c] - top);
-        const float loss = logf(sum) - (z[target] - top);
+        const float loss = target < 0 ? 0.0f : logf(sum) - (z[target] - top);
         *nll = (a->add ? *nll : 0.0f) + loss;
         if (a->grad_scale == 0.0)
             continue;
         for (int c = 0; c < a->cols; c++)
-            z[c] = (float)a->grad_scale * (expf(z[c] - top) / sum - (float)(c == target));
+            z[c] = target < 0
+                       ? 0.0f
+                       : (float)a->grad_scale * (expf(z[c] - top) / sum - (float)(c == target));
     }
 }
 
@@ -130,31 +132,53 @@ void lam_naive_update(lam_dev *dev, const lam_update *a)
         }
 }
 
-void lam_naive_attn_next(lam_dev *dev, const lam_attn_next *x)
+/* One element of a cache in float or bf16. */
+static void cache(const lam_attn *a, lam_view to, size_t index, float value)
 {
-    const size_t at = (size_t) * (const int32_t *)x->at, n = (size_t)(x->a.H * x->a.K);
-    lam_attn a = x->a;
-    for (size_t b = 0; b < (size_t)a.B; b++)
-        for (size_t c = 0; c < n; c++) {
-            const size_t to = at * a.ldk + c;
-            ((float *)a.k.p)[b * a.k.step + to] = ((float *)x->k.p)[b * x->k.step + c];
-            ((float *)a.value.p)[b * a.value.step + to] =
-                ((float *)x->value.p)[b * x->value.step + c];
-        }
-    a.shift = (int)at;
-    a.keys = (int)at + 1;
-    lam_naive_float_attn_fwd(dev, &a);
+    if (a->kv_class == LAM_HALF)
+        lam_convert((uint16_t *)to.p + index, LAM_BF16, &value, LAM_F32, 1);
+    else
+        ((float *)to.p)[index] = value;
 }
 
-void lam_naive_place(lam_dev *dev, const lam_place *a)
+static void *of_stream(lam_view v, size_t b, size_t size)
 {
-    const size_t at = (size_t) * (const int32_t *)a->at;
+    return (char *)v.p + b * v.step * size;
+}
+
+void lam_naive_attn_next(lam_dev *dev, const lam_attn_next *x)
+{
+    const size_t n = (size_t)(x->a.H * x->a.K), size = x->a.kv_class == LAM_HALF ? 2 : 4;
+    for (size_t b = 0; b < (size_t)x->a.B; b++) {
+        lam_attn a = x->a;
+        a.B = 1;
+        a.shift = ((const int32_t *)x->at)[b];
+        a.keys = a.shift + 1;
+        a.q.p = of_stream(a.q, b, 4);
+        a.k.p = of_stream(a.k, b, size);
+        a.value.p = of_stream(a.value, b, size);
+        a.o.p = of_stream(a.o, b, 4);
+        a.lse.p = of_stream(a.lse, b, 4);
+        a.valid = a.valid ? (const int32_t *)a.valid + b : NULL;
+        for (size_t c = 0; c < n; c++) {
+            const size_t to = (size_t)a.shift * a.ldk + c;
+            cache(&a, a.k, to, ((float *)x->k.p)[b * x->k.step + c]);
+            cache(&a, a.value, to, ((float *)x->value.p)[b * x->value.step + c]);
+        }
+        lam_naive_attn_fwd(dev, &a);
+    }
+}
+
+void lam_naive_put_rows(lam_dev *dev, const lam_put_rows *a)
+{
     for (int i = 0; i < a->n; i++) {
-        const lam_place_item *x = &a->items[i];
+        const lam_put_item *x = &a->items[i];
         const size_t size = lam_class_size(dev, x->type), bytes = (size_t)x->width * size;
-        for (size_t b = 0; b < (size_t)a->B; b++)
+        for (size_t b = 0; b < (size_t)a->B; b++) {
+            const size_t at = (size_t)((const int32_t *)a->at)[b];
             memcpy((char *)x->out.p + b * x->out.step * size + at * bytes,
                    (const char *)x->in + b * bytes, bytes);
+        }
     }
 }
 
@@ -177,15 +201,16 @@ void lam_naive_tally(lam_dev *dev, const lam_tally *a)
     totals[3] += bad > 0.0 ? 1.0f : 0.0f;
 }
 
-void lam_naive_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+void lam_naive_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                      void *arg)
 {
-    (void)dev, (void)tape, (void)key;
+    (void)dev, (void)graphs, (void)key;
     work(arg);
 }
 
-void lam_naive_forget(lam_dev *dev, lam_tape *tape)
+void lam_naive_free_graphs(lam_dev *dev, lam_graphs *graphs)
 {
-    (void)dev, (void)tape;
+    (void)dev, (void)graphs;
 }
 
 static lam_status naive_open(lam_dev **out, const lam_dev_options *options)
@@ -281,5 +306,5 @@ const lam_ops lam_ops_naive = {
     .zero = naive_zero,
     .sync = naive_sync,
     .repeat = lam_naive_repeat,
-    .forget = lam_naive_forget,
+    .free_graphs = lam_naive_free_graphs,
 };

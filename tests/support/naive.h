@@ -18,8 +18,9 @@ size_t lam_naive_up8(int x);
 #define LAM_NAIVE_OP(name, argument) void lam_naive_##name(lam_dev *dev, const argument *a);
 LAM_OPS(LAM_NAIVE_OP)
 #undef LAM_NAIVE_OP
-void lam_naive_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
-void lam_naive_forget(lam_dev *dev, lam_tape *tape);
+void lam_naive_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                      void *arg);
+void lam_naive_free_graphs(lam_dev *dev, lam_graphs *graphs);
 
 /* gemm, attn_fwd and embed_fwd when all operands are float; the ones above take bf16 and int8 as well. */
 void lam_naive_float_gemm(lam_dev *dev, const lam_gemm *a);

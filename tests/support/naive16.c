@@ -216,11 +216,11 @@ static void half_attn_bwd(lam_dev *dev, const lam_attn *a)
     finish(dev);
 }
 
-static void half_profile(lam_dev *dev, const lam_profile *a)
+static void half_attn_stats(lam_dev *dev, const lam_attn_stats *a)
 {
-    lam_profile b = *a;
+    lam_attn_stats b = *a;
     b.attn = wide_attn(dev, &a->attn);
-    lam_naive_profile(dev, &b);
+    lam_naive_attn_stats(dev, &b);
     finish(dev);
 }
 
@@ -442,9 +442,9 @@ static lam_status half_sync(lam_dev *dev)
 }
 
 /* These touch no ACT. */
-static void half_place(lam_dev *dev, const lam_place *a)
+static void half_put_rows(lam_dev *dev, const lam_put_rows *a)
 {
-    lam_naive_place(dev, a);
+    lam_naive_put_rows(dev, a);
 }
 
 static void half_ortho_even(lam_dev *dev, const lam_ortho_even *a)
@@ -474,5 +474,5 @@ const lam_ops lam_ops_naive16 = {
     .zero = half_zero,
     .sync = half_sync,
     .repeat = lam_naive_repeat,
-    .forget = lam_naive_forget,
+    .free_graphs = lam_naive_free_graphs,
 };

@@ -13,6 +13,7 @@ typedef struct line {
     const float *q, *k, *value, *r, *rbias;
     float qu[MAX_HEAD], qv[MAX_HEAD]; /* q + u, q + v */
     size_t row;                       /* of all rows of P, for dropout */
+    size_t b;
     int i;
 } line;
 
@@ -31,6 +32,7 @@ static line line_of(const lam_attn *a, int b, int h, int i)
               .r = a->r ? (const float *)a->r + col : NULL,
               .rbias = a->rbias ? (const float *)a->rbias + h : NULL,
               .row = (sb * (size_t)a->H + (size_t)h) * (size_t)a->queries + (size_t)i,
+              .b = sb,
               .i = i};
     assert(a->K <= MAX_HEAD);
     for (size_t c = 0; c < (size_t)a->K; c++) {
@@ -43,6 +45,8 @@ static line line_of(const lam_attn *a, int b, int h, int i)
 static int sees(const line *l, int j)
 {
     const int ahead = j - (l->a->shift + l->i);
+    if (j < lam_attn_oldest(l->a, l->b))
+        return 0;
     if (l->a->mode == LAM_CAUSAL)
         return ahead <= 0 && !(l->a->reach > 0 && -ahead >= l->a->reach);
     return l->a->mode == LAM_FULL || ahead > 0;
@@ -176,11 +180,12 @@ void lam_naive_attn_bwd(lam_dev *dev, const lam_attn *a)
     }
 }
 
-static void profile_line(const lam_profile *a, const line *l, float lse, float *peak, float *stats)
+static void attn_stats_line(const lam_attn_stats *a, const line *l, float lse, float *peak,
+                            float *stats)
 {
     for (int c = 0; c < a->bins; c++)
         peak[c] = 0.0f;
-    for (int k = 0; k < LAM_PROFILE_STATS; k++)
+    for (int k = 0; k < LAM_ATTN_STATS; k++)
         stats[k] = 0.0f;
     for (int c = 0, j = a->attn.shift + l->i; j >= 0; c++)
         for (int n = 0; n < a->interval && j >= 0; n++, j--) {
@@ -198,7 +203,7 @@ static void profile_line(const lam_profile *a, const line *l, float lse, float *
         }
 }
 
-void lam_naive_profile(lam_dev *dev, const lam_profile *a)
+void lam_naive_attn_stats(lam_dev *dev, const lam_attn_stats *a)
 {
     (void)dev;
     const lam_attn *at = &a->attn;
@@ -207,8 +212,9 @@ void lam_naive_profile(lam_dev *dev, const lam_profile *a)
         const size_t h = row % H, i = row / H % (size_t)at->queries,
                      b = row / H / (size_t)at->queries;
         const line l = line_of(at, (int)b, (int)h, (int)i);
-        profile_line(a, &l, *view_at(at->lse, b, i, H, h), (float *)a->peak + row * (size_t)a->bins,
-                     (float *)a->stats + row * LAM_PROFILE_STATS);
+        attn_stats_line(a, &l, *view_at(at->lse, b, i, H, h),
+                        (float *)a->peak + row * (size_t)a->bins,
+                        (float *)a->stats + row * LAM_ATTN_STATS);
     }
 }
 

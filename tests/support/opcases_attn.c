@@ -23,6 +23,7 @@ typedef struct geometry {
     int plain;     /* 1: value is the identity, so that o shows P itself and its dropout mask */
     double spread; /* size of q and k */
     int narrow;    /* in bf16: 1 keys and values, 2 positions, 3 both */
+    int past;      /* of the first keys some streams have only a part, or none */
 } geometry;
 
 static int visible(const geometry *s, int i, int j)
@@ -164,6 +165,19 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
                       &(lam_layout){1, rows, H, H, rows * H}, LAM_RANDOM);
 }
 
+/* Streams with none, all, some or one of the first `past` keys, and one that claims more than there are. */
+static void add_valid(lam_case *c, const geometry *s, lam_attn *a)
+{
+    if (s->past == 0)
+        return;
+    double *valid = lam_case_buf(c, &a->valid, "valid", LAM_INT, LAM_READ, (size_t)s->B);
+    const double kinds[] = {0, s->past, lam_case_pick(c, s->past), 1, s->past + 3};
+    const int first = lam_case_pick(c, 5);
+    a->past = s->past;
+    for (int b = 0; b < s->B; b++)
+        valid[b] = kinds[(first + b) % 5];
+}
+
 static void add_outputs(lam_case *c, const geometry *s, lam_attn *a, const layouts *l, int flags)
 {
     a->o.step = l->o.step;
@@ -233,9 +247,9 @@ static void name_case(lam_case *c, const char *op, const geometry *s, const lam_
         n += (size_t)snprintf(parts + n, sizeof parts - n, " %s", c->buffer[i].name);
     lam_case_name(c,
                   "%s %s B=%d H=%d K=%d queries=%d keys=%d shift=%d reach=%d r=%d*%d%+d drop=%g "
-                  "packed=%d narrow=%d:%s",
+                  "packed=%d narrow=%d past=%d:%s",
                   op, mode[s->mode], s->B, s->H, s->K, s->queries, s->keys, s->shift, s->reach,
-                  a->r_rows, a->r_sign, a->r_zero, a->drop.p, pack, s->narrow, parts);
+                  a->r_rows, a->r_sign, a->r_zero, a->drop.p, pack, s->narrow, s->past, parts);
 }
 
 static void attn_one(lam_case_run *run, geometry s, int backward)
@@ -246,6 +260,7 @@ static void attn_one(lam_case_run *run, geometry s, int backward)
     c.mixed = 1;
     s.K = (int)lam_case_pad(&c, (size_t)s.K);
     add_inputs(&c, &s, &a, &l);
+    add_valid(&c, &s, &a);
     add_outputs(&c, &s, &a, &l, backward ? LAM_READ : LAM_WRITTEN);
     if (backward) {
         lam_case_prepare(&c, call_fwd);
@@ -255,47 +270,61 @@ static void attn_one(lam_case_run *run, geometry s, int backward)
     lam_case_check(&c);
 }
 
-/* B, H, K, queries, keys, mode, shift, reach, plain, spread, narrow */
+/* B, H, K, queries, keys, mode */
 static const geometry special[] = {
-    {2, 2, 16, 33, 33, LAM_CAUSAL, 0, 0, 0, 0, 0},   /* empty memory */
-    {2, 3, 20, 31, 44, LAM_CAUSAL, 13, 0, 0, 0, 0},  /* M < N */
-    {1, 2, 41, 17, 70, LAM_CAUSAL, 53, 0, 0, 0, 0},  /* M > N */
-    {3, 2, 32, 1, 65, LAM_CAUSAL, 64, 0, 0, 0, 0},   /* one query, decoding */
-    {2, 1, 8, 1, 1, LAM_CAUSAL, 0, 0, 0, 0, 0},      /* one pair */
-    {1, 10, 41, 15, 30, LAM_CAUSAL, 15, 0, 0, 0, 0}, /* heads of 41 */
-    {2, 2, 16, 40, 20, LAM_CAUSAL, -11, 0, 0, 0, 0}, /* the first queries see nothing */
-    {2, 2, 16, 20, 40, LAM_CAUSAL, 5, 0, 0, 0, 0},   /* the newest keys are seen by none */
-    {2, 2, 16, 33, 66, LAM_CAUSAL, 33, 1, 0, 0, 0},  /* reach: only itself */
-    {1, 2, 16, 33, 66, LAM_CAUSAL, 33, 17, 0, 0, 0},
-    {2, 1, 24, 20, 52, LAM_CAUSAL, 32, 32, 0, 0, 0},
-    {1, 1, 16, 20, 52, LAM_CAUSAL, 32, 500, 0, 0, 0},
-    {1, 2, 16, 70, 10, LAM_CAUSAL, 0, 8, 0, 0, 0},  /* the last queries are past all keys */
-    {2, 2, 32, 64, 64, LAM_AHEAD, -1, 0, 0, 0, 0},  /* LaMemo, M = N: keys 1 .. M */
-    {2, 2, 32, 96, 32, LAM_AHEAD, -65, 0, 0, 0, 0}, /* LaMemo, M > N: the newest N keys */
-    {1, 4, 16, 20, 20, LAM_AHEAD, -1, 0, 0, 0, 0},  /* LaMemo, M < N: keys 1 .. M */
-    {2, 2, 16, 33, 1, LAM_AHEAD, -33, 0, 0, 0, 0},  /* LaMemo with one new token */
-    {2, 2, 16, 17, 17, LAM_AHEAD, 0, 0, 0, 0, 0},   /* the last query sees nothing */
-    {1, 2, 16, 40, 30, LAM_AHEAD, 7, 0, 0, 0, 0},   /* many see nothing */
-    {2, 2, 8, 9, 5, LAM_AHEAD, 5, 0, 0, 0, 0},      /* none sees anything */
-    {1, 1, 8, 9, 5, LAM_CAUSAL, -9, 0, 0, 0, 0},    /* none sees anything */
-    {2, 2, 16, 45, 31, LAM_FULL, -20, 0, 0, 0, 0},  /* attn_type 33 */
-    {1, 3, 16, 8, 129, LAM_FULL, 0, 0, 0, 0, 0},
-    {2, 2, 32, 33, 32, LAM_FULL, 3, 0, 1, 0, 0}, /* P itself and its mask */
-    {2, 3, 40, 17, 37, LAM_CAUSAL, 20, 0, 1, 0, 0},
-    {1, 2, 64, 64, 64, LAM_AHEAD, -1, 0, 1, 0, 0},
-    {2, 1, 16, 130, 15, LAM_FULL, 3, 0, 1, 0, 0},
-    {1, 2, 16, 33, 49, LAM_CAUSAL, 16, 0, 0, 12, 0}, /* large scores */
-    {1, 2, 16, 33, 49, LAM_AHEAD, -9, 0, 0, 12, 0},
-    {1, 1, 128, 30, 60, LAM_CAUSAL, 30, 0, 0, 0, 0}, /* wide heads */
-    {1, 1, 160, 17, 33, LAM_CAUSAL, 16, 0, 0, 0, 0},
-    {1, 1, 64, 257, 300, LAM_CAUSAL, 43, 0, 0, 0, 0}, /* several tiles each way */
-    {1, 1, 64, 300, 200, LAM_AHEAD, -101, 0, 0, 0, 0},
-    {3, 2, 64, 130, 261, LAM_CAUSAL, 131, 0, 0, 0, 0}, /* and several streams and heads */
-    {2, 3, 32, 200, 330, LAM_CAUSAL, 130, 0, 0, 0, 0},
-    {5, 2, 48, 150, 150, LAM_AHEAD, -1, 0, 0, 0, 0},
-    {1, 2, 32, 260, 390, LAM_CAUSAL, 130, 100, 0, 0, 0}, /* reach over tiles */
-    {1, 2, 64, 100, 210, LAM_FULL, -20, 0, 0, 0, 0},
-    {2, 1, 32, 250, 70, LAM_AHEAD, 3, 0, 0, 0, 0}, /* the last tiles see nothing */
+    {2, 2, 16, 33, 33, LAM_CAUSAL, .shift = 0},              /* empty memory */
+    {2, 3, 20, 31, 44, LAM_CAUSAL, .shift = 13},             /* M < N */
+    {1, 2, 41, 17, 70, LAM_CAUSAL, .shift = 53},             /* M > N */
+    {3, 2, 32, 1, 65, LAM_CAUSAL, .shift = 64},              /* one query, decoding */
+    {2, 1, 8, 1, 1, LAM_CAUSAL, .shift = 0},                 /* one pair */
+    {1, 10, 41, 15, 30, LAM_CAUSAL, .shift = 15},            /* heads of 41 */
+    {2, 2, 16, 40, 20, LAM_CAUSAL, .shift = -11},            /* the first queries see nothing */
+    {2, 2, 16, 20, 40, LAM_CAUSAL, .shift = 5},              /* the newest keys are seen by none */
+    {2, 2, 16, 33, 66, LAM_CAUSAL, .shift = 33, .reach = 1}, /* reach: only itself */
+    {1, 2, 16, 33, 66, LAM_CAUSAL, .shift = 33, .reach = 17},
+    {2, 1, 24, 20, 52, LAM_CAUSAL, .shift = 32, .reach = 32},
+    {1, 1, 16, 20, 52, LAM_CAUSAL, .shift = 32, .reach = 500},
+    {1, 2, 16, 70, 10, LAM_CAUSAL, .shift = 0, .reach = 8}, /* the last queries are past all keys */
+    {2, 2, 32, 64, 64, LAM_AHEAD, .shift = -1},             /* LaMemo, M = N: keys 1 .. M */
+    {2, 2, 32, 96, 32, LAM_AHEAD, .shift = -65},            /* LaMemo, M > N: the newest N keys */
+    {1, 4, 16, 20, 20, LAM_AHEAD, .shift = -1},             /* LaMemo, M < N: keys 1 .. M */
+    {2, 2, 16, 33, 1, LAM_AHEAD, .shift = -33},             /* LaMemo with one new token */
+    {2, 2, 16, 17, 17, LAM_AHEAD, .shift = 0},              /* the last query sees nothing */
+    {1, 2, 16, 40, 30, LAM_AHEAD, .shift = 7},              /* many see nothing */
+    {2, 2, 8, 9, 5, LAM_AHEAD, .shift = 5},                 /* none sees anything */
+    {1, 1, 8, 9, 5, LAM_CAUSAL, .shift = -9},               /* none sees anything */
+    {2, 2, 16, 45, 31, LAM_FULL, .shift = -20},             /* attn_type 33 */
+    {1, 3, 16, 8, 129, LAM_FULL, .shift = 0},
+    {2, 2, 32, 33, 32, LAM_FULL, .shift = 3, .plain = 1}, /* P itself and its mask */
+    {2, 3, 40, 17, 37, LAM_CAUSAL, .shift = 20, .plain = 1},
+    {1, 2, 64, 64, 64, LAM_AHEAD, .shift = -1, .plain = 1},
+    {2, 1, 16, 130, 15, LAM_FULL, .shift = 3, .plain = 1},
+    {1, 2, 16, 33, 49, LAM_CAUSAL, .shift = 16, .spread = 12}, /* large scores */
+    {1, 2, 16, 33, 49, LAM_AHEAD, .shift = -9, .spread = 12},
+    {1, 1, 128, 30, 60, LAM_CAUSAL, .shift = 30}, /* wide heads */
+    {1, 1, 160, 17, 33, LAM_CAUSAL, .shift = 16},
+    {1, 1, 64, 257, 300, LAM_CAUSAL, .shift = 43}, /* several tiles each way */
+    {1, 1, 64, 300, 200, LAM_AHEAD, .shift = -101},
+    {3, 2, 64, 130, 261, LAM_CAUSAL, .shift = 131}, /* and several streams and heads */
+    {2, 3, 32, 200, 330, LAM_CAUSAL, .shift = 130},
+    {5, 2, 48, 150, 150, LAM_AHEAD, .shift = -1},
+    {1, 2, 32, 260, 390, LAM_CAUSAL, .shift = 130, .reach = 100}, /* reach over tiles */
+    {1, 2, 64, 100, 210, LAM_FULL, .shift = -20},
+    {2, 1, 32, 250, 70, LAM_AHEAD, .shift = 3}, /* the last tiles see nothing */
+    {5, 2, 16, 33, 66, LAM_CAUSAL, .shift = 33,
+     .past = 33}, /* streams remember different amounts */
+    {5, 1, 41, 1, 65, LAM_CAUSAL, .shift = 64, .past = 64},
+    {4, 1, 32, 2, 70, LAM_CAUSAL, .shift = 68, .past = 64},
+    {3, 2, 24, 20, 52, LAM_CAUSAL, .shift = 32, .reach = 32,
+     .past = 32},                                            /* and a reach beside it */
+    {5, 1, 32, 64, 64, LAM_AHEAD, .shift = -1, .past = 63},  /* LaMemo, M = N */
+    {3, 2, 16, 96, 32, LAM_AHEAD, .shift = -65, .past = 31}, /* LaMemo, M > N */
+    {3, 2, 16, 45, 31, LAM_FULL, .shift = -20, .past = 30},
+    {4, 1, 64, 130, 258, LAM_CAUSAL, .shift = 128, .past = 128}, /* whole tiles are not valid */
+    {3, 1, 64, 65, 194, LAM_CAUSAL, .shift = 129, .past = 129},
+    {3, 1, 48, 150, 151, LAM_AHEAD, .shift = -1, .past = 150},
+    {3, 1, 32, 17, 600, LAM_CAUSAL, .shift = 583, .past = 583}, /* and whole chunks */
+    {2, 1, 80, 33, 161, LAM_CAUSAL, .shift = 128, .past = 128},
 };
 
 /* A geometry with the given sizes and the rest drawn, small enough for the naive loops. */
@@ -323,6 +352,8 @@ static geometry draw(lam_case *c, int queries, int keys)
     }
     if (s.mode == LAM_CAUSAL && lam_case_pick(c, 3) == 0)
         s.reach = 1 + lam_case_pick(c, keys + 3);
+    if (lam_case_pick(c, 3) == 0)
+        s.past = 1 + lam_case_pick(c, keys);
     return s;
 }
 
@@ -338,56 +369,56 @@ static void attn_list(lam_case_run *run, int backward)
     }
 }
 
-static void call_profile(const lam_ops *ops, lam_dev *dev, const void *op)
+static void call_attn_stats(const lam_ops *ops, lam_dev *dev, const void *op)
 {
-    ops->profile(dev, op);
+    ops->attn_stats(dev, op);
 }
 
-static void call_profile_fwd(const lam_ops *ops, lam_dev *dev, const void *op)
+static void call_attn_stats_fwd(const lam_ops *ops, lam_dev *dev, const void *op)
 {
-    ops->attn_fwd(dev, &((const lam_profile *)op)->attn);
+    ops->attn_fwd(dev, &((const lam_attn_stats *)op)->attn);
 }
 
-static void profile_one(lam_case_run *run, geometry s)
+static void attn_stats_one(lam_case_run *run, geometry s)
 {
-    lam_profile a = {0};
+    lam_attn_stats a = {0};
     layouts l;
-    lam_case c = lam_case_start(run, call_profile, &a, 2.0);
+    lam_case c = lam_case_start(run, call_attn_stats, &a, 2.0);
     s.K = (int)lam_case_pad(&c, (size_t)s.K);
     add_inputs(&c, &s, &a.attn, &l);
     add_outputs(&c, &s, &a.attn, &l, LAM_READ);
-    lam_case_prepare(&c, call_profile_fwd);
+    lam_case_prepare(&c, call_attn_stats_fwd);
     const size_t rows = (size_t)s.B * (size_t)s.queries * (size_t)s.H;
     a.interval = 1 + lam_case_pick(&c, 7);
     a.bins = 1 + lam_case_pick(&c, 2 + s.keys / a.interval);
     for (int k = 0; k < LAM_CUTS; k++)
         a.cut[k] = lam_case_pick(&c, s.keys + 1);
-    const size_t bins = (size_t)a.bins, stats = LAM_PROFILE_STATS;
+    const size_t bins = (size_t)a.bins, stats = LAM_ATTN_STATS;
     lam_case_rows(&c, &a.peak, "peak", LAM_WIDE, LAM_WRITTEN,
                   &(lam_layout){1, rows, bins, bins, rows * bins}, LAM_NAN);
     lam_case_rows(&c, &a.stats, "stats", LAM_WIDE, LAM_WRITTEN,
                   &(lam_layout){1, rows, stats, stats, rows * stats}, LAM_NAN);
-    name_case(&c, "profile", &s, &a.attn, l.packed);
+    name_case(&c, "attn_stats", &s, &a.attn, l.packed);
     lam_case_check(&c);
 }
 
 /* Causal, and every key on the left of the last query exists. */
-void lam_cases_profile(lam_case_run *run)
+void lam_cases_attn_stats(lam_case_run *run)
 {
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
         if (special[i].mode == LAM_CAUSAL &&
             special[i].shift + special[i].queries <= special[i].keys)
-            profile_one(run, special[i]);
+            attn_stats_one(run, special[i]);
     lam_case sizes = lam_case_start(run, NULL, NULL, 0.0);
     for (int e = 0; e < lam_case_n_edges; e++) {
         const int queries = lam_case_edges[e], memory = lam_case_edge(&sizes, 129);
         geometry s = draw(&sizes, queries, queries + memory);
         s.mode = LAM_CAUSAL;
         s.shift = memory;
-        profile_one(run, s);
+        attn_stats_one(run, s);
     }
-    profile_one(run,
-                (geometry){1, 1, 16, 70, 1100, LAM_CAUSAL, 1030, 0, 0, 0, 0}); /* three chunks */
+    attn_stats_one(run,
+                   (geometry){1, 1, 16, 70, 1100, LAM_CAUSAL, .shift = 1030}); /* three chunks */
 }
 
 void lam_cases_attn_fwd(lam_case_run *run)

@@ -190,8 +190,8 @@ static int ascending(const void *a, const void *b)
 
 /* At left edges a draw near the border of a bin would make rounding a jump: then all draws lie in the middle of
  * some bin's mass. */
-static void settle_draws(lam_case *c, const lam_sticky_samples *a, double *draws,
-                         const double *edge)
+static void resolve_draws(lam_case *c, const lam_sticky_samples *a, double *draws,
+                          const double *edge)
 {
     for (int m = 0; m < a->samples; m++) {
         draws[m] = (m + 0.5) / a->samples;
@@ -232,7 +232,7 @@ static void sticky_one(lam_case_run *run, int rows, int H, int bins, int samples
                             B * (size_t)samples * a.ld};
     lam_case_rows(&c, &a.psi, "psi", LAM_ACT, LAM_WRITTEN, &psi, LAM_NAN);
     lam_case_prepare(&c, call_sticky); /* for the edges */
-    settle_draws(&c, &a, draws, edge);
+    resolve_draws(&c, &a, draws, edge);
     lam_case_name(&c, "sticky B=%d rows=%d H=%d bins=%d samples=%d basis=%d within=%d", a.B, rows,
                   H, bins, samples, basis, a.within);
     lam_case_check(&c);

@@ -1,4 +1,4 @@
-/* opcases_decode.c -- what makes work repeatable: rows whose place is in memory, totals, and repeating itself. */
+/* opcases_decode.c -- what makes work repeatable: row numbers in memory, totals, and repeating itself. */
 #include "support/opcase.h"
 
 #include <math.h>
@@ -9,9 +9,9 @@ static void call_next(const lam_ops *ops, lam_dev *dev, const void *op)
     ops->attn_next(dev, op);
 }
 
-static void call_place(const lam_ops *ops, lam_dev *dev, const void *op)
+static void call_put_rows(const lam_ops *ops, lam_dev *dev, const void *op)
 {
-    ops->place(dev, op);
+    ops->put_rows(dev, op);
 }
 
 static void call_tally(const lam_ops *ops, lam_dev *dev, const void *op)
@@ -19,13 +19,14 @@ static void call_tally(const lam_ops *ops, lam_dev *dev, const void *op)
     ops->tally(dev, op);
 }
 
-/* Rows from `at` on are not there yet: reading them shows. */
-static void cached(lam_case *c, lam_view *v, const char *name, const lam_layout *l, int at)
+/* Rows from at[b] on are not there yet: reading them shows. */
+static void cached(lam_case *c, lam_view *v, const char *name, lam_class type, const lam_layout *l,
+                   const double *at)
 {
-    double *p = lam_case_rows(c, &v->p, name, LAM_ACT, LAM_WRITTEN | LAM_EXACT, l, LAM_RANDOM);
+    double *p = lam_case_rows(c, &v->p, name, type, LAM_WRITTEN | LAM_EXACT, l, LAM_RANDOM);
     v->step = l->step;
     for (size_t b = 0; b < l->blocks; b++)
-        for (size_t r = (size_t)at; r < l->rows; r++)
+        for (size_t r = (size_t)at[b]; r < l->rows; r++)
             for (size_t x = 0; x < l->width; x++)
                 p[b * l->step + r * l->ld + x] = LAM_GUARD;
 }
@@ -46,7 +47,7 @@ static void positions(lam_case *c, lam_attn *a, int at, size_t width)
     const lam_layout l = lam_case_layout(c, 1, a->r_rows, (int)width);
     const size_t H = (size_t)a->H, rows = (size_t)a->r_rows;
     a->ldr = l.ld;
-    lam_case_rows(c, &a->r, "r", LAM_ACT, LAM_READ, &l, LAM_RANDOM);
+    lam_case_rows(c, &a->r, "r", a->r_class, LAM_READ, &l, LAM_RANDOM);
     if (lam_case_pick(c, 4))
         head_vector(c, &a->v, "v", width);
     if (kind == 1)
@@ -54,12 +55,34 @@ static void positions(lam_case *c, lam_attn *a, int at, size_t width)
                       &(lam_layout){1, rows, H, H, rows * H}, LAM_RANDOM);
 }
 
+/* Where every stream is, the first one at row `at` and none behind it, and sometimes how much it remembers. */
+static const double *ages(lam_case *c, lam_attn_next *x, int at)
+{
+    lam_attn *a = &x->a;
+    double *rows = lam_case_buf(c, &x->at, "at", LAM_INT, LAM_READ, (size_t)a->B);
+    int least = at;
+    for (int b = 0; b < a->B; b++) {
+        rows[b] = b == 0 ? at : lam_case_pick(c, at + 1);
+        least = rows[b] < least ? (int)rows[b] : least;
+    }
+    if (lam_case_pick(c, 2)) {
+        double *valid = lam_case_buf(c, &a->valid, "valid", LAM_INT, LAM_READ, (size_t)a->B);
+        a->past = lam_case_pick(c, least + 1);
+        for (int b = 0; b < a->B; b++)
+            valid[b] = lam_case_pick(c, a->past + 1);
+    }
+    return rows;
+}
+
 static void next_one(lam_case_run *run, int B, int H, int K, int at)
 {
     lam_attn_next x = {.a = {.B = B, .H = H, .queries = 1, .mode = LAM_CAUSAL}};
     lam_attn *a = &x.a;
     lam_case c = lam_case_start(run, call_next, &x, 2.0);
+    const int narrow = run->dev->narrow ? lam_case_pick(&c, 4) : 0; /* as in opcases_attn.c */
     c.mixed = 1;
+    a->kv_class = narrow & 1 ? LAM_HALF : LAM_ACT;
+    a->r_class = narrow & 2 ? LAM_HALF : LAM_ACT;
     a->K = (int)lam_case_pad(&c, (size_t)K);
     a->scale = 1.0 / sqrt(K);
     a->keys = at + 1 + lam_case_pick(&c, 200);
@@ -75,20 +98,22 @@ static void next_one(lam_case_run *run, int B, int H, int K, int at)
     a->o.step = one.step;
     a->lse.step = stat.step;
 
-    lam_case_buf(&c, &x.at, "at", LAM_INT, LAM_READ, 1)[0] = at;
+    const double *each = ages(&c, &x, at);
     lam_case_rows(&c, &a->q.p, "qkv", LAM_ACT, LAM_READ, &now, LAM_RANDOM);
     lam_case_share(&c, &x.k.p, width);
     lam_case_share(&c, &x.value.p, 2 * width);
-    cached(&c, &a->k, "k", &rows, at);
-    cached(&c, &a->value, "value", &rows, at);
+    cached(&c, &a->k, "k", a->kv_class, &rows, each);
+    cached(&c, &a->value, "value", a->kv_class, &rows, each);
     if (lam_case_pick(&c, 4))
         head_vector(&c, &a->u, "u", width);
     positions(&c, a, at, width);
     lam_case_rows(&c, &a->o.p, "o", LAM_ACT, LAM_WRITTEN, &one, LAM_NAN);
     lam_case_rows(&c, &a->lse.p, "lse", LAM_WIDE, LAM_WRITTEN, &stat, LAM_NAN);
-    c.work = (lam_work){B, H, a->K, 1, a->keys, a->r_rows, B * a->keys, (int)width, 0};
-    lam_case_name(&c, "attn_next B=%d H=%d K=%d at=%d keys=%d reach=%d r=%d*%d%+d", B, H, a->K, at,
-                  a->keys, a->reach, a->r_rows, a->r_sign, a->r_zero);
+    c.work = (lam_work){B, H, a->K, 1, a->keys, a->r_rows, B * a->keys, (int)width, narrow != 0};
+    lam_case_name(&c,
+                  "attn_next B=%d H=%d K=%d at=%d keys=%d reach=%d past=%d r=%d*%d%+d narrow=%d", B,
+                  H, a->K, at, a->keys, a->reach, a->valid ? a->past : -1, a->r_rows, a->r_sign,
+                  a->r_zero, narrow);
     lam_case_check(&c);
 }
 
@@ -109,16 +134,18 @@ void lam_cases_attn_next(lam_case_run *run)
     next_one(run, 20, 16, 16, 65);
 }
 
-static void place_one(lam_case_run *run, int B, int n, int at)
+static void put_one(lam_case_run *run, int B, int n, int at)
 {
     static const lam_class types[] = {LAM_ACT, LAM_WIDE, LAM_INT};
     enum { MOST = 8 };
-    lam_place_item items[MOST] = {0};
-    lam_place a = {.B = B, .n = n, .items = items};
-    lam_case c = lam_case_start(run, call_place, &a, 2.0);
-    lam_case_buf(&c, &a.at, "at", LAM_INT, LAM_READ, 1)[0] = at;
+    lam_put_item items[MOST] = {0};
+    lam_put_rows a = {.B = B, .n = n, .items = items};
+    lam_case c = lam_case_start(run, call_put_rows, &a, 2.0);
+    double *each = lam_case_buf(&c, &a.at, "at", LAM_INT, LAM_READ, (size_t)B);
+    for (int b = 0; b < B; b++)
+        each[b] = b == 0 ? at : lam_case_pick(&c, at + 1);
     for (int i = 0; i < n; i++) {
-        lam_place_item *x = &items[i];
+        lam_put_item *x = &items[i];
         x->type = types[lam_case_pick(&c, 3)];
         x->width = 2 * lam_case_edge(&c, 129);
         const size_t width = (size_t)x->width, rows = (size_t)at + 1 + (size_t)lam_case_pick(&c, 3);
@@ -134,15 +161,15 @@ static void place_one(lam_case_run *run, int B, int n, int at)
         for (size_t k = 0; x->type == LAM_INT && k < (size_t)B * out.step; k++)
             to[k] = lam_case_pick(&c, 1000);
     }
-    lam_case_name(&c, "place B=%d n=%d at=%d", B, n, at);
+    lam_case_name(&c, "put_rows B=%d n=%d at=%d", B, n, at);
     lam_case_check(&c);
 }
 
-void lam_cases_place(lam_case_run *run)
+void lam_cases_put_rows(lam_case_run *run)
 {
     for (int n = 1; n <= 8; n++)
         for (int at = 0; at < 40; at += 13)
-            place_one(run, 1 + n % 3, n, at);
+            put_one(run, 1 + n % 3, n, at);
 }
 
 static void tally_one(lam_case_run *run, int n, double odd, double norm)
@@ -211,7 +238,7 @@ static void work(void *arg)
 void lam_cases_repeat(lam_case_run *run)
 {
     chore w = {.dev = run->dev};
-    lam_tape *tape = NULL;
+    lam_graphs *graphs = NULL;
     const lam_ops *ops = run->ops;
     const size_t bytes = ROWS * WIDTH * lam_class_size(w.dev, LAM_ACT);
     static unsigned char first[ROWS * WIDTH * 8], got[sizeof first], want[sizeof first];
@@ -225,7 +252,7 @@ void lam_cases_repeat(lam_case_run *run)
     for (int i = 0; i < TWO * TIMES && ok; i++) {
         w.now = 100u + (uint32_t)i;
         w.rows = i % TWO ? ROWS : ROWS / 2;
-        ops->repeat(w.dev, &tape, (uint64_t)w.rows, work, &w);
+        ops->repeat(w.dev, &graphs, (uint64_t)w.rows, work, &w);
         ok = ops->download(w.dev, got, w.out, bytes) == LAM_OK && w.ran == i + 1;
         drop_rows(&w, (lam_drop){.p = 0.5, .seed = 9, .step = 1 + w.now, .site = 2});
         ok = ok && ops->download(w.dev, want, w.out, bytes) == LAM_OK &&
@@ -235,7 +262,7 @@ void lam_cases_repeat(lam_case_run *run)
         if (!ok && run->report)
             fprintf(run->report, "FAILED repeat: time %d, %d rows: %s\n", i, w.rows, lam_error());
     }
-    ops->forget(w.dev, tape);
+    ops->free_graphs(w.dev, graphs);
     ops->release(w.dev, w.count);
     ops->release(w.dev, w.in);
     ops->release(w.dev, w.out);

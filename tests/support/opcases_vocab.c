@@ -120,7 +120,7 @@ static void xent_one(lam_case_run *run, int rows, int cols)
         z[i] = z[i] == LAM_GUARD ? z[i] : times * z[i] + plus;
     double *target = lam_case_buf(&c, &a.target, "target", LAM_INT, LAM_READ, (size_t)rows);
     for (int r = 0; r < rows; r++)
-        target[r] = lam_case_pick(&c, cols);
+        target[r] = lam_case_pick(&c, 8) ? lam_case_pick(&c, cols) : -1; /* some are not scored */
     if (indexed)
         distinct(&c, lam_case_buf(&c, &a.index, "index", LAM_INT, LAM_READ, (size_t)rows), rows,
                  (int)n);

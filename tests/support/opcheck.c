@@ -92,16 +92,36 @@ static void round_buffers(lam_case *c)
     }
 }
 
+/* A buffer of doubles as the integers they are; NULL: it holds none. */
+static int32_t *whole_numbers(const lam_case_buffer *b)
+{
+    if (b->type != LAM_INT)
+        return NULL;
+    int32_t *out = malloc((b->count + 1) * sizeof *out);
+    if (!out)
+        abort();
+    for (size_t i = 0; i < b->count; i++)
+        out[i] = (int32_t)b->first[i];
+    return out;
+}
+
 void lam_case_prepare(lam_case *c, lam_case_call *call)
 {
+    int32_t *whole[LAM_CASE_BUFFERS];
     round_buffers(c);
+    for (int i = 0; i < c->n_buffers; i++)
+        whole[i] = whole_numbers(&c->buffer[i]);
     for (int i = 0; i < c->n_slots; i++) {
-        void *p = c->buffer[c->slot[i].buffer].first + c->slot[i].offset;
+        const int n = c->slot[i].buffer;
+        void *p = whole[n] ? (void *)(whole[n] + c->slot[i].offset)
+                           : (void *)(c->buffer[n].first + c->slot[i].offset);
         memcpy(c->slot[i].pointer, &p, sizeof p);
     }
     if (lam_ops_ref.reserve(c->run->ref, &c->work) != LAM_OK)
         abort();
     call(&lam_ops_ref, c->run->ref, c->op);
+    for (int i = 0; i < c->n_buffers; i++)
+        free(whole[i]);
 }
 
 static error error_of(const double *got, const double *want, size_t n)

@@ -5,7 +5,7 @@
 #include "mem/fields.h"
 #include "model/configure.h"
 #include "support/suite.h"
-#include "support/taped.h"
+#include "support/replayed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,8 +75,8 @@ lam_config toy_config(const char *memory, int attn_type, int N, int M)
 
 const lam_ops *toy_ops(const char *name)
 {
-    const lam_ops *ops = &lam_ops_taped;
-    if (strcmp(name, "taped") != 0)
+    const lam_ops *ops = &lam_ops_replayed;
+    if (strcmp(name, "replayed") != 0)
         must(lam_ops_find(&ops, name));
     return ops;
 }
@@ -169,7 +169,7 @@ void toy_tokens(int32_t *tokens, size_t n, int V, uint64_t seed)
 
 void toy_segment(toy *t, const int32_t *in, const int32_t *out, int n, double *nll, int commit)
 {
-    lam_stack_begin(t->stack, n, (lam_noise){0});
+    lam_stack_begin(t->stack, n, (lam_stack_dropout){0});
     lam_stack_forward(t->stack, in, n);
     lam_stack_loss(t->stack, out, 0.0);
     must(lam_stack_nll(t->stack, nll));

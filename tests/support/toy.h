@@ -23,7 +23,7 @@ void toy_set_number(lam_config *cfg, const char *key, double value);
  * projections), "infinite slow" (blocks longer than a segment), "lamemo zero", "lamemo one" (alpha). */
 lam_config toy_config(const char *memory, int attn_type, int N, int M);
 
-/* The device called `name`, as in lam_ops_find or "taped" (support/taped.h). */
+/* The device called `name`, as in lam_ops_find or "replayed" (support/replayed.h). */
 const lam_ops *toy_ops(const char *name);
 
 /* Opens a device (toy_ops) and builds model and stack; aborts the test on failure.  `pad` > 1 makes the

@@ -56,7 +56,7 @@ toyrun toyrun_open(const char *device, const lam_config *cfg, const lam_settings
     r.text = malloc(sizeof *r.text); /* the trainer keeps its address */
     ck_assert_ptr_nonnull(r.text);
     *r.text = toyrun_text(&r.ids, 300, cfg->n_token, 11);
-    must(lam_trainer_create(&r.trainer, r.model, r.text, settings));
+    must(lam_trainer_create(&r.trainer, r.model, r.text, settings, NULL));
     return r;
 }
 

@@ -20,7 +20,7 @@ lam_config toyrun_config(const char *memory);
 /* Adam at 1e-2, batches of 4 columns, no evaluation. */
 lam_settings toyrun_settings(void);
 
-/* A fresh run over 300 tokens, `device` as in lam_ops_find or "taped"; aborts the test on failure. */
+/* A fresh run over 300 tokens, `device` as in lam_ops_find or "replayed"; aborts the test on failure. */
 toyrun toyrun_open(const char *device, const lam_config *cfg, const lam_settings *settings);
 void toyrun_close(toyrun *r);
 

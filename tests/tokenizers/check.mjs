@@ -124,6 +124,59 @@ await test("with NFC", async () => {
   same(tokens(plain, "--tokenizer", json), await theirs(json, plain), "NFC");
 });
 
+/* The files of Llama 3 and Qwen 2 have this structure; tokens and merges are learned here. */
+const nothing = { dropout: null, unk_token: null, fuse_unk: false, byte_fallback: false };
+const level = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false };
+const added = (names, first, special) => names.map((content, i) =>
+  ({ id: first + i, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special }));
+const structured = (pattern, change) => {
+  tokens(plain, "--corpus", "bpe", "--vocab-size", "1000", "--pattern", pattern);
+  run("export", "-q", "-m", at("corpus"), "--tokenizer", at("made.json"), "--replace");
+  const json = JSON.parse(readFileSync(at("made.json"))), { vocab, merges } = json.model;
+  delete vocab["<|endoftext|>"];
+  const regex = json.pre_tokenizer.pretokenizers[0].pattern.Regex;
+  writeFileSync(at("family.json"), JSON.stringify(change(vocab, merges, regex, Object.keys(vocab).length)));
+};
+const chat = "<|im_start|>user\nIt's <|eot_id|> 12345 caf\u0065\u0301<|im_end|><|endoftext|>\n<tool_call>x</tool_call> <|im_start";
+const equal = async (name) => {
+  same(tokens(plain, "--tokenizer", at("family.json")), await theirs(at("family.json"), plain), name);
+  same(tokens(chat, "--special", "--tokenizer", at("family.json")), await theirs(at("family.json"), chat), `${name}, special`);
+};
+
+for (const lists of [false, true]) await test(`Llama 3's structure, merges as ${lists ? "lists" : "strings"}`, async () => {
+  structured("cl100k", (vocab, merges, regex, next) => ({
+    version: "1.0", truncation: null, padding: null, normalizer: null,
+    added_tokens: added(["<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"], next, true),
+    pre_tokenizer: { type: "Sequence", pretokenizers: [
+      { type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false }, level] },
+    post_processor: { type: "Sequence", processors: [{ ...level, use_regex: true }, { type: "TemplateProcessing",
+      single: [{ SpecialToken: { id: "<|begin_of_text|>", type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
+      pair: [{ Sequence: { id: "A", type_id: 0 } }, { Sequence: { id: "B", type_id: 1 } }],
+      special_tokens: { "<|begin_of_text|>": { id: "<|begin_of_text|>", ids: [next], tokens: ["<|begin_of_text|>"] } } }] },
+    decoder: { ...level, use_regex: true },
+    /* without every ninth merge, some tokens are found as whole pieces alone: that is what ignore_merges is for */
+    model: { type: "BPE", ...nothing, continuing_subword_prefix: null, end_of_word_suffix: null, ignore_merges: true, vocab,
+      merges: merges.filter((_, i) => i % 9 !== 8).map((m) => {
+        const pair = Array.isArray(m) ? m : m.split(" ");
+        return lists ? pair : pair.join(" ");
+      }) },
+  }));
+  await equal("Llama 3");
+});
+await test("Qwen 2's structure", async () => {
+  structured("qwen2", (vocab, merges, regex, next) => ({
+    version: "1.0", truncation: null, padding: null, normalizer: { type: "NFC" },
+    added_tokens: [...added(["<|endoftext|>", "<|im_start|>", "<|im_end|>"], next, true),
+      ...added(["<tool_call>", "</tool_call>"], next + 3, false)],
+    pre_tokenizer: { type: "Sequence", pretokenizers: [
+      { type: "Split", pattern: { Regex: regex }, behavior: "Isolated", invert: false }, { ...level, trim_offsets: false }] },
+    post_processor: { ...level, trim_offsets: false }, decoder: { ...level, trim_offsets: false },
+    model: { type: "BPE", ...nothing, continuing_subword_prefix: "", end_of_word_suffix: "", ignore_merges: false, vocab,
+      merges: merges.map((m) => Array.isArray(m) ? m.join(" ") : m) },
+  }));
+  await equal("Qwen 2");
+});
+
 /* ---- what is not supported is named ---- */
 
 const refused = async (name, change, words) => test(`refused: ${name}`, () => {

@@ -64,7 +64,7 @@ size_t lam_cpu_attn_scratch(const lam_work *largest, int threads)
     const size_t blocks =
         larger(lam_attn_fwd_bytes(largest, threads), lam_attn_bwd_bytes(largest, threads));
     const size_t rows =
-        larger(lam_attn_row_bytes(largest, threads), lam_attn_profile_bytes(largest, threads));
+        larger(lam_attn_row_bytes(largest, threads), lam_attn_stats_bytes(largest, threads));
     return larger(rows, blocks + (largest->narrow ? wide_bytes(largest) + LAM_ALIGN : 0));
 }
 
@@ -108,13 +108,43 @@ void lam_cpu_attn_fwd(lam_dev *dev, const lam_attn *a)
 {
     const int narrow = a->kv_class == LAM_HALF || (a->r && a->r_class == LAM_HALF);
     if (a->queries <= LAM_ROW_QUERIES) {
-        lam_attn_row_fwd(lam_cpu(dev), a);
+        lam_attn_row_fwd(lam_cpu(dev), a, NULL);
     } else if (narrow) {
         const lam_attn b = widened(lam_cpu(dev), a);
         lam_attn_block_fwd(lam_cpu(dev), &b);
     } else {
         lam_attn_block_fwd(lam_cpu(dev), a);
     }
+}
+
+/* lam_host_put_kv into bf16, sixteen numbers at a time. */
+static void put_halves(const lam_attn_next *x)
+{
+    const lam_attn *a = &x->a;
+    const lam_view to[] = {a->k, a->value}, from[] = {x->k, x->value};
+    for (size_t b = 0; b < (size_t)a->B; b++) {
+        const size_t row = (size_t)((const int32_t *)x->at)[b] * a->ldk;
+        for (int i = 0; i < 2; i++)
+            lam_narrow_row((uint16_t *)to[i].p + b * to[i].step + row,
+                           (const float *)from[i].p + b * from[i].step,
+                           (size_t)a->H * (size_t)a->K);
+    }
+}
+
+/* One call for all streams: threads and scratch are planned for the oldest. */
+void lam_cpu_attn_next(lam_dev *dev, const lam_attn_next *x)
+{
+    const int32_t *at = x->at;
+    lam_attn a = x->a;
+    if (a.kv_class == LAM_HALF)
+        put_halves(x);
+    else
+        lam_host_put_kv(dev, x);
+    a.shift = 0;
+    for (int b = 0; b < a.B; b++)
+        a.shift = at[b] > a.shift ? at[b] : a.shift;
+    a.keys = a.shift + 1;
+    lam_attn_row_fwd(lam_cpu(dev), &a, at);
 }
 
 void lam_cpu_attn_bwd(lam_dev *dev, const lam_attn *a)

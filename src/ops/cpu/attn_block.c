@@ -57,8 +57,9 @@ lam_span lam_block_sees(const lam_block *b, const lam_attn *a, int i)
     if (i >= b->rows)
         return (lam_span){b->j0, b->j0};
     const lam_span s = lam_attn_sees(a, b->i0 + i);
-    const int end = min_int(a->keys, b->j0 + LAM_BLOCK_K);
-    return (lam_span){min_int(max_int(s.lo, b->j0), end), min_int(max_int(s.hi, b->j0), end)};
+    const int end = min_int(a->keys, b->j0 + LAM_BLOCK_K), start = max_int(b->j0, b->oldest);
+    const int lo = min_int(max_int(s.lo, start), end);
+    return (lam_span){lo, max_int(min_int(s.hi, end), lo)};
 }
 
 /* The union of the intervals of rows [first, last), and of the p they mean.  Both ends of the
@@ -80,10 +81,11 @@ static void group_set(lam_block *b, const lam_attn *a, int g)
             (lam_span){b->pzero + end.lo - (b->i0 + last), b->pzero + top.hi - (b->i0 + first)};
 }
 
-void lam_block_set(lam_block *out, const lam_attn *a, int i0, int j0)
+void lam_block_set(lam_block *out, const lam_attn *a, int stream, int i0, int j0)
 {
     const int with_pos = a->r || a->rbias;
     *out = (lam_block){.i0 = i0, .rows = min_int(LAM_BLOCK_Q, a->queries - i0), .j0 = j0};
+    out->oldest = lam_attn_oldest(a, (size_t)stream);
     out->groups = lam_ceil(out->rows, LAM_TILE) / LAM_TILE;
     out->pzero = with_pos ? lam_attn_pzero(a) : 0;
     out->K = a->K;

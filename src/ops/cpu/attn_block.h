@@ -31,6 +31,7 @@ typedef struct lam_span {
 typedef struct lam_block {
     int i0, rows;   /* first query and how many; rows up to the next multiple of 8 see nothing */
     int j0;         /* first key of the chunk */
+    int oldest;     /* first valid key of the stream */
     int groups;     /* of eight rows */
     int pzero;      /* p = pzero + j - i */
     int K, vecs;    /* head width, and the vectors that hold it */
@@ -53,15 +54,15 @@ static inline int lam_ceil(int x, int step)
 
 /* The smallest interval that holds both; an empty y adds nothing. */
 lam_span lam_span_join(lam_span x, lam_span y);
-/* The keys of [0, keys) that query i sees. */
+/* The keys of [0, keys) that query i sees, in a stream where all of them are valid. */
 lam_span lam_attn_sees(const lam_attn *a, int i);
 /* p = lam_attn_pzero + j - i; r's row p or, when r_sign < 0, r_rows - 1 - p. */
 int lam_attn_pzero(const lam_attn *a);
 /* Floats from one row of scores to the next. */
 size_t lam_block_ld(int keys);
 
-/* The block that starts at query i0 and key j0; all.lo == all.hi when nothing is visible. */
-void lam_block_set(lam_block *out, const lam_attn *a, int i0, int j0);
+/* The block of stream `stream` that starts at query i0 and key j0; all.lo == all.hi when nothing is visible. */
+void lam_block_set(lam_block *out, const lam_attn *a, int stream, int i0, int j0);
 /* The visible keys of row i (0 <= i < 8 * groups) within the chunk. */
 lam_span lam_block_sees(const lam_block *b, const lam_attn *a, int i);
 /* The address of score (i0 + i, j). */

@@ -125,7 +125,7 @@ static void own_lse(bwd *w, const lam_attn *a, int rows)
     float top[LAM_ROW_QUERIES], sum[LAM_ROW_QUERIES] = {0.0f};
     for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
         lam_block blk;
-        lam_block_set(&blk, a, 0, j0);
+        lam_block_set(&blk, a, w->in.b, 0, j0);
         lam_block_scores(&blk, 0, w->in.s, a, &x);
         for (int i = 0; i < rows; i++) {
             const lam_span seen = lam_block_sees(&blk, a, i);
@@ -253,7 +253,7 @@ static void stream_bwd(bwd *w, lam_attn_sum *sum, const lam_attn *a)
             own_lse(w, a, rows);
         for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
             lam_block blk;
-            lam_block_set(&blk, a, i0, j0);
+            lam_block_set(&blk, a, w->in.b, i0, j0);
             blk.warm = &w->warm;
             if (blk.all.lo < blk.all.hi)
                 chunk_bwd(w, sum, a, &blk);

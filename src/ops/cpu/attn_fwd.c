@@ -125,7 +125,7 @@ static void block_fwd(fwd *w, const lam_attn *a, int i0)
     const lam_packed x = lam_scorer_packed(&w->in);
     for (int j0 = 0; j0 < a->keys; j0 += LAM_BLOCK_K) {
         lam_block blk;
-        lam_block_set(&blk, a, i0, j0);
+        lam_block_set(&blk, a, w->in.b, i0, j0);
         if (blk.all.lo == blk.all.hi)
             continue;
         blk.warm = &w->warm;

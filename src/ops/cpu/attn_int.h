@@ -4,7 +4,7 @@
  *   attn_row.c   forward for one or two queries: decoding, bound by memory
  *   attn_fwd.c   forward by blocks
  *   attn_bwd.c   backward by blocks; attn_sum.c, its sums over streams
- *   profile.c    where attention goes, by blocks; attn_score.c, what it shares with forward
+ *   attn_stats.c    where attention goes, by blocks; attn_score.c, what it shares with forward
  *   attn_block.c, attn_pack.c, attn_tile.h, attn_shuffle.h, attn_warm.h   what these stand on */
 #ifndef LAM_OPS_CPU_ATTN_INT_H
 #define LAM_OPS_CPU_ATTN_INT_H
@@ -26,8 +26,8 @@ lam_work lam_attn_work(const lam_attn *a);
 size_t lam_attn_row_bytes(const lam_work *largest, int threads);
 size_t lam_attn_fwd_bytes(const lam_work *largest, int threads);
 size_t lam_attn_bwd_bytes(const lam_work *largest, int threads);
-size_t lam_attn_profile_bytes(const lam_work *largest, int threads);
-void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a);
+size_t lam_attn_stats_bytes(const lam_work *largest, int threads);
+void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a, const int32_t *at);
 void lam_attn_block_fwd(lam_cpu_dev *dev, const lam_attn *a);
 void lam_attn_block_bwd(lam_cpu_dev *dev, const lam_attn *a);
 

@@ -233,6 +233,14 @@ LAM_INLINE void query_fwd(row *w, const lam_attn *a, const share *x, const lam_c
     }
 }
 
+static lam_span seen_of(const lam_attn *a, int b, int i)
+{
+    const lam_span all = lam_attn_sees(a, i);
+    const int oldest = lam_attn_oldest(a, (size_t)b);
+    const int lo = oldest < all.hi ? oldest : all.hi;
+    return (lam_span){all.lo > lo ? all.lo : lo, all.hi};
+}
+
 static void one_query(row *w, const lam_attn *a, const share *x)
 {
     const int narrow_r = a->r && a->r_class == LAM_HALF;
@@ -246,7 +254,18 @@ static void one_query(row *w, const lam_attn *a, const share *x)
         query_fwd(w, a, x, LAM_ACT, LAM_ACT);
 }
 
-void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a)
+/* Stream b's own call where every stream is at a row of its own. */
+static lam_attn attn_of(const lam_attn *a, const int32_t *at, int b)
+{
+    lam_attn own = *a;
+    if (at) {
+        own.shift = at[b];
+        own.keys = at[b] + 1;
+    }
+    return own;
+}
+
+void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a, const int32_t *at)
 {
     const lam_work size = lam_attn_work(a);
     const size_t bytes = bytes_a_thread(&size);
@@ -266,10 +285,11 @@ void lam_attn_row_fwd(lam_cpu_dev *dev, const lam_attn *a)
         for (int task = 0; task < a->B * parts; task++) {
             const int part = task % parts;
             share x = {.b = task / parts, .ld = (size_t)lam_ceil(a->keys, LAM_VEC)};
+            const lam_attn own = attn_of(a, at, x.b);
             x.heads = (lam_span){a->H * part / parts, a->H * (part + 1) / parts};
             for (x.i = 0; x.i < a->queries; x.i++) {
-                x.seen = lam_attn_sees(a, x.i);
-                one_query(&w, a, &x);
+                x.seen = seen_of(&own, x.b, x.i);
+                one_query(&w, &own, &x);
             }
         }
     }

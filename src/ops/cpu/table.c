@@ -13,7 +13,8 @@
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
-extern const lam_ops lam_ops_cpu;
+/* The table of this level (cmake/levels.cmake). */
+extern const lam_ops LAM_CPU_TABLE;
 
 enum { MAX_THREADS = 1024 };
 
@@ -44,7 +45,7 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
     lam_cpu_dev *cpu = calloc(1, sizeof *cpu);
     if (!cpu)
         return lam_fail(LAM_ERR_MEMORY, "device cpu: no memory for the device itself");
-    cpu->base = (lam_dev){.ops = &lam_ops_cpu,
+    cpu->base = (lam_dev){.ops = &LAM_CPU_TABLE,
                           .act = LAM_F32,
                           .wide = LAM_F32,
                           .tolerance = 1e-4,
@@ -180,15 +181,16 @@ static size_t cpu_peak(lam_dev *dev)
 }
 
 /* Starting an operation costs nothing here. */
-static void cpu_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+static void cpu_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                       void *arg)
 {
-    (void)dev, (void)tape, (void)key;
+    (void)dev, (void)graphs, (void)key;
     work(arg);
 }
 
-static void cpu_forget(lam_dev *dev, lam_tape *tape)
+static void cpu_free_graphs(lam_dev *dev, lam_graphs *graphs)
 {
-    (void)dev, (void)tape;
+    (void)dev, (void)graphs;
 }
 
 #define TEXT_(x) #x
@@ -200,20 +202,12 @@ static void cpu_forget(lam_dev *dev, lam_tape *tape)
 #define GEMM_TEXT "CBLAS"
 #endif
 
-#if defined(__AVX512F__)
-#define ISA_TEXT "AVX-512"
-#elif defined(__AVX2__)
-#define ISA_TEXT "AVX2"
-#else
-#define ISA_TEXT "the compiler's base instructions"
-#endif
-
 #define ENTRY(name, argument) .name = lam_cpu_##name,
 
-const lam_ops lam_ops_cpu = {
-    LAM_KERNEL_OPS(ENTRY) LAM_DECODE_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
+const lam_ops LAM_CPU_TABLE = {
+    LAM_KERNEL_OPS(ENTRY) LAM_SHARED_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
         .name = "cpu",
-    .summary = "float32, " GEMM_TEXT ", " ISA_TEXT,
+    .summary = "float32, " GEMM_TEXT ", " LAM_CPU_LEVEL,
     .open = cpu_open,
     .close = cpu_close,
     .reserve = cpu_reserve,
@@ -227,5 +221,5 @@ const lam_ops lam_ops_cpu = {
     .peak = cpu_peak,
     .left = lam_host_left,
     .repeat = cpu_repeat,
-    .forget = cpu_forget,
+    .free_graphs = cpu_free_graphs,
 };

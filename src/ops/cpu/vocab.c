@@ -130,10 +130,14 @@ void lam_cpu_xent(lam_dev *dev, const lam_xent *a)
     const size_t rows = (size_t)a->rows, cols = (size_t)a->cols;
 #pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *cols)) schedule(static)
     for (size_t r = 0; r < rows; r++) {
-        assert(target[r] >= 0 && target[r] < a->cols);
+        assert(target[r] < a->cols);
         float *nll = (float *)a->nll + (index ? (size_t)index[r] : r);
-        const float loss =
-            xent_row((float *)a->logits + r * a->ld, cols, (size_t)target[r], (float)a->grad_scale);
+        float *logits = (float *)a->logits + r * a->ld;
+        float loss = 0.0f;
+        if (target[r] >= 0)
+            loss = xent_row(logits, cols, (size_t)target[r], (float)a->grad_scale);
+        else if (a->grad_scale != 0.0)
+            memset(logits, 0, cols * sizeof *logits);
         *nll = a->add ? *nll + loss : loss;
     }
 }

@@ -53,10 +53,10 @@ static bool is_tiled(const lam_cuda_dev *dev, const attn_call *c)
            attn_by_tiled_width(c->a.K, [](auto) {});
 }
 
-/* Hopper's own kernels; they are there for attention with positions. */
+/* Hopper's own kernels; they are there for attention with positions to keys that are all valid. */
 static bool is_sm90(const lam_cuda_dev *dev, const attn_call *c)
 {
-    return is_tiled(dev, c) && dev->capability == 90 && c->a.r &&
+    return is_tiled(dev, c) && dev->capability == 90 && c->a.r && !c->a.valid &&
            attn_by_sm90_width(c->a.K, [](auto) {});
 }
 
@@ -212,9 +212,9 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
     }
 }
 
-extern "C" void lam_cuda_profile(lam_dev *base, const lam_profile *x)
+extern "C" void lam_cuda_attn_stats(lam_dev *base, const lam_attn_stats *x)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     const attn_call c = call_of(dev, &x->attn);
-    lam_cuda_attn_profile(dev, &c, x);
+    lam_cuda_attn_stats_run(dev, &c, x);
 }

@@ -5,7 +5,7 @@
  *   du = scale sum_j (sum_i dS_ij) k_j */
 #include "ops/cuda/attn_own.cuh"
 
-template <int K>
+template <int K, bool PARTLY>
 static __global__ void __launch_bounds__(attn_own_plan<K, KEYS>::THREADS)
     tile_bwd_kv(const attn_call c)
 {
@@ -24,10 +24,10 @@ static __global__ void __launch_bounds__(attn_own_plan<K, KEYS>::THREADS)
     w.steps = max(0, w.tile_hi - w.tile_lo + 1);
 
     const size_t col = (size_t)w.h * K, stat = (size_t)b * a.H + w.h;
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     attn_load_rows<K, P::OWN, P::THREADS>(
-        room + P::MINE, attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col), a.ldk, w.first, 1, a.keys);
-    attn_load_rows<K, P::OWN, P::THREADS>(room + P::MINE2,
+        smem + P::MINE, attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col), a.ldk, w.first, 1, a.keys);
+    attn_load_rows<K, P::OWN, P::THREADS>(smem + P::MINE2,
                                           attn_row<const lam_bf16>(a.value, a.ldk, b, 0, col),
                                           a.ldk, w.first, 1, a.keys);
     attn_owned<K, KEYS> m = {};
@@ -36,16 +36,16 @@ static __global__ void __launch_bounds__(attn_own_plan<K, KEYS>::THREADS)
     for (int half = 0; half < 2; half++)
         if (row0 + lanes.g + 8 * half < a.keys)
             m.bias[half] = c.k_bias[stat * a.keys + row0 + lanes.g + 8 * half];
-    attn_own_walk<K, KEYS>(c, w, m, lanes);
+    attn_own_walk<K, KEYS, PARTLY>(c, w, m, lanes);
 
-    attn_own_share((float *)(lam_room() + P::SUMS), m.sum, warp, lanes);
+    attn_own_share((float *)(lam_shared_memory() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.u)
         attn_own_weigh<K, KEYS>(c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K,
                                 (float)a.scale);
     __syncthreads();
     attn_own_add_bias<K, KEYS>(m, a.u ? (const float *)a.u + col : NULL, lanes);
-    unsigned char *out = lam_room() + 16 * warp * P::PITCH;
+    unsigned char *out = lam_shared_memory() + 16 * warp * P::PITCH;
     attn_store_tile<K>(out + P::MINE, m.d, (float)a.scale, (float)a.scale, lanes);
     attn_store_tile<K>(out + P::MINE2, m.d2, 1.0f, 1.0f, lanes);
     __syncwarp();
@@ -62,7 +62,8 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int tiles = lam_cuda_ceil(a->keys, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)a->B);
-    lam_cuda_launch(dev, "attn_bwd", tile_bwd_kv<K>, grid, P::THREADS, P::BYTES, *c);
+    const auto kernel = a->valid ? tile_bwd_kv<K, true> : tile_bwd_kv<K, false>;
+    lam_cuda_launch(dev, "attn_bwd", kernel, grid, P::THREADS, P::BYTES, *c);
     if (a->u && a->du)
         lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, a->B * tiles, width);
 }

@@ -89,19 +89,19 @@ static __device__ __forceinline__ void grade(float (&s)[1][plan<K>::KEYS / 8][4]
 
 template <int K>
 static __device__ __forceinline__ void hide(float (&s)[1][plan<K>::KEYS / 8][4], int lo, int hi,
-                                            int end, int t)
+                                            int start, int end, int t)
 {
 #pragma unroll
     for (int n = 0; n < plan<K>::KEYS / 8; n++)
 #pragma unroll
         for (int x = 0; x < 4; x++) {
             const int key = 8 * n + 2 * t + x % 2, row = x / 2 * 8;
-            if (key < lo + row || key > hi + row || key >= end)
+            if (key < lo + row || key > hi + row || key < start || key >= end)
                 s[0][n][x] = -CUDART_INF_F;
         }
 }
 
-template <int K>
+template <int K, bool PARTLY>
 static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn_call c)
 {
     typedef plan<K> P;
@@ -112,24 +112,25 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
     const attn_lanes lanes = attn_lanes_of<K>(lane);
     const attn_skew skew = attn_skew_by(RIGHT, lane);
     const attn_unskew back = attn_unskew_of(lane);
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     const size_t col = (size_t)h * K;
     const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, col);
     const lam_bf16 *value = attn_row<const lam_bf16>(a.value, a.ldk, b, 0, col);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
+    const int oldest = attn_oldest<PARTLY>(c, b);
 
     const attn_tile_walk walk = attn_tile_walk_of<P::QUERIES, P::KEYS>(c, i0);
     const int key_lo = walk.key_lo, tiles = walk.tiles, e0 = walk.e0;
 
     attn_load_rows<K, P::QUERIES, P::THREADS>(
-        room + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, col), a.ldq, i0, 1, a.queries);
+        smem + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, col), a.ldq, i0, 1, a.queries);
     attn_load_rows<K, P::QUERIES, P::THREADS>(
-        room + P::DO, attn_row<const lam_bf16>(a.d_o, a.ldo, b, 0, col), a.ldo, i0, 1, a.queries);
+        smem + P::DO, attn_row<const lam_bf16>(a.d_o, a.ldo, b, 0, col), a.ldo, i0, 1, a.queries);
     if (tiles > 0) {
         if (a.r)
-            attn_load_band<K, P::QUERIES + P::KEYS, P::THREADS>(room + P::BAND, c, h, e0);
-        attn_load_rows<K, P::KEYS, P::THREADS>(room + P::KEY, k, a.ldk, key_lo, 1, a.keys);
-        attn_load_rows<K, P::KEYS, P::THREADS>(room + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
+            attn_load_band<K, P::QUERIES + P::KEYS, P::THREADS>(smem + P::BAND, c, h, e0);
+        attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::KEY, k, a.ldk, key_lo, 1, a.keys);
+        attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
     }
     lam_copy_close();
     lam_copy_wait<0>();
@@ -137,7 +138,7 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
 
     const int row0 = warp * 16;
     uint32_t qu[1][K / 16][4], qv[1][K / 16][4], d_o[1][K / 16][4];
-    const uint32_t rows = room + (uint32_t)(row0 * P::PITCH);
+    const uint32_t rows = smem + (uint32_t)(row0 * P::PITCH);
     attn_load_biased<K>(qu[0], rows + P::Q, a.u ? (const float *)a.u + col : NULL, lanes);
     attn_load_biased<K>(qv[0], rows + P::Q, a.v ? (const float *)a.v + col : NULL, lanes);
     attn_load_left<K>(d_o[0], rows + P::DO, lanes);
@@ -161,12 +162,12 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
         if (t + 1 < tiles) {
             const uint32_t next = (uint32_t)((t + 1) % 2 * P::KEYS * P::PITCH);
             const int fresh = t * P::KEYS + P::QUERIES + P::KEYS;
-            attn_load_rows<K, P::KEYS, P::THREADS>(room + P::KEY + next, k, a.ldk, j0 + P::KEYS, 1,
+            attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::KEY + next, k, a.ldk, j0 + P::KEYS, 1,
                                                    a.keys);
             if (a.r)
                 attn_load_band<K, P::KEYS, P::THREADS>(
-                    room + P::BAND + (uint32_t)(fresh % P::RING * P::PITCH), c, h, e0 + fresh);
-            attn_load_rows<K, P::KEYS, P::THREADS>(room + P::VALUE + next, value, a.ldk,
+                    smem + P::BAND + (uint32_t)(fresh % P::RING * P::PITCH), c, h, e0 + fresh);
+            attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::VALUE + next, value, a.ldk,
                                                    j0 + P::KEYS, 1, a.keys);
         }
         lam_copy_close();
@@ -177,23 +178,24 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
             continue;
         float s[1][P::KEYS / 8][4] = {}, dp[1][P::KEYS / 8][4];
         if (a.r)
-            attn_band_scores<K, 1, P::KEYS, P::RING>(s, qv, room + P::BAND, first, lanes, skew);
-        attn_scores<K, 1, P::KEYS>(s, qu, room + P::KEY + stage, lanes);
+            attn_band_scores<K, 1, P::KEYS, P::RING>(s, qv, smem + P::BAND, first, lanes, skew);
+        attn_scores<K, 1, P::KEYS>(s, qu, smem + P::KEY + stage, lanes);
 #pragma unroll
         for (int n = 0; n < P::KEYS / 8; n++)
 #pragma unroll
             for (int x = 0; x < 4; x++)
                 dp[0][n][x] = -delta[x / 2];
-        attn_scores<K, 1, P::KEYS>(dp, d_o, room + P::VALUE + stage, lanes);
-        if (j0 - (at + 15) < c.e_lo || j0 + P::KEYS - 1 - at > c.e_hi || j0 + P::KEYS > a.keys)
-            hide<K>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0, a.keys - j0,
-                    lanes.t);
+        attn_scores<K, 1, P::KEYS>(dp, d_o, smem + P::VALUE + stage, lanes);
+        if (j0 - (at + 15) < c.e_lo || j0 + P::KEYS - 1 - at > c.e_hi || j0 + P::KEYS > a.keys ||
+            (PARTLY && j0 < oldest))
+            hide<K>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0,
+                    PARTLY ? oldest - j0 : 0, a.keys - j0, lanes.t);
         grade<K>(s, dp, scale2, lse2);
-        add_keys<K>(dq, s[0], room + P::KEY + stage, lanes);
+        add_keys<K>(dq, s[0], smem + P::KEY + stage, lanes);
         if (a.r)
-            add_band<K>(dq, s[0], room + P::BAND, first, lanes, back);
+            add_band<K>(dq, s[0], smem + P::BAND, first, lanes, back);
     }
-    unsigned char *out = lam_room() + P::Q + row0 * P::PITCH;
+    unsigned char *out = lam_shared_memory() + P::Q + row0 * P::PITCH;
     attn_store_tile<K>(out, dq, (float)a.scale, (float)a.scale, lanes);
     __syncwarp();
     attn_write_rows<K>(attn_row<lam_bf16>(a.dq, a.ldq, b, i0 + row0, col), a.ldq, out,
@@ -205,7 +207,8 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
 {
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
-    lam_cuda_launch(dev, "attn_bwd", tile_bwd_q<K>, grid, plan<K>::THREADS, plan<K>::BYTES, *c);
+    const auto kernel = c->a.valid ? tile_bwd_q<K, true> : tile_bwd_q<K, false>;
+    lam_cuda_launch(dev, "attn_bwd", kernel, grid, plan<K>::THREADS, plan<K>::BYTES, *c);
 }
 
 void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c)

@@ -5,7 +5,7 @@
 #include "ops/cuda/attn_own.cuh"
 
 /* Distances nearest to the query have most pairs, and they come last in order of place when causal. */
-template <int K>
+template <int K, bool PARTLY>
 static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     tile_bwd_r(const attn_call c)
 {
@@ -26,7 +26,8 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     w.steps = max(0, w.tile_hi - w.tile_lo + 1) * streams;
 
     const size_t col = (size_t)w.h * K;
-    attn_load_band<K, P::OWN, P::THREADS>(lam_address(lam_room()) + P::MINE, c, w.h, w.first);
+    attn_load_band<K, P::OWN, P::THREADS>(lam_address(lam_shared_memory()) + P::MINE, c, w.h,
+                                          w.first);
     attn_owned<K, DISTANCES> m = {};
     int row[2];
 #pragma unroll
@@ -35,9 +36,9 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
         if (row[half] >= 0 && row[half] < a.r_rows)
             m.bias[half] = c.r_bias[(size_t)w.h * a.r_rows + row[half]];
     }
-    attn_own_walk<K, DISTANCES>(c, w, m, lanes);
+    attn_own_walk<K, DISTANCES, PARTLY>(c, w, m, lanes);
 
-    attn_own_share((float *)(lam_room() + P::SUMS), m.sum, warp, lanes);
+    attn_own_share((float *)(lam_shared_memory() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.v)
         attn_own_weigh<K, DISTANCES>(
@@ -62,7 +63,8 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
-    lam_cuda_launch(dev, "attn_bwd", tile_bwd_r<K>, grid, P::THREADS, P::BYTES, *c);
+    const auto kernel = a->valid ? tile_bwd_r<K, true> : tile_bwd_r<K, false>;
+    lam_cuda_launch(dev, "attn_bwd", kernel, grid, P::THREADS, P::BYTES, *c);
     lam_cuda_attn_sum_groups(dev, c);
     if (a->v && a->dv)
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);

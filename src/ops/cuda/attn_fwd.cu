@@ -35,10 +35,11 @@ struct state {
     float total[plan<K>::MT][2]; /* this lane's share of the sum */
 };
 
-/* Scores that are not visible become -infinity; lo and hi are the keys row g of row-tile 0 sees. */
+/* Scores that are not visible become -infinity; lo and hi are the keys row g of row-tile 0 sees, of those from
+ * start to end - 1. */
 template <int MT>
-static __device__ __forceinline__ void hide(float (&s)[MT][KEYS / 8][4], int lo, int hi, int end,
-                                            int t)
+static __device__ __forceinline__ void hide(float (&s)[MT][KEYS / 8][4], int lo, int hi, int start,
+                                            int end, int t)
 {
 #pragma unroll
     for (int m = 0; m < MT; m++)
@@ -47,15 +48,15 @@ static __device__ __forceinline__ void hide(float (&s)[MT][KEYS / 8][4], int lo,
 #pragma unroll
             for (int x = 0; x < 4; x++) {
                 const int key = 8 * n + 2 * t + x % 2, row = 16 * m + x / 2 * 8;
-                if (key < lo + row || key > hi + row || key >= end)
+                if (key < lo + row || key > hi + row || key < start || key >= end)
                     s[m][n][x] = -CUDART_INF_F;
             }
 }
 
 /* One tile's step of the online softmax; leaves the weights in s. */
 template <int K>
-static __device__ __forceinline__ void soften(state<K> &st, float (&s)[plan<K>::MT][KEYS / 8][4],
-                                              float scale2)
+static __device__ __forceinline__ void
+softmax_step(state<K> &st, float (&s)[plan<K>::MT][KEYS / 8][4], float scale2)
 {
 #pragma unroll
     for (int m = 0; m < plan<K>::MT; m++)
@@ -120,33 +121,34 @@ static __device__ __forceinline__ void weigh(state<K> &st,
 /* Divides by the sums and writes o and lse. */
 template <int K>
 static __device__ __forceinline__ void finish(const attn_call &c, state<K> &st, int b, int h,
-                                              int first, unsigned char *room,
+                                              int first, unsigned char *smem,
                                               const attn_lanes &lanes)
 {
     const lam_attn &a = c.a;
 #pragma unroll
     for (int m = 0; m < plan<K>::MT; m++) {
         const int row = first + 16 * m;
-        float over[2];
+        float inv_sum[2];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             float total = st.total[m][half];
             total += __shfl_xor_sync(ATTN_FULL_WARP, total, 1);
             total += __shfl_xor_sync(ATTN_FULL_WARP, total, 2);
-            over[half] = total > 0.0f ? 1.0f / total : 0.0f;
+            inv_sum[half] = total > 0.0f ? 1.0f / total : 0.0f;
             const int i = row + lanes.g + 8 * half;
             if (lanes.t == 0 && i < a.queries)
                 *attn_row<float>(a.lse, (size_t)a.H, b, i, (size_t)h) =
                     total > 0.0f ? st.top[m][half] * (float)a.scale + logf(total) : -CUDART_INF_F;
         }
-        attn_store_tile<K>(room + 16 * m * attn_tile<K>::PITCH, st.o[m], over[0], over[1], lanes);
+        attn_store_tile<K>(smem + 16 * m * attn_tile<K>::PITCH, st.o[m], inv_sum[0], inv_sum[1],
+                           lanes);
         __syncwarp();
         attn_write_rows<K>(attn_row<lam_bf16>(a.o, a.ldo, b, row, (size_t)h * K), a.ldo,
-                           room + 16 * m * attn_tile<K>::PITCH, a.queries - row, false);
+                           smem + 16 * m * attn_tile<K>::PITCH, a.queries - row, false);
     }
 }
 
-template <int K>
+template <int K, bool PARTLY>
 static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
 {
     typedef plan<K> P;
@@ -157,22 +159,23 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
     const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
     const attn_lanes lanes = attn_lanes_of<K>(lane);
     const attn_skew skew = attn_skew_by(RIGHT, lane);
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     const lam_bf16 *k = attn_row<const lam_bf16>(a.k, a.ldk, b, 0, (size_t)h * K);
     const lam_bf16 *value = attn_row<const lam_bf16>(a.value, a.ldk, b, 0, (size_t)h * K);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
+    const int oldest = attn_oldest<PARTLY>(c, b);
 
     const attn_tile_walk walk = attn_tile_walk_of<P::QUERIES, KEYS>(c, i0);
     const int key_lo = walk.key_lo, tiles = walk.tiles, e0 = walk.e0;
 
     attn_load_rows<K, P::QUERIES, THREADS>(
-        room + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, (size_t)h * K), a.ldq, i0, 1,
+        smem + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, (size_t)h * K), a.ldq, i0, 1,
         a.queries);
     if (tiles > 0) {
         if (a.r)
-            attn_load_band<K, P::QUERIES + KEYS, THREADS>(room + P::BAND, c, h, e0);
-        attn_load_rows<K, KEYS, THREADS>(room + P::KEY, k, a.ldk, key_lo, 1, a.keys);
-        attn_load_rows<K, KEYS, THREADS>(room + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
+            attn_load_band<K, P::QUERIES + KEYS, THREADS>(smem + P::BAND, c, h, e0);
+        attn_load_rows<K, KEYS, THREADS>(smem + P::KEY, k, a.ldk, key_lo, 1, a.keys);
+        attn_load_rows<K, KEYS, THREADS>(smem + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
     }
     lam_copy_close();
     lam_copy_wait<0>();
@@ -182,7 +185,7 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
     const int row0 = warp * P::ROWS;
 #pragma unroll
     for (int m = 0; m < P::MT; m++) {
-        const uint32_t rows = room + P::Q + (uint32_t)((row0 + 16 * m) * P::PITCH);
+        const uint32_t rows = smem + P::Q + (uint32_t)((row0 + 16 * m) * P::PITCH);
         attn_load_biased<K>(qu[m], rows, a.u ? (const float *)a.u + h * K : NULL, lanes);
         attn_load_biased<K>(qv[m], rows, a.v ? (const float *)a.v + h * K : NULL, lanes);
     }
@@ -201,11 +204,11 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
         if (t + 1 < tiles) {
             const uint32_t next = (uint32_t)((t + 1) % 2 * KEYS * P::PITCH);
             const int fresh = (t * KEYS + P::QUERIES + KEYS) % P::RING;
-            attn_load_rows<K, KEYS, THREADS>(room + P::KEY + next, k, a.ldk, j0 + KEYS, 1, a.keys);
+            attn_load_rows<K, KEYS, THREADS>(smem + P::KEY + next, k, a.ldk, j0 + KEYS, 1, a.keys);
             if (a.r)
-                attn_load_band<K, KEYS, THREADS>(room + P::BAND + (uint32_t)(fresh * P::PITCH), c,
+                attn_load_band<K, KEYS, THREADS>(smem + P::BAND + (uint32_t)(fresh * P::PITCH), c,
                                                  h, e0 + t * KEYS + P::QUERIES + KEYS);
-            attn_load_rows<K, KEYS, THREADS>(room + P::VALUE + next, value, a.ldk, j0 + KEYS, 1,
+            attn_load_rows<K, KEYS, THREADS>(smem + P::VALUE + next, value, a.ldk, j0 + KEYS, 1,
                                              a.keys);
         }
         lam_copy_close();
@@ -216,15 +219,16 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
         float s[P::MT][KEYS / 8][4] = {};
         if (a.r)
             attn_band_scores<K, P::MT, KEYS, P::RING>(
-                s, qv, room + P::BAND, t * KEYS + P::QUERIES - P::ROWS - row0, lanes, skew);
-        attn_scores<K, P::MT, KEYS>(s, qu, room + P::KEY + stage, lanes);
-        if (j0 - (at + P::ROWS - 1) < c.e_lo || j0 + KEYS - 1 - at > c.e_hi || j0 + KEYS > a.keys)
-            hide<P::MT>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0, a.keys - j0,
-                        lanes.t);
-        soften<K>(st, s, scale2);
-        weigh<K>(st, s, room + P::VALUE + stage, lanes);
+                s, qv, smem + P::BAND, t * KEYS + P::QUERIES - P::ROWS - row0, lanes, skew);
+        attn_scores<K, P::MT, KEYS>(s, qu, smem + P::KEY + stage, lanes);
+        if (j0 - (at + P::ROWS - 1) < c.e_lo || j0 + KEYS - 1 - at > c.e_hi || j0 + KEYS > a.keys ||
+            (PARTLY && j0 < oldest))
+            hide<P::MT>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0,
+                        PARTLY ? oldest - j0 : 0, a.keys - j0, lanes.t);
+        softmax_step<K>(st, s, scale2);
+        weigh<K>(st, s, smem + P::VALUE + stage, lanes);
     }
-    finish<K>(c, st, b, h, i0 + row0, lam_room() + P::Q + row0 * P::PITCH, lanes);
+    finish<K>(c, st, b, h, i0 + row0, lam_shared_memory() + P::Q + row0 * P::PITCH, lanes);
 }
 
 template <int K>
@@ -232,7 +236,8 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
 {
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
-    lam_cuda_launch(dev, "attn_fwd", tile_fwd<K>, grid, THREADS, plan<K>::BYTES, *c);
+    const auto kernel = c->a.valid ? tile_fwd<K, true> : tile_fwd<K, false>;
+    lam_cuda_launch(dev, "attn_fwd", kernel, grid, THREADS, plan<K>::BYTES, *c);
 }
 
 void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c)

@@ -5,7 +5,8 @@
  *   attn_fwd.cu, attn_bwd_*.cu  tiles on tensor cores: bf16, head widths that are multiples of 16
  *   attn_sm90_*.cu              the same with the products of Hopper's warpgroups, heads up to 64
  * With e = j - shift - i, the place of a key seen from its query, every mode is one interval:
- * a pair is visible iff e_lo <= e <= e_hi, and row(i,j) = r_zero + r_sign * e (ops/attn.h). */
+ * a pair is visible iff e_lo <= e <= e_hi (and, where streams remember different numbers of rows, j is one of
+ * theirs: attn_oldest), and row(i,j) = r_zero + r_sign * e (ops/attn.h). */
 #ifndef LAM_OPS_CUDA_ATTN_INT_CUH
 #define LAM_OPS_CUDA_ATTN_INT_CUH
 
@@ -66,6 +67,13 @@ static __device__ __forceinline__ T *attn_row(lam_view view, size_t ld, int b, i
     return (T *)view.p + (size_t)b * view.step + (size_t)row * ld + col;
 }
 
+/* The first valid key of stream b.  PARTLY: the call may say so; otherwise nothing is compiled for it. */
+template <bool PARTLY>
+static __device__ __forceinline__ int attn_oldest(const attn_call &c, int b)
+{
+    return PARTLY && c.a.valid ? max(0, c.a.past - ((const int32_t *)c.a.valid)[b]) : 0;
+}
+
 /* ---- the pieces attn.cu puts together -------------------------------------------------------- */
 
 /* Whichever of delta, lse2, qu, qv, k_bias and r_bias there is room for. */
@@ -80,7 +88,7 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c);
 /* dr = the sum of dr_part over the groups. */
 void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c);
 
-void lam_cuda_attn_profile(lam_cuda_dev *dev, const attn_call *c, const lam_profile *x);
+void lam_cuda_attn_stats_run(lam_cuda_dev *dev, const attn_call *c, const lam_attn_stats *x);
 
 void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c);
 void lam_cuda_attn_simt_bwd(lam_cuda_dev *dev, const attn_call *c);

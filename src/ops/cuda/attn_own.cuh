@@ -69,7 +69,7 @@ static __device__ __forceinline__ step step_of(const attn_own_task &w, int n)
 /* Copies what step n needs and the ones before it did not bring. */
 template <int K, attn_owner OWNER>
 static __device__ __forceinline__ void fetch(const attn_call &c, const attn_own_task &w, int n,
-                                             uint32_t room)
+                                             uint32_t smem)
 {
     typedef attn_own_plan<K, OWNER> P;
     const lam_attn &a = c.a;
@@ -78,33 +78,33 @@ static __device__ __forceinline__ void fetch(const attn_call &c, const attn_own_
     const int i0 = s.tile * P::QUERIES;
     const uint32_t stage = (uint32_t)(n % 2 * P::QUERIES);
     attn_load_rows<K, P::QUERIES, P::THREADS>(
-        room + P::Q + stage * P::PITCH, attn_row<const lam_bf16>(a.q, a.ldq, s.stream, 0, col),
+        smem + P::Q + stage * P::PITCH, attn_row<const lam_bf16>(a.q, a.ldq, s.stream, 0, col),
         a.ldq, i0, 1, a.queries);
     attn_load_rows<K, P::QUERIES, P::THREADS>(
-        room + P::DO + stage * P::PITCH, attn_row<const lam_bf16>(a.d_o, a.ldo, s.stream, 0, col),
+        smem + P::DO + stage * P::PITCH, attn_row<const lam_bf16>(a.d_o, a.ldo, s.stream, 0, col),
         a.ldo, i0, 1, a.queries);
-    attn_load_floats<P::QUERIES>(room + P::LSE2 + stage * 4, c.lse2 + row * c.q_pad, i0, 1,
+    attn_load_floats<P::QUERIES>(smem + P::LSE2 + stage * 4, c.lse2 + row * c.q_pad, i0, 1,
                                  c.q_pad);
-    attn_load_floats<P::QUERIES>(room + P::DELTA + stage * 4, c.delta + row * c.q_pad, i0, 1,
+    attn_load_floats<P::QUERIES>(smem + P::DELTA + stage * 4, c.delta + row * c.q_pad, i0, 1,
                                  c.q_pad);
     for (int x = s.fresh ? 0 : P::CHUNKS - 1; x < P::CHUNKS; x++) {
         const uint32_t slot = (uint32_t)((s.chunk + x) % P::SLOTS * P::QUERIES);
         if (OWNER == KEYS) { /* the lowest place belongs to the last query */
             const int place = w.first - a.shift - (i0 + P::QUERIES - 1) + x * P::QUERIES;
-            attn_load_band<K, P::QUERIES, P::THREADS>(room + P::RING + slot * P::PITCH, c, w.h,
+            attn_load_band<K, P::QUERIES, P::THREADS>(smem + P::RING + slot * P::PITCH, c, w.h,
                                                       place);
-            attn_load_floats<P::QUERIES>(room + P::BIAS + slot * 4,
+            attn_load_floats<P::QUERIES>(smem + P::BIAS + slot * 4,
                                          c.r_bias + (size_t)w.h * a.r_rows,
                                          a.r_zero + a.r_sign * place, a.r_sign, a.r_rows);
         } else {
             const int key = w.first + a.shift + i0 + x * P::QUERIES;
             attn_load_rows<K, P::QUERIES, P::THREADS>(
-                room + P::RING + slot * P::PITCH,
+                smem + P::RING + slot * P::PITCH,
                 attn_row<const lam_bf16>(a.k, a.ldk, s.stream, 0, col), a.ldk, key, 1, a.keys);
             attn_load_rows<K, P::QUERIES, P::THREADS>(
-                room + P::RING2 + slot * P::PITCH,
+                smem + P::RING2 + slot * P::PITCH,
                 attn_row<const lam_bf16>(a.value, a.ldk, s.stream, 0, col), a.ldk, key, 1, a.keys);
-            attn_load_floats<P::QUERIES>(room + P::BIAS + slot * 4, c.k_bias + row * a.keys, key, 1,
+            attn_load_floats<P::QUERIES>(smem + P::BIAS + slot * 4, c.k_bias + row * a.keys, key, 1,
                                          a.keys);
         }
     }
@@ -239,7 +239,7 @@ static __device__ __forceinline__ void step16(attn_owned<K, OWNER> &m, int even,
 }
 
 /* A tile of queries. */
-template <int K, attn_owner OWNER>
+template <int K, attn_owner OWNER, bool PARTLY>
 static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_task &w, int n,
                                              attn_owned<K, OWNER> &m, const slide &sl,
                                              const attn_lanes &lanes)
@@ -249,25 +249,27 @@ static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_
     const int warp = (int)threadIdx.x / LAM_WARP;
     const step s = step_of<K, OWNER>(w, n);
     const int i0 = s.tile * P::QUERIES, row0 = w.first + 16 * warp;
+    const int oldest = attn_oldest<PARTLY>(c, s.stream);
     where at;
     if (OWNER == KEYS) {
         const int low = row0 - a.shift - (i0 + P::QUERIES - 1), high = row0 + 15 - a.shift - i0;
         if (low > c.e_hi || high < c.e_lo || row0 >= a.keys)
             return;
-        at.hidden = low < c.e_lo || high > c.e_hi || row0 + 16 > a.keys;
-        at.row_lo = 0;
+        at.hidden =
+            low < c.e_lo || high > c.e_hi || row0 + 16 > a.keys || (PARTLY && row0 < oldest);
+        at.row_lo = PARTLY ? oldest - row0 : 0;
         at.row_hi = a.keys - 1 - row0;
     } else {
         const int low = row0 + a.shift + i0, high = low + 15 + P::QUERIES - 1;
         if (row0 > c.e_hi || row0 + 15 < c.e_lo || high < 0 || low >= a.keys)
             return;
-        at.hidden = row0 < c.e_lo || row0 + 15 > c.e_hi || low < 0 || high >= a.keys;
+        at.hidden = row0 < c.e_lo || row0 + 15 > c.e_hi || low < oldest || high >= a.keys;
         at.row_lo = c.e_lo - row0;
         at.row_hi = c.e_hi - row0;
     }
-    const uint32_t room = lam_address(lam_room());
-    const float *floats = (const float *)(lam_room() + P::LSE2);
-    const float *biases = (const float *)(lam_room() + P::BIAS);
+    const uint32_t smem = lam_address(lam_shared_memory());
+    const float *floats = (const float *)(lam_shared_memory() + P::LSE2);
+    const float *biases = (const float *)(lam_shared_memory() + P::BIAS);
     const float scale2 = (float)a.scale * CUDART_L2E_F;
     const int base = s.chunk % P::SLOTS;
 #pragma unroll
@@ -275,24 +277,24 @@ static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_
         const int y = 16 * (warp + x); /* the window tile this step brings, counted in the ring */
         const int slot = base + y / P::QUERIES;
         const int row = (slot < P::SLOTS ? slot : slot - P::SLOTS) * P::QUERIES + y % P::QUERIES;
-        m.window[x % 2].set(room + P::RING + (uint32_t)(row * P::PITCH), lanes);
+        m.window[x % 2].set(smem + P::RING + (uint32_t)(row * P::PITCH), lanes);
         if (OWNER == DISTANCES)
-            m.window2[x % 2].set(room + P::RING2 + (uint32_t)(row * P::PITCH), lanes);
+            m.window2[x % 2].set(smem + P::RING2 + (uint32_t)(row * P::PITCH), lanes);
         at.bias[0] = at.bias[1];
         at.bias[1] = biases + row;
         if (x == 0)
             continue;
         const int sub = OWNER == KEYS ? P::QUERIES / 16 - x : x - 1;
         const int stage = n % 2 * P::QUERIES + 16 * sub;
-        at.q = room + P::Q + (uint32_t)(stage * P::PITCH);
-        at.d_o = room + P::DO + (uint32_t)(stage * P::PITCH);
+        at.q = smem + P::Q + (uint32_t)(stage * P::PITCH);
+        at.d_o = smem + P::DO + (uint32_t)(stage * P::PITCH);
         at.lse2 = floats + stage;
         at.delta = floats + 2 * P::QUERIES + stage;
         if (OWNER == KEYS) {
             at.lo = c.e_lo - (row0 - a.shift - i0 - 16 * sub);
             at.hi = c.e_hi - (row0 - a.shift - i0 - 16 * sub);
         } else {
-            at.lo = -(row0 + a.shift + i0 + 16 * sub);
+            at.lo = oldest - (row0 + a.shift + i0 + 16 * sub);
             at.hi = a.keys - 1 - (row0 + a.shift + i0 + 16 * sub);
         }
         step16<K, OWNER>(m, (x - 1) % 2, at, scale2, sl, lanes);
@@ -304,8 +306,8 @@ template <int K, attn_owner OWNER>
 static __device__ __forceinline__ void attn_own_weigh(float *part, float scale)
 {
     typedef attn_own_plan<K, OWNER> P;
-    const unsigned char *rows = lam_room() + P::MINE;
-    const float *sums = (const float *)(lam_room() + P::SUMS);
+    const unsigned char *rows = lam_shared_memory() + P::MINE;
+    const float *sums = (const float *)(lam_shared_memory() + P::SUMS);
     const int x = (int)threadIdx.x;
     if (x >= K)
         return;
@@ -339,17 +341,17 @@ static __device__ __forceinline__ void attn_own_share(float *sums, const float (
     }
 }
 
-template <int K, attn_owner OWNER>
+template <int K, attn_owner OWNER, bool PARTLY>
 static __device__ __forceinline__ void attn_own_walk(const attn_call &c, const attn_own_task &w,
                                                      attn_owned<K, OWNER> &m,
                                                      const attn_lanes &lanes)
 {
     typedef attn_own_plan<K, OWNER> P;
-    const uint32_t room = lam_address(lam_room());
-    const uint32_t rows = room + (uint32_t)((int)threadIdx.x / LAM_WARP * 16 * P::PITCH);
+    const uint32_t smem = lam_address(lam_shared_memory());
+    const uint32_t rows = smem + (uint32_t)((int)threadIdx.x / LAM_WARP * 16 * P::PITCH);
     const slide sl = slide_of<OWNER>(lanes);
     if (w.steps > 0)
-        fetch<K, OWNER>(c, w, 0, room);
+        fetch<K, OWNER>(c, w, 0, smem);
     lam_copy_close();
     for (int n = 0; n < w.steps; n++) {
         lam_copy_wait<0>();
@@ -360,9 +362,9 @@ static __device__ __forceinline__ void attn_own_walk(const attn_call &c, const a
                 m.own2.set(rows + P::MINE2, lanes);
         }
         if (n + 1 < w.steps)
-            fetch<K, OWNER>(c, w, n + 1, room);
+            fetch<K, OWNER>(c, w, n + 1, smem);
         lam_copy_close();
-        visit<K, OWNER>(c, w, n, m, sl, lanes);
+        visit<K, OWNER, PARTLY>(c, w, n, m, sl, lanes);
     }
     lam_copy_wait<0>();
 }

@@ -6,9 +6,9 @@
  * SIMT_CHUNK at a time, under an online softmax. */
 #include "ops/cuda/attn_simt.cuh"
 
-static __device__ __forceinline__ int first_key(const attn_call &c, int i)
+static __device__ __forceinline__ int first_key(const attn_call &c, int b, int i)
 {
-    return max(0, c.a.shift + i + c.e_lo);
+    return max(attn_oldest<true>(c, b), c.a.shift + i + c.e_lo);
 }
 
 static __device__ __forceinline__ int last_key(const attn_call &c, int i)
@@ -24,31 +24,31 @@ static __global__ void simt_fwd(const attn_call c)
     const int thread = (int)threadIdx.x, threads = (int)blockDim.x;
     const int lane = thread % LAM_WARP, warp = thread / LAM_WARP, warps = threads / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room room = simt_open(c, h);
-    float *part = room.part + warp * room.wide;
+    const simt_room smem = simt_open(c, h);
+    float *part = smem.part + warp * smem.wide;
     float top = -CUDART_INF_F, total = 0.0f;
 
     const int last = last_key(c, i);
-    for (int from = first_key(c, i); from <= last; from += SIMT_CHUNK) {
+    for (int from = first_key(c, b, i); from <= last; from += SIMT_CHUNK) {
         const int n = min(SIMT_CHUNK, last - from + 1);
         float above = -CUDART_INF_F, sum = 0.0f;
         for (int x = thread; x < n; x += threads) {
-            room.weight[x] = simt_score(c, room, simt_pair_at<T>(c, b, h, i, from + x));
-            above = fmaxf(above, room.weight[x]);
+            smem.weight[x] = simt_score(c, smem, simt_pair_at<T>(c, b, h, i, from + x));
+            above = fmaxf(above, smem.weight[x]);
         }
-        above = fmaxf(top, simt_max(above, room.sums));
+        above = fmaxf(top, simt_max(above, smem.sums));
         for (int x = thread; x < n; x += threads) {
-            const float e = expf(room.weight[x] - above);
+            const float e = expf(smem.weight[x] - above);
             sum += e;
-            room.weight[x] = e * simt_keep(c, b, h, i, from + x);
+            smem.weight[x] = e * simt_keep(c, b, h, i, from + x);
         }
         const float shrink = expf(top - above);
-        total = total * shrink + lam_block_sum(sum, room.sums + LAM_WARP);
+        total = total * shrink + lam_block_sum(sum, smem.sums + LAM_WARP);
         top = above;
         for (int x = lane; x < a.K; x += LAM_WARP) {
             float o = part[x] * shrink;
             for (int y = warp; y < n; y += warps)
-                o += room.weight[y] *
+                o += smem.weight[y] *
                      lam_float(*attn_row<const T>(a.value, a.ldk, b, from + y, col + x));
             part[x] = o;
         }
@@ -58,7 +58,7 @@ static __global__ void simt_fwd(const attn_call c)
     for (int x = thread; x < a.K; x += threads) {
         float o = 0.0f;
         for (int w = 0; w < warps; w++)
-            o += room.part[w * room.wide + x];
+            o += smem.part[w * smem.wide + x];
         *attn_row<T>(a.o, a.ldo, b, i, col + x) = lam_act<T>(total > 0.0f ? o / total : 0.0f);
     }
     if (thread == 0)

@@ -33,7 +33,7 @@ static __device__ __forceinline__ simt_room simt_open(const attn_call &c, int h)
     const int K = c.a.K, warps = (int)blockDim.x / LAM_WARP;
     simt_room r;
     r.wide = lam_cuda_ceil(K, 8) * 8;
-    r.u = (float *)lam_room();
+    r.u = (float *)lam_shared_memory();
     r.v = r.u + r.wide;
     r.weight = r.v + r.wide;
     r.other = r.weight + SIMT_CHUNK;
@@ -82,7 +82,7 @@ static __device__ __forceinline__ simt_pair<T> simt_pair_at(const attn_call &c, 
 
 /* scale * ((q + u) . k + (q + v) . r + rbias) */
 template <typename T>
-static __device__ __forceinline__ float simt_score(const attn_call &c, const simt_room &room,
+static __device__ __forceinline__ float simt_score(const attn_call &c, const simt_room &smem,
                                                    const simt_pair<T> &p)
 {
     const int K = c.a.K;
@@ -92,12 +92,12 @@ static __device__ __forceinline__ float simt_score(const attn_call &c, const sim
         const lam_f8 k = lam_load8_n(p.k + x, K - x, c.aligned);
 #pragma unroll
         for (int y = 0; y < 8; y++)
-            sum += (q.v[y] + room.u[x + y]) * k.v[y];
+            sum += (q.v[y] + smem.u[x + y]) * k.v[y];
         if (p.r) {
             const lam_f8 r = lam_load8_n(p.r + x, K - x, c.aligned);
 #pragma unroll
             for (int y = 0; y < 8; y++)
-                sum_r += (q.v[y] + room.v[x + y]) * r.v[y];
+                sum_r += (q.v[y] + smem.v[x + y]) * r.v[y];
         }
     }
     return (float)c.a.scale * (sum + sum_r + p.bias);

@@ -17,13 +17,13 @@ struct pair_grad {
 };
 
 template <typename T>
-static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const simt_room &room,
+static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const simt_room &smem,
                                                     int b, int h, int i, int j)
 {
     const lam_attn &a = c.a;
     const size_t col = (size_t)h * a.K;
     const float lse = *attn_row<const float>(a.lse, (size_t)a.H, b, i, (size_t)h);
-    const float p = expf(simt_score(c, room, simt_pair_at<T>(c, b, h, i, j)) - lse);
+    const float p = expf(simt_score(c, smem, simt_pair_at<T>(c, b, h, i, j)) - lse);
     const float keep = simt_keep(c, b, h, i, j);
     const float dp = keep * simt_dot(c, attn_row<const T>(a.d_o, a.ldo, b, i, col),
                                      attn_row<const T>(a.value, a.ldk, b, j, col));
@@ -31,12 +31,12 @@ static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const si
     return {p * keep, (float)a.scale * p * (dp - delta)};
 }
 
-static __device__ __forceinline__ float sum_of_warps(const simt_room &room, const float *part,
+static __device__ __forceinline__ float sum_of_warps(const simt_room &smem, const float *part,
                                                      int x)
 {
     float sum = 0.0f;
     for (int w = 0; w < (int)blockDim.x / LAM_WARP; w++)
-        sum += part[w * room.wide + x];
+        sum += part[w * smem.wide + x];
     return sum;
 }
 
@@ -47,27 +47,28 @@ static __global__ void simt_bwd_q(const attn_call c)
     const int i = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room room = simt_open(c, h);
-    float *part = room.part + warp * room.wide;
+    const simt_room smem = simt_open(c, h);
+    float *part = smem.part + warp * smem.wide;
 
     const int last = min(a.keys - 1, a.shift + i + c.e_hi);
-    for (int from = max(0, a.shift + i + c.e_lo); from <= last; from += SIMT_CHUNK) {
+    const int first = max(attn_oldest<true>(c, b), a.shift + i + c.e_lo);
+    for (int from = first; from <= last; from += SIMT_CHUNK) {
         const int n = min(SIMT_CHUNK, last - from + 1);
         for (int x = thread; x < n; x += THREADS)
-            room.weight[x] = grad_of<T>(c, room, b, h, i, from + x).g;
+            smem.weight[x] = grad_of<T>(c, smem, b, h, i, from + x).g;
         __syncthreads();
         for (int x = lane; x < a.K; x += LAM_WARP) {
             float dq = part[x];
             for (int y = warp; y < n; y += THREADS / LAM_WARP) {
                 const simt_pair<T> p = simt_pair_at<T>(c, b, h, i, from + y);
-                dq += room.weight[y] * (lam_float(p.k[x]) + (p.r ? lam_float(p.r[x]) : 0.0f));
+                dq += smem.weight[y] * (lam_float(p.k[x]) + (p.r ? lam_float(p.r[x]) : 0.0f));
             }
             part[x] = dq;
         }
         __syncthreads();
     }
     for (int x = thread; x < a.K; x += THREADS)
-        *attn_row<T>(a.dq, a.ldq, b, i, col + x) = lam_act<T>(sum_of_warps(room, room.part, x));
+        *attn_row<T>(a.dq, a.ldq, b, i, col + x) = lam_act<T>(sum_of_warps(smem, smem.part, x));
 }
 
 template <typename T>
@@ -77,16 +78,17 @@ static __global__ void simt_bwd_kv(const attn_call c)
     const int j = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room room = simt_open(c, h);
-    float *pk = room.part + warp * room.wide, *pv = room.part2 + warp * room.wide, total = 0.0f;
+    const simt_room smem = simt_open(c, h);
+    float *pk = smem.part + warp * smem.wide, *pv = smem.part2 + warp * smem.wide, total = 0.0f;
 
-    const int last = min(a.queries - 1, j - a.shift - c.e_lo);
+    const bool valid = j >= attn_oldest<true>(c, b);
+    const int last = valid ? min(a.queries - 1, j - a.shift - c.e_lo) : -1;
     for (int from = max(0, j - a.shift - c.e_hi); from <= last; from += SIMT_CHUNK) {
         const int n = min(SIMT_CHUNK, last - from + 1);
         for (int x = thread; x < n; x += THREADS) {
-            const pair_grad w = grad_of<T>(c, room, b, h, from + x, j);
-            room.weight[x] = w.g;
-            room.other[x] = w.p;
+            const pair_grad w = grad_of<T>(c, smem, b, h, from + x, j);
+            smem.weight[x] = w.g;
+            smem.other[x] = w.p;
             total += w.g;
         }
         __syncthreads();
@@ -94,9 +96,9 @@ static __global__ void simt_bwd_kv(const attn_call c)
             float dk = pk[x], dv = pv[x];
             for (int y = warp; y < n; y += THREADS / LAM_WARP) {
                 const int i = from + y;
-                dk += room.weight[y] *
-                      (lam_float(*attn_row<const T>(a.q, a.ldq, b, i, col + x)) + room.u[x]);
-                dv += room.other[y] * lam_float(*attn_row<const T>(a.d_o, a.ldo, b, i, col + x));
+                dk += smem.weight[y] *
+                      (lam_float(*attn_row<const T>(a.q, a.ldq, b, i, col + x)) + smem.u[x]);
+                dv += smem.other[y] * lam_float(*attn_row<const T>(a.d_o, a.ldo, b, i, col + x));
             }
             pk[x] = dk;
             pv[x] = dv;
@@ -108,10 +110,10 @@ static __global__ void simt_bwd_kv(const attn_call c)
         T *dv = attn_row<T>(a.dvalue, a.ldk, b, j, col + x);
         const float old_k = a.kv_add ? lam_float(*dk) : 0.0f;
         const float old_v = a.kv_add ? lam_float(*dv) : 0.0f;
-        *dk = lam_act<T>(old_k + sum_of_warps(room, room.part, x));
-        *dv = lam_act<T>(old_v + sum_of_warps(room, room.part2, x));
+        *dk = lam_act<T>(old_k + sum_of_warps(smem, smem.part, x));
+        *dv = lam_act<T>(old_v + sum_of_warps(smem, smem.part2, x));
     }
-    total = lam_block_sum(total, room.sums);
+    total = lam_block_sum(total, smem.sums);
     if (thread == 0)
         c.k_sum[((size_t)b * a.H + h) * a.keys + j] = total;
 }
@@ -124,8 +126,8 @@ static __global__ void simt_bwd_r(const attn_call c)
     const int row = (int)blockIdx.x, h = (int)blockIdx.y;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room room = simt_open(c, h);
-    float *part = room.part + warp * room.wide, total = 0.0f;
+    const simt_room smem = simt_open(c, h);
+    float *part = smem.part + warp * smem.wide, total = 0.0f;
 
     const int e = a.r_sign * (row - a.r_zero), first = max(0, -a.shift - e);
     const int seen = e < c.e_lo || e > c.e_hi ? 0 : min(a.queries, a.keys - a.shift - e) - first;
@@ -134,16 +136,18 @@ static __global__ void simt_bwd_r(const attn_call c)
         const int n = (int)min((long)SIMT_CHUNK, pairs - from);
         for (int x = thread; x < n; x += THREADS) {
             const int b = (int)((from + x) / seen), i = first + (int)((from + x) % seen);
-            room.weight[x] = grad_of<T>(c, room, b, h, i, i + a.shift + e).g;
-            total += room.weight[x];
+            smem.weight[x] = i + a.shift + e < attn_oldest<true>(c, b)
+                                 ? 0.0f
+                                 : grad_of<T>(c, smem, b, h, i, i + a.shift + e).g;
+            total += smem.weight[x];
         }
         __syncthreads();
         for (int x = lane; x < a.K; x += LAM_WARP) {
             float dr = part[x];
             for (int y = warp; y < n; y += THREADS / LAM_WARP) {
                 const int b = (int)((from + y) / seen), i = first + (int)((from + y) % seen);
-                dr += room.weight[y] *
-                      (lam_float(*attn_row<const T>(a.q, a.ldq, b, i, col + x)) + room.v[x]);
+                dr += smem.weight[y] *
+                      (lam_float(*attn_row<const T>(a.q, a.ldq, b, i, col + x)) + smem.v[x]);
             }
             part[x] = dr;
         }
@@ -152,8 +156,8 @@ static __global__ void simt_bwd_r(const attn_call c)
     if (a.r)
         for (int x = thread; x < a.K; x += THREADS)
             ((T *)a.dr)[(size_t)row * a.ldr + col + x] =
-                lam_act<T>(sum_of_warps(room, room.part, x));
-    total = lam_block_sum(total, room.sums);
+                lam_act<T>(sum_of_warps(smem, smem.part, x));
+    total = lam_block_sum(total, smem.sums);
     if (thread != 0)
         return;
     c.r_sum[(size_t)h * a.r_rows + row] = total;

@@ -159,7 +159,7 @@ struct attn_me {
     int lane;
     attn_lanes lanes;
     uint32_t rows;       /* where this warp's sixteen rows lie in a tile, in bytes */
-    uint32_t room, mine; /* the block's tiles; those that each group has one of, at this group's */
+    uint32_t smem, mine; /* the block's tiles; those that each group has one of, at this group's */
 };
 
 /* K: columns of the tiles that the warp's own loads and stores see. */
@@ -169,14 +169,14 @@ static __device__ __forceinline__ attn_me attn_find_me(void)
     const int warp = lam_uniform((int)threadIdx.x / LAM_WARP % 4);
     const int group = lam_uniform((int)threadIdx.x / WG_THREADS);
     const int lane = (int)threadIdx.x % LAM_WARP;
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     return {group,
             warp,
             lane,
             attn_lanes_of<K>(lane),
             (uint32_t)(16 * warp * 128),
-            room,
-            room + (uint32_t)(group * WG_TILE)};
+            smem,
+            smem + (uint32_t)(group * WG_TILE)};
 }
 
 /* Of every query the scores in base 2: 2^x is faster than e^x. */

@@ -52,11 +52,11 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
 
 /* Asks for one more tile of queries, from the last to the first. */
 template <int K>
-static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &maps, const walk &w,
-                                           uint32_t room, attn_asked &asked)
+static __device__ __forceinline__ void load_stage(const attn_call &c, const attn_maps &maps,
+                                                  const walk &w, uint32_t smem, attn_asked &asked)
 {
     const lam_attn &a = c.a;
-    const uint32_t bars = room + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
+    const uint32_t bars = smem + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
     const uint32_t stage = (uint32_t)asked.turn.stage;
     const int i0 = (w.tile_hi - asked.tile) * WG_ROWS, line = (w.b * a.H + w.h) * c.q_pad + i0;
     const int row = w.first - a.shift - (i0 + WG_ROWS - 1) - c.e_first; /* the last query's */
@@ -64,16 +64,16 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
         lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
     const int tiles = asked.tile == 0 ? 4 + WG_GROUPS : 4;
     lam_bar_expect(bar, (uint32_t)tiles * WG_TILE + 2 * WG_ROWS * 4);
-    lam_tma_tile(room + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
-    lam_tma_tile(room + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
+    lam_tma_tile(smem + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
+    lam_tma_tile(smem + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
     for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
-        lam_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, w.h * K,
+        lam_tma_tile(smem + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, w.h * K,
                      row + chunk * WG_ROWS, 0, bar);
         asked.slot = attn_next<SLOTS>(asked.slot);
     }
-    lam_tma_tile(room + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
-    lam_tma_line(room + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
-    lam_tma_line(room + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
+    lam_tma_tile(smem + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
+    lam_tma_line(smem + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
+    lam_tma_line(smem + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
     asked.tile++;
     attn_advance<STAGES>(asked.turn);
 }
@@ -91,18 +91,18 @@ static __device__ __forceinline__ void weigh(float (&s)[8][4], float scale2, con
 /* Asks for all that the block needs. */
 template <int K>
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
-                                            const walk &w, uint32_t room)
+                                            const walk &w, uint32_t smem)
 {
-    const uint32_t once = attn_once<STAGES>(room + BARS);
+    const uint32_t once = attn_once<STAGES>(smem + BARS);
     attn_asked asked = {};
     lam_bar_expect(once, 2 * WG_GROUPS * WG_TILE);
     for (int x = 0; x < WG_GROUPS; x++) {
-        const uint32_t to = room + (uint32_t)(x * WG_TILE);
+        const uint32_t to = smem + (uint32_t)(x * WG_TILE);
         lam_tma_tile(to + KEY, &maps.k, w.h * K, w.first + x * WG_ROWS, w.b, once);
         lam_tma_tile(to + VALUE, &maps.value, w.h * K, w.first + x * WG_ROWS, w.b, once);
     }
     while (asked.tile < w.tiles)
-        ask<K>(c, maps, w, room, asked);
+        load_stage<K>(c, maps, w, smem, asked);
 }
 
 /* Writes dk and dvalue. */
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, const walk &w,
                                               const float (&dv)[K / 8][4])
 {
     const lam_attn &a = c.a;
-    unsigned char *out = lam_room() + me.group * WG_TILE + me.rows;
+    unsigned char *out = lam_shared_memory() + me.group * WG_TILE + me.rows;
     const int row = w.first + WG_ROWS * me.group + 16 * me.warp;
     const size_t col = (size_t)w.h * K;
     if (row < 0)
@@ -144,8 +144,8 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     const lam_attn &a = c.a;
     const attn_me me = attn_find_me<K>();
     const attn_skew skew = attn_skew_by(RIGHT, me.lane);
-    const uint32_t bars = me.room + BARS;
-    const float *floats = (const float *)(lam_room() + LSE2) + 16 * me.warp + me.lanes.g;
+    const uint32_t bars = me.smem + BARS;
+    const float *floats = (const float *)(lam_shared_memory() + LSE2) + 16 * me.warp + me.lanes.g;
     const float scale2 = attn_scale2(c);
     const bool lead = threadIdx.x % WG_THREADS == 0; /* stores dS */
     const int j0 = w.first + WG_ROWS * me.group;
@@ -158,12 +158,12 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     for (int n = 0; n < w.tiles; n++) {
         const int tile = w.tile_hi - n, stage = turn.stage;
         const int at = a.shift + tile * WG_ROWS; /* where the first query stands */
-        const uint32_t qu = me.room + QU + (uint32_t)(stage * WG_TILE);
-        const uint32_t qv = me.room + QV + (uint32_t)(stage * WG_TILE);
-        const uint32_t d_o = me.room + DO + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunk0 = me.room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t qu = me.smem + QU + (uint32_t)(stage * WG_TILE);
+        const uint32_t qv = me.smem + QV + (uint32_t)(stage * WG_TILE);
+        const uint32_t d_o = me.smem + DO + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunk0 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
-        const uint32_t chunk1 = me.room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t chunk1 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         if (j0 < 0 || j0 >= a.keys || !attn_sees(c, at, j0)) {
@@ -232,9 +232,9 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_bwd_kv(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const walk w = walk_of(c);
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     attn_run<STAGES>(
-        room + BARS, [&] { copy<K>(c, maps, w, room); }, [&] { compute<K>(c, w); });
+        smem + BARS, [&] { copy<K>(c, maps, w, smem); }, [&] { compute<K>(c, w); });
 }
 
 void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)

@@ -92,10 +92,11 @@ static __device__ __forceinline__ void sum_rows(float *part, const float (&d)[K 
 /* Asks for one more tile of keys, the tiles of dS above it, and the chunks of r no tile before it
  * brought: a block uses chunks t .. t + WG_GROUPS for tile t. */
 template <int K>
-static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &maps,
-                                           const attn_walk &w, uint32_t room, attn_asked &asked)
+static __device__ __forceinline__ void load_stage(const attn_call &c, const attn_maps &maps,
+                                                  const attn_walk &w, uint32_t smem,
+                                                  attn_asked &asked)
 {
-    const uint32_t bars = room + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
+    const uint32_t bars = smem + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
     const uint32_t stage = (uint32_t)asked.turn.stage;
     const int j0 = w.key_lo + asked.tile * WG_ROWS, x = w.h * K;
     if (asked.tile >= STAGES)
@@ -107,12 +108,12 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
     for (int group = 0; group < WG_GROUPS; group++) {
         const int i0 = w.i0 + group * WG_ROWS;
         if (attn_uses(c, i0, j0))
-            lam_tma_line(room + DS + (stage * WG_GROUPS + (uint32_t)group) * WG_TILE,
+            lam_tma_line(smem + DS + (stage * WG_GROUPS + (uint32_t)group) * WG_TILE,
                          attn_ds_tile(c, w.b, w.h, i0 / WG_ROWS, j0 / WG_ROWS), WG_TILE, bar);
     }
-    lam_tma_tile(room + KEY + stage * WG_TILE, &maps.k, x, j0, w.b, bar);
+    lam_tma_tile(smem + KEY + stage * WG_TILE, &maps.k, x, j0, w.b, bar);
     for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
-        lam_tma_tile(room + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, x,
+        lam_tma_tile(smem + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, x,
                      w.r0 + (asked.tile + chunk) * WG_ROWS, 0, bar);
         asked.slot = attn_next<SLOTS>(asked.slot);
     }
@@ -122,11 +123,11 @@ static __device__ __forceinline__ void ask(const attn_call &c, const attn_maps &
 
 template <int K>
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
-                                            const attn_walk &w, uint32_t room)
+                                            const attn_walk &w, uint32_t smem)
 {
     attn_asked asked = {};
     while (asked.tile < w.tiles)
-        ask<K>(c, maps, w, room, asked);
+        load_stage<K>(c, maps, w, smem, asked);
 }
 
 /* Writes du, dv and dq. */
@@ -138,7 +139,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
     const lam_attn &a = c.a;
     const attn_lanes lanes = attn_lanes_of<K>(me.lane); /* me.lanes: of dS */
     const float scale = (float)a.scale;
-    float *sums = (float *)(lam_room() + KEY);
+    float *sums = (float *)(lam_shared_memory() + KEY);
     const size_t part = (((size_t)w.b * gridDim.x + blockIdx.x) * a.H + w.h) * K;
     lam_wg_all<WG_BLOCK>(); /* the tiles are free */
     if (a.u)
@@ -151,7 +152,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
         for (int x = 0; x < 4; x++)
             dq_k[n][x] += dq_r[n][x];
     const int row = w.i0 + WG_ROWS * me.group + 16 * me.warp;
-    unsigned char *out = lam_room() + DS + me.group * WG_TILE + me.rows;
+    unsigned char *out = lam_shared_memory() + DS + me.group * WG_TILE + me.rows;
     if (row < 0)
         return;
     attn_store_tile<K>(out, dq_k, scale, scale, lanes);
@@ -165,7 +166,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
 {
     const attn_me me = attn_find_me<WG_ROWS>();
     const attn_unskew back = attn_unskew_of(me.lane);
-    const uint32_t bars = me.room + BARS;
+    const uint32_t bars = me.smem + BARS;
     const int i0 = w.i0 + WG_ROWS * me.group;
 
     float dq_k[K / 8][4] = {}, dq_r[K / 8][4] = {};
@@ -174,11 +175,11 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     int before = -1;                     /* the stage whose sums may still run */
     for (int t = 0; t < w.tiles; t++) {
         const int stage = turn.stage;
-        const uint32_t ds = me.room + DS + (uint32_t)((stage * WG_GROUPS + me.group) * WG_TILE);
-        const uint32_t key = me.room + KEY + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunk0 = me.room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t ds = me.smem + DS + (uint32_t)((stage * WG_GROUPS + me.group) * WG_TILE);
+        const uint32_t key = me.smem + KEY + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunk0 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
-        const uint32_t chunk1 = me.room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t chunk1 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         const bool mine = attn_uses(c, i0, w.key_lo + t * WG_ROWS);
@@ -212,9 +213,9 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_bwd_q(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const attn_walk w = attn_walk_of(c);
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     attn_run<STAGES>(
-        room + BARS, [&] { copy<K>(c, maps, w, room); }, [&] { compute<K>(c, w); });
+        smem + BARS, [&] { copy<K>(c, maps, w, smem); }, [&] { compute<K>(c, w); });
 }
 
 void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)

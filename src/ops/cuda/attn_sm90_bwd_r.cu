@@ -59,9 +59,9 @@ static __device__ __forceinline__ bool is_there(const attn_call &c, int query_ti
 
 /* Asks for all that the block needs. */
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
-                                            const walk &w, uint32_t room)
+                                            const walk &w, uint32_t smem)
 {
-    const uint32_t bars = room + BARS;
+    const uint32_t bars = smem + BARS;
     attn_turn turn = {};
     int b = w.stream, tile = w.tile_lo;
     for (int n = 0; n < w.steps; n++) {
@@ -74,9 +74,9 @@ static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps 
         lam_bar_expect(bar, (uint32_t)tiles * WG_TILE);
         for (int x = 0; x < CHUNKS; x++)
             if (is_there(c, tile, w.first + tile + x))
-                lam_tma_line(room + DS + (uint32_t)((turn.stage * CHUNKS + x) * WG_TILE),
+                lam_tma_line(smem + DS + (uint32_t)((turn.stage * CHUNKS + x) * WG_TILE),
                              attn_ds_tile(c, b, w.h, tile, w.first + tile + x), WG_TILE, bar);
-        lam_tma_tile(room + QV + (uint32_t)(turn.stage * WG_TILE), &maps.qv, 0,
+        lam_tma_tile(smem + QV + (uint32_t)(turn.stage * WG_TILE), &maps.qv, 0,
                      (b * c.a.H + w.h) * c.q_pad + tile * WG_ROWS, 0, bar);
         attn_advance<STAGES>(turn);
         if (++tile == w.tile_lo + w.tiles) {
@@ -150,7 +150,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
 {
     const attn_me me = attn_find_me<WG_ROWS>();
     const attn_skew skew = attn_skew_by(LEFT, me.lane);
-    const uint32_t bars = me.room + BARS;
+    const uint32_t bars = me.smem + BARS;
     const int mine = w.first + me.group;
 
     float dr[K / 8][4] = {};
@@ -159,8 +159,8 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     for (int n = 0; n < w.steps; n++) {
         const int stage = turn.stage, key_tile = mine + tile;
         const int there = is_there(c, tile, key_tile) | is_there(c, tile, key_tile + 1) << 1;
-        const uint32_t ds = me.room + DS + (uint32_t)((stage * CHUNKS + me.group) * WG_TILE);
-        const uint32_t skewed = me.room + SKEWED + (uint32_t)((2 * me.group + n % 2) * WG_TILE);
+        const uint32_t ds = me.smem + DS + (uint32_t)((stage * CHUNKS + me.group) * WG_TILE);
+        const uint32_t skewed = me.smem + SKEWED + (uint32_t)((2 * me.group + n % 2) * WG_TILE);
         tile = tile + 1 == w.tile_lo + w.tiles ? w.tile_lo : tile + 1;
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         lam_wg_barrier(me.group); /* also: nobody reads the other `skewed` any more */
         if (there) {
             lam_wg_begin();
-            attn_wg_columns<K>(dr, skewed, me.room + QV + (uint32_t)(stage * WG_TILE));
+            attn_wg_columns<K>(dr, skewed, me.smem + QV + (uint32_t)(stage * WG_TILE));
             lam_wg_close();
         }
     }
@@ -192,9 +192,9 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_bwd_r(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const walk w = walk_of(c);
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     attn_run<STAGES>(
-        room + BARS, [&] { copy(c, maps, w, room); }, [&] { compute<K>(c, w); });
+        smem + BARS, [&] { copy(c, maps, w, smem); }, [&] { compute<K>(c, w); });
 }
 
 void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)

@@ -49,7 +49,7 @@ static __device__ __forceinline__ void rebase(state<K> &st, const float (&top)[2
 
 /* One tile's step of the online softmax; leaves the weights in s. */
 template <int K>
-static __device__ __forceinline__ void soften(state<K> &st, float (&s)[8][4], float scale2)
+static __device__ __forceinline__ void softmax_step(state<K> &st, float (&s)[8][4], float scale2)
 {
     float top[2];
 #pragma unroll
@@ -84,22 +84,22 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
     const lam_attn &a = c.a;
     const attn_lanes &lanes = me.lanes;
     const int row = w.i0 + WG_ROWS * me.group + 16 * me.warp;
-    unsigned char *room = lam_room() + QU + me.group * WG_TILE + me.rows;
-    float over[2];
+    unsigned char *smem = lam_shared_memory() + QU + me.group * WG_TILE + me.rows;
+    float inv_sum[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         float total = st.total[half];
         total += __shfl_xor_sync(ATTN_FULL_WARP, total, 1);
         total += __shfl_xor_sync(ATTN_FULL_WARP, total, 2);
-        over[half] = total > 0.0f ? 1.0f / total : 0.0f;
+        inv_sum[half] = total > 0.0f ? 1.0f / total : 0.0f;
         const int i = row + lanes.g + 8 * half;
         if (lanes.t == 0 && i < a.queries)
             *attn_row<float>(a.lse, (size_t)a.H, w.b, i, (size_t)w.h) =
                 total > 0.0f ? st.base[half] * CUDART_LN2_F + logf(total) : -CUDART_INF_F;
     }
-    attn_store_tile<K>(room, st.o, over[0], over[1], lanes);
+    attn_store_tile<K>(smem, st.o, inv_sum[0], inv_sum[1], lanes);
     __syncwarp();
-    attn_write_rows<K>(attn_row<lam_bf16>(a.o, a.ldo, w.b, row, (size_t)w.h * K), a.ldo, room,
+    attn_write_rows<K>(attn_row<lam_bf16>(a.o, a.ldo, w.b, row, (size_t)w.h * K), a.ldo, smem,
                        a.queries - row, false);
 }
 
@@ -118,20 +118,20 @@ static __device__ __forceinline__ void ask_chunk(const attn_maps &maps, uint32_t
  * block uses chunks t .. t + WG_GROUPS for tile t; with STAGES + WG_GROUPS slots what a chunk
  * replaces is done with when the stage is. */
 template <int K>
-static __device__ __forceinline__ void ask(const attn_maps &maps, const attn_walk &w, uint32_t room,
-                                           attn_asked &asked)
+static __device__ __forceinline__ void load_stage(const attn_maps &maps, const attn_walk &w,
+                                                  uint32_t smem, attn_asked &asked)
 {
-    const uint32_t bars = room + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
+    const uint32_t bars = smem + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
     const uint32_t stage = (uint32_t)(asked.turn.stage * WG_TILE);
     const int x = w.h * K, key = w.key_lo + asked.tile * WG_ROWS;
     if (asked.tile >= STAGES)
         lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
     const int twice = asked.slot == 0; /* chunk 0 is the only one of the first WG_GROUPS + 1 */
     lam_bar_expect(bar, (uint32_t)((asked.tile == 0 ? 3 + WG_GROUPS : 3) + twice) * WG_TILE);
-    lam_tma_tile(room + KEY + stage, &maps.k, x, key, w.b, bar);
+    lam_tma_tile(smem + KEY + stage, &maps.k, x, key, w.b, bar);
     for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++)
-        ask_chunk(maps, room + BAND, x, w.r0 + (asked.tile + chunk) * WG_ROWS, bar, asked.slot);
-    lam_tma_tile(room + VALUE + stage, &maps.value, x, key, w.b, bar);
+        ask_chunk(maps, smem + BAND, x, w.r0 + (asked.tile + chunk) * WG_ROWS, bar, asked.slot);
+    lam_tma_tile(smem + VALUE + stage, &maps.value, x, key, w.b, bar);
     asked.tile++;
     attn_advance<STAGES>(asked.turn);
 }
@@ -139,16 +139,16 @@ static __device__ __forceinline__ void ask(const attn_maps &maps, const attn_wal
 /* Asks for all that the block needs. */
 template <int K>
 static __device__ __forceinline__ void copy(const attn_maps &maps, const attn_walk &w,
-                                            uint32_t room)
+                                            uint32_t smem)
 {
-    const uint32_t once = attn_once<STAGES>(room + BARS);
+    const uint32_t once = attn_once<STAGES>(smem + BARS);
     attn_asked asked = {};
     lam_bar_expect(once, WG_GROUPS * WG_TILE);
     for (int x = 0; x < WG_GROUPS; x++)
-        lam_tma_tile(room + QU + (uint32_t)(x * WG_TILE), &maps.q, w.h * K, w.i0 + x * WG_ROWS, w.b,
+        lam_tma_tile(smem + QU + (uint32_t)(x * WG_TILE), &maps.q, w.h * K, w.i0 + x * WG_ROWS, w.b,
                      once);
     while (asked.tile < w.tiles)
-        ask<K>(maps, w, room, asked);
+        load_stage<K>(maps, w, smem, asked);
 }
 
 /* q becomes q + u and q + v, rounded once, in this warp's sixteen rows. */
@@ -174,7 +174,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
 {
     const attn_me me = attn_find_me<K>();
     const attn_skew skew = attn_skew_by(RIGHT, me.lane);
-    const uint32_t bars = me.room + BARS;
+    const uint32_t bars = me.smem + BARS;
     const float scale2 = attn_scale2(c);
     const int i0 = w.i0 + WG_ROWS * me.group, at = c.a.shift + i0;
 
@@ -189,9 +189,9 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     int slot = WG_GROUPS - 1 - me.group; /* the first chunk of the group's band */
     for (int t = 0; t < w.tiles; t++) {
         const int j0 = w.key_lo + t * WG_ROWS, stage = turn.stage;
-        const uint32_t key = me.room + KEY + (uint32_t)(stage * WG_TILE);
-        const uint32_t value = me.room + VALUE + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunks = me.room + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t key = me.smem + KEY + (uint32_t)(stage * WG_TILE);
+        const uint32_t value = me.smem + VALUE + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunks = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
@@ -208,7 +208,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
             lam_wg_hold(band);
             attn_add_skewed<0>(s, band, last, me.warp, skew);
             attn_hide(s, c, me, at, j0);
-            soften<K>(st, s, scale2);
+            softmax_step<K>(st, s, scale2);
             uint32_t p[4][4];
             attn_pack_left(p, s);
             lam_wg_hold(st.o);
@@ -229,9 +229,9 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
     sm90_fwd(const attn_call c, const __grid_constant__ attn_maps maps)
 {
     const attn_walk w = attn_walk_of(c);
-    const uint32_t room = lam_address(lam_room());
+    const uint32_t smem = lam_address(lam_shared_memory());
     attn_run<STAGES>(
-        room + BARS, [&] { copy<K>(maps, w, room); }, [&] { compute<K>(c, w); });
+        smem + BARS, [&] { copy<K>(maps, w, smem); }, [&] { compute<K>(c, w); });
 }
 
 void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c)

@@ -18,7 +18,7 @@ enum {
 /* Sum blockIdx.y of a set; warps take every 32nd line, then meet. */
 static __global__ void fold(lam_cuda_sums s)
 {
-    __shared__ float room[FOLDERS][LAM_WARP];
+    __shared__ float smem[FOLDERS][LAM_WARP];
     const int col = (int)(blockIdx.x * LAM_WARP + threadIdx.x);
     const float *lines = s.lines + blockIdx.y * s.apart + col;
     float *out = s.out[blockIdx.y];
@@ -34,13 +34,13 @@ static __global__ void fold(lam_cuda_sums s)
         for (int j = 0; j < FOLD_AHEAD; j++)
             sum += x[j];
     }
-    room[threadIdx.y][threadIdx.x] = sum;
+    smem[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y != 0 || col >= s.width)
         return;
     sum = 0.0f;
     for (int i = 0; i < FOLDERS; i++)
-        sum += room[i][threadIdx.x];
+        sum += smem[i][threadIdx.x];
     out[col] += sum;
 }
 
@@ -120,7 +120,7 @@ static __device__ lam_f8 walk_slowly(const columns &a, int first, int last, int 
 template <typename T, bool RELU>
 static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
 {
-    __shared__ __align__(16) float room[WARPS][COLUMNS];
+    __shared__ __align__(16) float smem[WARPS][COLUMNS];
     const int col = (int)blockIdx.x * COLUMNS + (int)threadIdx.x * 8;
     const int begin = (int)blockIdx.y * a.chunk, last = min(begin + a.chunk, a.rows);
     const int first = begin + (int)threadIdx.y;
@@ -129,7 +129,7 @@ static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
         sum = walk<T, RELU>(a, first, last, col);
     else if (col < a.width)
         sum = walk_slowly<T, RELU>(a, first, last, col);
-    lam_store8(&room[threadIdx.y][threadIdx.x * 8], sum);
+    lam_store8(&smem[threadIdx.y][threadIdx.x * 8], sum);
     __syncthreads();
     const int mine = (int)(threadIdx.y * LAM_WARP + threadIdx.x);
     const int out = (int)blockIdx.x * COLUMNS + mine;
@@ -137,7 +137,7 @@ static __global__ void __launch_bounds__(LAM_WARP *WARPS) sum_columns(columns a)
         return;
     float total = 0.0f;
     for (int i = 0; i < WARPS; i++)
-        total += room[i][mine];
+        total += smem[i][mine];
     if (a.lines)
         a.lines[(size_t)blockIdx.y * (size_t)a.width + (size_t)out] = total;
     else

@@ -206,7 +206,7 @@ static __global__ void density_bwd(lam_density a, float2 *slopes, bool aligned)
 template <typename T>
 static __global__ void density_pull(lam_density a, const float2 *slopes)
 {
-    __shared__ float2 room[PULL_ROWS][LAM_WARP];
+    __shared__ float2 smem[PULL_ROWS][LAM_WARP];
     const size_t H = (size_t)a.H;
     place p = {true, 0, blockIdx.x / H, blockIdx.x % H, 0};
     const float2 *slope = slopes + (size_t)blockIdx.x * (size_t)a.queries;
@@ -221,12 +221,12 @@ static __global__ void density_pull(lam_density a, const float2 *slopes)
             mu += slope[i].x * q;
             var += slope[i].y * q;
         }
-        room[y][threadIdx.x] = make_float2(mu, var);
+        smem[y][threadIdx.x] = make_float2(mu, var);
         __syncthreads();
         if (y == 0 && c < a.K) {
             for (int k = 1; k < PULL_ROWS; k++) {
-                mu += room[k][threadIdx.x].x;
-                var += room[k][threadIdx.x].y;
+                mu += smem[k][threadIdx.x].x;
+                var += smem[k][threadIdx.x].y;
             }
             pull_at<T>(a, a.dpull, p, 0)[c] = lam_act<T>(mu);
             pull_at<T>(a, a.dpull, p, 1)[c] = lam_act<T>(var);
@@ -290,7 +290,7 @@ extern "C" void lam_cuda_density_bwd(lam_dev *dev, const lam_density *a)
 /* The mass below edge blockIdx.x of stream blockIdx.y, summed in double: differences count. */
 static __global__ void sticky_edges(lam_sticky_samples a)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     const int d = (int)blockIdx.x;
     const size_t b = blockIdx.y;
     const float at = d == 0 ? -1e-6f : d == a.bins ? 1.0f + 1e-6f : (float)((double)d / a.bins);
@@ -299,7 +299,7 @@ static __global__ void sticky_edges(lam_sticky_samples a)
     double sum = 0.0;
     for (int k = (int)threadIdx.x; k < a.rows * a.H; k += (int)blockDim.x)
         sum += 0.5f * erfcf(-0.707106781f * (at - mu[k]) / sqrtf(var[k]));
-    sum = lam_block_sum(sum, room);
+    sum = lam_block_sum(sum, smem);
     if (threadIdx.x == 0)
         ((float *)a.edge)[b * ((size_t)a.bins + 1) + (size_t)d] = (float)sum;
 }
@@ -323,8 +323,8 @@ static __global__ void sticky_rows(lam_sticky_samples a)
         else
             high = middle - 1;
     }
-    const float room = edge[low + 1] - edge[low]; /* 0: all of the mass is below, by rounding */
-    const float into = a.within && room > 0.0f ? (mass - edge[low]) / room : 0.0f;
+    const float bin = edge[low + 1] - edge[low]; /* 0: all of the mass is below, by rounding */
+    const float into = a.within && bin > 0.0f ? (mass - edge[low]) / bin : 0.0f;
     const float where = ((float)low + into) / (float)a.bins;
     T *psi = (T *)a.psi + row * a.ld;
     for (int j = (int)threadIdx.x; j < a.basis; j += LAM_WARP) {

@@ -46,9 +46,9 @@ struct lam_cuda_dev {
 
     /* Recordings (repeat.cu). */
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
-    cudaStream_t side; /* where uploads go while the stream is being recorded */
-    int recording;
-    unsigned moved; /* times that scratch moved: recordings hold its address */
+    cudaStream_t side; /* where uploads go while the stream is being captured */
+    int capturing;
+    unsigned moved; /* times that scratch moved: captured graphs hold its address */
 
     size_t free_at_open, least_free; /* bytes of the card */
 
@@ -139,10 +139,11 @@ void lam_cuda_upload(lam_dev *dev, void *dst, const void *host, size_t bytes);
 lam_status lam_cuda_download(lam_dev *dev, void *host, const void *src, size_t bytes);
 lam_status lam_cuda_sync(lam_dev *dev); /* waits, and reports what failed */
 
-/* The table whose operations do nothing, but for uploads: what runs while a recording is played. */
+/* The table whose operations do nothing, but for uploads: what runs during the replay of a graph. */
 const lam_ops *lam_cuda_quiet(void);
-void lam_cuda_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
-void lam_cuda_forget(lam_dev *dev, lam_tape *tape);
+void lam_cuda_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                     void *arg);
+void lam_cuda_free_graphs(lam_dev *dev, lam_graphs *graphs);
 
 /* The second half of column sums: out[q][c] += the sum over i < n of lines[i * step + q * apart + c],
  * in order; an out that is NULL is left out. */

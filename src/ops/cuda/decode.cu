@@ -1,4 +1,4 @@
-/* cuda/decode.cu -- attention of one new row per stream; place.cu puts other rows where they are kept.
+/* cuda/decode.cu -- attention of one new row per stream; put_rows.cu stores other rows where they are kept.
  *
  * One query leaves nothing to a tile: the time is that of reading keys, values and positions once.  Eight
  * lanes share a key (sixteen bytes each for heads up to 64 wide), so that a warp reads whole rows of a
@@ -8,7 +8,8 @@
  * which one that is.
  *
  * The new key is read from where the product left it and stored by the group that meets it; nobody else
- * reads it in this launch.  How many keys there are is read from memory: the launch is the same for every token. */
+ * reads it in this launch.  How many keys a stream has is read from memory: the launch is the same for every token, and
+ * streams may be of different age.  How a stream's keys are divided depends on its own row and on the launch alone. */
 #include "ops/cuda/cuda_int.cuh"
 
 #include <math_constants.h>
@@ -193,10 +194,10 @@ static __device__ __forceinline__ joint join(const float *tops, const float *tot
 
 /* This block's part of the row: joined from its groups into shared memory [K + 2]. */
 template <int C>
-static __device__ __forceinline__ void join_groups(const softmax<C> &s, float *room, int K)
+static __device__ __forceinline__ void join_groups(const softmax<C> &s, float *smem, int K)
 {
     const int group = (int)threadIdx.x / LANES;
-    float *tops = room, *totals = room + GROUPS, *o = room + 2 * GROUPS;
+    float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS;
     if (threadIdx.x % LANES == 0) {
         tops[group] = s.top;
         totals[group] = s.total;
@@ -238,18 +239,19 @@ template <typename T, int C, int U>
 static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
     attn_next(const __grid_constant__ next_call n)
 {
-    extern __shared__ float room[]; /* 2 * GROUPS + GROUPS * K */
+    extern __shared__ float smem[]; /* 2 * GROUPS + GROUPS * K */
     __shared__ unsigned ticket;
     const lam_attn &a = n.x.a;
     const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
-    const int at = *(const int32_t *)n.x.at;
-    const int oldest = a.reach > 0 ? max(0, at - a.reach + 1) : 0;
+    const int at = ((const int32_t *)n.x.at)[b];
+    const int seen = a.reach > 0 ? max(0, at - a.reach + 1) : 0;
+    const int oldest = a.valid ? max(seen, a.past - ((const int32_t *)a.valid)[b]) : seen;
     const int each = lam_cuda_ceil(at - oldest + 1, n.splits), begin = oldest + split * each;
     const int end = min(begin + each, at + 1);
-    join_groups<C>(attend<T, C, U>(n, b, h, at, begin + (int)threadIdx.x / LANES, end), room, K);
+    join_groups<C>(attend<T, C, U>(n, b, h, at, begin + (int)threadIdx.x / LANES, end), smem, K);
 
     float *lse = (float *)a.lse.p + (size_t)b * a.lse.step + h;
-    const float *tops = room, *totals = room + GROUPS, *o = room + 2 * GROUPS;
+    const float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS;
     if (n.splits == 1) {
         for (int x = (int)threadIdx.x; x < K; x += THREADS)
             write_row<T>(a, b, h, x, o[x] / totals[0]);
@@ -319,6 +321,7 @@ extern "C" void lam_cuda_attn_next(lam_dev *base, const lam_attn_next *x)
     const lam_attn *a = &x->a;
     const size_t size = dev->bf16 ? sizeof(lam_bf16) : sizeof(float);
     assert(a->mode == LAM_CAUSAL && a->queries == 1 && a->drop.p == 0.0 && a->K <= LAM_NEXT_WIDTH);
+    assert(a->kv_class == LAM_ACT);
     next_call n = {*x, 1, false, NULL, dev->tickets};
     n.aligned = (size_t)a->K * size % 16 == 0 && on_border(a->q.p, a->q.step, size) &&
                 on_border(a->k.p, a->k.step, size) && on_border(a->value.p, a->value.step, size) &&

@@ -157,18 +157,18 @@ static __device__ __forceinline__ float lam_warp_max(float x)
     return x;
 }
 
-/* Sum over a one-dimensional block of whole warps; every thread receives it.  `room` is shared
+/* Sum over a one-dimensional block of whole warps; every thread receives it.  `smem` is shared
  * memory for 32 elements; it may be used again after the next barrier. */
 template <typename T>
-static __device__ __forceinline__ T lam_block_sum(T x, T *room)
+static __device__ __forceinline__ T lam_block_sum(T x, T *smem)
 {
     const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
     const int warps = (int)blockDim.x / LAM_WARP;
     x = lam_warp_sum(x);
     if (lane == 0)
-        room[warp] = x;
+        smem[warp] = x;
     __syncthreads();
-    return lam_warp_sum(lane < warps ? room[lane] : (T)0);
+    return lam_warp_sum(lane < warps ? smem[lane] : (T)0);
 }
 
 #endif

@@ -28,14 +28,14 @@ size_t lam_cuda_vocab_scratch(const lam_work *largest)
     return 2 * (size_t)largest->rows * sizeof(entry) + LINES + 512;
 }
 
-/* Turns room[i] into the sum of all before i; SORTERS threads own VALUES * WARPS / SORTERS neighbours
+/* Turns smem[i] into the sum of all before i; SORTERS threads own VALUES * WARPS / SORTERS neighbours
  * each. */
-static __device__ void scan(int *room)
+static __device__ void scan(int *smem)
 {
     enum { EACH = VALUES * WARPS / SORTERS };
     __shared__ int warps[WARPS];
     const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
-    int *mine = room + threadIdx.x * EACH, sum = 0;
+    int *mine = smem + threadIdx.x * EACH, sum = 0;
     for (int i = 0; i < EACH; i++)
         sum += mine[i];
     int upto = sum; /* inclusive, within the warp */
@@ -264,8 +264,8 @@ extern "C" void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a)
     const int passes = passes_for(a->count);
     sort_rows<<<1, SORTERS, 0, cuda->stream>>>(*a, one, two, passes);
 
-    const int room = (int)((size_t)LINES / line);
-    runs s = {*a, passes % 2 ? two : one, lam_cuda_ceil(a->rows, room), (float *)scratch};
+    const int capacity = (int)((size_t)LINES / line);
+    runs s = {*a, passes % 2 ? two : one, lam_cuda_ceil(a->rows, capacity), (float *)scratch};
     s.chunk = s.chunk > MIN_CHUNK ? s.chunk : MIN_CHUNK;
     const dim3 grid((unsigned)lam_cuda_ceil(a->rows, s.chunk),
                     (unsigned)lam_cuda_ceil(a->ld / 8, BLOCK));

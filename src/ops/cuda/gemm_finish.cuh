@@ -87,7 +87,7 @@ static __device__ __forceinline__ void gemm_announce(const gemm_out &f, const ge
 
 /* A warp's piece into its room.  ReLU rides in the rounding. */
 template <bool BACK>
-static __device__ __forceinline__ void gemm_put(uint32_t room, const float (*acc)[4],
+static __device__ __forceinline__ void gemm_put(uint32_t smem, const float (*acc)[4],
                                                 const float2 (&bias)[8], float scale, int lane)
 {
 #pragma unroll
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void gemm_put(uint32_t room, const float (*acc
             r[x] = BACK ? lam_pack(d[0] * scale, d[1] * scale)
                         : lam_pack_relu(fmaf(d[0], scale, b.x), fmaf(d[1], scale, b.y));
         }
-        lam_store4(room + gemm_store_at(lane, kk), r);
+        lam_store4(smem + gemm_store_at(lane, kk), r);
     }
 }
 
@@ -115,14 +115,14 @@ static __device__ __forceinline__ uint32_t gemm_pass(uint32_t c, uint32_t gate)
 
 /* A piece from its room to C. */
 template <bool BACK>
-static __device__ __forceinline__ void gemm_write(const gemm_out &f, const unsigned char *room,
+static __device__ __forceinline__ void gemm_write(const gemm_out &f, const unsigned char *smem,
                                                   const gemm_gates &g, const gemm_spot &s,
                                                   int piece, lam_f8 &sum)
 {
     lam_raw8<lam_bf16> c[GEMM_OCTETS];
 #pragma unroll
     for (int x = 0; x < GEMM_OCTETS; x++)
-        c[x].v[0] = *(const uint4 *)(room + gemm_load_at(s.lane, x));
+        c[x].v[0] = *(const uint4 *)(smem + gemm_load_at(s.lane, x));
 #pragma unroll
     for (int x = 0; x < GEMM_OCTETS; x++) {
         uint32_t *pair = &c[x].v[0].x;
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void gemm_write(const gemm_out &f, const unsig
  * columns of this lane's octets, either side. */
 template <bool BACK>
 static __device__ __forceinline__ void gemm_finish(const gemm_out &f, const float (&acc)[2][16][4],
-                                                   unsigned char *room, const float *bias,
+                                                   unsigned char *smem, const float *bias,
                                                    const gemm_spot &s, lam_f8 (&sums)[2])
 {
     const uint32_t step = BACK ? 0 : lam_mask_step(f.mask);
@@ -162,9 +162,9 @@ static __device__ __forceinline__ void gemm_finish(const gemm_out &f, const floa
 #pragma unroll
         for (int n = 0; n < 8 && !BACK && half == 0; n++)
             b[n] = *(const float2 *)(bias + 64 * side + 8 * n + 2 * (s.lane % 4));
-        gemm_put<BACK>(lam_address(room), acc[half] + 8 * side, b, f.scale, s.lane);
+        gemm_put<BACK>(lam_address(smem), acc[half] + 8 * side, b, f.scale, s.lane);
         __syncwarp();
-        gemm_write<BACK>(f, room, g, s, piece, sums[side]);
+        gemm_write<BACK>(f, smem, g, s, piece, sums[side]);
         __syncwarp(); /* the room is free for the next piece */
     }
 }

@@ -24,16 +24,16 @@ static int acc_col(int lane, int n, int x)
 
 /* stmatrix x4 of a warp: lane l names the row l % 8 of matrix l / 8; lane l holds in register i the
  * elements 2 (l % 4) and the next of row l / 4 of matrix i. */
-static void store4(int room[ROOM], const unsigned at[LANES], int regs[LANES][4][2])
+static void store4(int smem[ROOM], const unsigned at[LANES], int regs[LANES][4][2])
 {
     for (int lane = 0; lane < LANES; lane++)
         for (int i = 0; i < 4; i++)
             for (int x = 0; x < 2; x++)
-                room[at[8 * i + lane / 4] / 2 + (unsigned)(lane % 4 * 2 + x)] = regs[lane][i][x];
+                smem[at[8 * i + lane / 4] / 2 + (unsigned)(lane % 4 * 2 + x)] = regs[lane][i][x];
 }
 
 /* A warp's piece into its room, elements named by row * 128 + column; as gemm_put does it. */
-static void put(int room[ROOM], int warp, int piece)
+static void put(int smem[ROOM], int warp, int piece)
 {
     for (int kk = 0; kk < 4; kk++) {
         unsigned at[LANES];
@@ -47,7 +47,7 @@ static void put(int room[ROOM], int warp, int piece)
                     acc_row(gemm_half(piece), warp, lane, d) * GEMM_TILE + acc_col(lane, n, d);
             }
         }
-        store4(room, at, regs);
+        store4(smem, at, regs);
     }
 }
 
@@ -57,9 +57,9 @@ START_TEST(every_element_of_a_tile_reaches_its_octet)
     memset(seen, 0, sizeof seen);
     for (int warp = 0; warp < WARPS; warp++)
         for (int piece = 0; piece < GEMM_PIECES; piece++) {
-            int room[ROOM];
-            memset(room, 0xff, sizeof room);
-            put(room, warp, piece);
+            int smem[ROOM];
+            memset(smem, 0xff, sizeof smem);
+            put(smem, warp, piece);
             for (int lane = 0; lane < LANES; lane++)
                 for (int x = 0; x < GEMM_OCTETS; x++) {
                     const int row = gemm_lane_row(warp, lane) + gemm_down(piece, x);
@@ -67,7 +67,7 @@ START_TEST(every_element_of_a_tile_reaches_its_octet)
                     ck_assert_int_eq(col % 8, 0); /* an octet is one Philox block */
                     for (int i = 0; i < 8; i++) {
                         const int want = row * GEMM_TILE + col + i;
-                        ck_assert_int_eq(room[gemm_load_at(lane, x) / 2 + (unsigned)i], want);
+                        ck_assert_int_eq(smem[gemm_load_at(lane, x) / 2 + (unsigned)i], want);
                         seen[want]++;
                     }
                 }

@@ -53,41 +53,41 @@ struct fused {
     const float *bias; /* forward, or NULL */
 };
 
-static __device__ __forceinline__ uint32_t full(uint32_t room, int use)
+static __device__ __forceinline__ uint32_t full(uint32_t smem, int use)
 {
-    return room + BARS + 8 * (uint32_t)gemm_stage(use);
+    return smem + BARS + 8 * (uint32_t)gemm_stage(use);
 }
 
-static __device__ __forceinline__ uint32_t empty(uint32_t room, int use)
+static __device__ __forceinline__ uint32_t empty(uint32_t smem, int use)
 {
-    return room + BARS + 8 * (uint32_t)(STAGES + gemm_stage(use));
+    return smem + BARS + 8 * (uint32_t)(STAGES + gemm_stage(use));
 }
 
-static __device__ __forceinline__ uint32_t turn(uint32_t room, int group)
+static __device__ __forceinline__ uint32_t turn(uint32_t smem, int group)
 {
-    return room + BARS + 8 * (uint32_t)(2 * STAGES + group);
+    return smem + BARS + 8 * (uint32_t)(2 * STAGES + group);
 }
 
 /* One thread asks for all that the block needs. */
 template <lam_wg_by B>
-static __device__ __forceinline__ void copy(const fused &f, uint32_t room)
+static __device__ __forceinline__ void copy(const fused &f, uint32_t smem)
 {
     const int col = (int)blockIdx.x * TILE;
     int use = 0;
     for (int tile = (int)blockIdx.y; tile < f.tiles; tile += (int)gridDim.y)
         for (int step = 0; step < f.steps; step++, use++) {
-            const uint32_t bar = full(room, use);
-            const uint32_t left = room + LEFT + STEP * (uint32_t)gemm_stage(use);
+            const uint32_t bar = full(smem, use);
+            const uint32_t left = smem + LEFT + STEP * (uint32_t)gemm_stage(use);
             const bool first = use < f.steps;
             if (use >= STAGES)
-                lam_bar_wait(empty(room, use), gemm_phase(use - STAGES));
+                lam_bar_wait(empty(smem, use), gemm_phase(use - STAGES));
             lam_bar_expect(bar, first ? 2 * STEP : STEP);
             for (int half = 0; half < 2; half++) {
                 const uint32_t part = (uint32_t)(half * LAM_TMA_TILE);
                 const int along = step * DEPTH, across = col + half * LAM_TMA_ROWS;
                 lam_tma_tile(left + part, &f.a, along, tile * TILE + half * LAM_TMA_ROWS, 0, bar);
                 if (first)
-                    lam_tma_tile(room + RIGHT + (uint32_t)(step * STEP) + part, &f.b,
+                    lam_tma_tile(smem + RIGHT + (uint32_t)(step * STEP) + part, &f.b,
                                  B == BY_ROWS ? along : across, B == BY_ROWS ? across : along, 0,
                                  bar);
             }
@@ -97,14 +97,14 @@ static __device__ __forceinline__ void copy(const fused &f, uint32_t room)
 /* The product of a tile; uses from `use` on.  Two steps are under way at a time. */
 template <lam_wg_by B>
 static __device__ __forceinline__ void multiply(float (&acc)[2][16][4], const fused &f,
-                                                uint32_t room, int use, int group)
+                                                uint32_t smem, int use, int group)
 {
     enum { ALONG = 2, DOWN = 128, NEXT = LAM_TMA_TILE / 16 }; /* 16 deep; the next tile: 16 bytes */
     for (int step = 0; step < f.steps; step++, use++) {
-        const uint32_t left = lam_wg_operand(room + LEFT + STEP * gemm_stage(use));
+        const uint32_t left = lam_wg_operand(smem + LEFT + STEP * gemm_stage(use));
         const uint32_t right =
-            lam_wg_operand(room + RIGHT + (uint32_t)(STEP * step), B == BY_ROWS ? 1 : NEXT);
-        lam_bar_wait(full(room, use), gemm_phase(use));
+            lam_wg_operand(smem + RIGHT + (uint32_t)(STEP * step), B == BY_ROWS ? 1 : NEXT);
+        lam_bar_wait(full(smem, use), gemm_phase(use));
         lam_wg_begin();
 #pragma unroll
         for (int kk = 0; kk < DEPTH / 16; kk++)
@@ -116,18 +116,18 @@ static __device__ __forceinline__ void multiply(float (&acc)[2][16][4], const fu
         lam_wg_close();
         if (step > 0) {
             lam_wg_wait<1>();
-            lam_bar_leave(empty(room, use - 1));
+            lam_bar_leave(empty(smem, use - 1));
         }
     }
-    lam_bar_leave(turn(room, 1 - group));
+    lam_bar_leave(turn(smem, 1 - group));
     lam_wg_wait<0>();
-    lam_bar_leave(empty(room, use - 1));
+    lam_bar_leave(empty(smem, use - 1));
     lam_wg_hold(acc[0]);
     lam_wg_hold(acc[1]);
 }
 
 template <lam_wg_by B, bool BACK>
-static __device__ __forceinline__ void compute(const fused &f, uint32_t room)
+static __device__ __forceinline__ void compute(const fused &f, uint32_t smem)
 {
     const int group = lam_uniform((int)threadIdx.x / GROUP);
     const int warp = lam_uniform((int)threadIdx.x / LAM_WARP); /* of the block */
@@ -142,25 +142,25 @@ static __device__ __forceinline__ void compute(const fused &f, uint32_t room)
                              lane};
         if (BACK)
             gemm_announce(f.out, s);
-        lam_bar_wait(turn(room, group), gemm_turn_phase(i));
-        multiply<B>(acc, f, room, i * f.steps, group);
-        gemm_finish<BACK>(f.out, acc, lam_room() + PIECES + warp * GEMM_PIECE_BYTES,
-                          (const float *)(lam_room() + BIAS), s, sums);
+        lam_bar_wait(turn(smem, group), gemm_turn_phase(i));
+        multiply<B>(acc, f, smem, i * f.steps, group);
+        gemm_finish<BACK>(f.out, acc, lam_shared_memory() + PIECES + warp * GEMM_PIECE_BYTES,
+                          (const float *)(lam_shared_memory() + BIAS), s, sums);
     }
     if (BACK)
         gemm_put_sums(f.out.lines + (size_t)(blockIdx.y * WARPS + (unsigned)warp) * f.out.n, sums,
                       col, f.out.n, lane);
 }
 
-static __device__ __forceinline__ void open_bars(uint32_t room)
+static __device__ __forceinline__ void open_bars(uint32_t smem)
 {
     if (threadIdx.x == 0) {
         for (int x = 0; x < STAGES; x++) {
-            lam_bar_init(full(room, x), 1);
-            lam_bar_init(empty(room, x), GROUP / LAM_WARP);
+            lam_bar_init(full(smem, x), 1);
+            lam_bar_init(empty(smem, x), GROUP / LAM_WARP);
         }
         for (int x = 0; x < GROUPS; x++)
-            lam_bar_init(turn(room, x), GROUP / LAM_WARP);
+            lam_bar_init(turn(smem, x), GROUP / LAM_WARP);
         lam_bar_publish();
     }
 }
@@ -168,21 +168,21 @@ static __device__ __forceinline__ void open_bars(uint32_t room)
 template <lam_wg_by B, bool BACK>
 static __global__ void __launch_bounds__(THREADS, 1) product(const __grid_constant__ fused f)
 {
-    const uint32_t room = lam_address(lam_room());
-    open_bars(room);
+    const uint32_t smem = lam_address(lam_shared_memory());
+    open_bars(smem);
     if (!BACK && threadIdx.x < TILE) { /* the scale goes through the ReLU: it is positive */
         const int col = (int)(blockIdx.x * TILE + threadIdx.x);
-        ((float *)(lam_room() + BIAS))[threadIdx.x] =
+        ((float *)(lam_shared_memory() + BIAS))[threadIdx.x] =
             f.bias && col < f.out.n ? f.bias[col] * f.out.scale : 0.0f;
     }
     __syncthreads();
     if (threadIdx.x >= GROUPS * GROUP) {
         lam_give_registers();
         if (threadIdx.x == GROUPS * GROUP)
-            copy<B>(f, room);
+            copy<B>(f, smem);
     } else {
         lam_take_registers<240>();
-        compute<B, BACK>(f, room);
+        compute<B, BACK>(f, smem);
     }
 }
 

@@ -80,7 +80,7 @@ static __global__ void interp_fwd(lam_interp a)
 template <typename T>
 static __global__ void interp_bwd(lam_interp a)
 {
-    __shared__ float room[BLOCK];
+    __shared__ float smem[BLOCK];
     const place p = place_of(a);
     const int at = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     mix w = {};
@@ -96,14 +96,14 @@ static __global__ void interp_bwd(lam_interp a)
             d.v[i] *= w.rest;
         }
         lam_store8(context_at<T>(a, a.dc_new, p), d);
-        room[at] = dalpha;
+        smem[at] = dalpha;
     }
     __syncthreads();
     if (!p.in || threadIdx.x != 0)
         return;
     float dalpha = 0.0f;
     for (int i = 0; i < (int)blockDim.x; i++)
-        dalpha += room[at + i];
+        dalpha += smem[at + i];
     *stat_at(a, a.dlse_new, p) = w.slope * dalpha;
 }
 

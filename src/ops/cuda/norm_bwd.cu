@@ -9,13 +9,13 @@ template <int W>
 static __device__ void leave_line(float *line, const lam_f8 &part, const team<W> &t, int ld)
 {
     typedef team<W> shape;
-    __shared__ __align__(16) float room[shape::TEAMS][shape::LANES * 8];
-    lam_store8(&room[t.number][t.col], part);
+    __shared__ __align__(16) float smem[shape::TEAMS][shape::LANES * 8];
+    lam_store8(&smem[t.number][t.col], part);
     __syncthreads();
     for (int col = (int)threadIdx.x; col < ld; col += shape::BLOCK) {
         float sum = 0.0f;
         for (int i = 0; i < shape::TEAMS; i++)
-            sum += room[i][col];
+            sum += smem[i][col];
         line[col] = sum;
     }
     __syncthreads();
@@ -51,8 +51,8 @@ template <typename T, int W, bool FULL>
 static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM : 1)
     norm_bwd(lam_norm a, lam_cuda_mask mask, float *lines)
 {
-    __shared__ float2 room[team<W>::TEAMS][2][W];
-    team<W> t(room);
+    __shared__ float2 smem[team<W>::TEAMS][2][W];
+    team<W> t(smem);
     const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
     const bool in = FULL || col < a.ld, masked = a.add && (a.dadd || a.dbias);
     const float share = 1.0f / (float)a.width;

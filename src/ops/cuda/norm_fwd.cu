@@ -32,8 +32,8 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
     norm_fwd(lam_norm a, lam_cuda_mask mask)
 {
     enum { APART = team<W>::LANES * 8 }; /* columns from one group to the next */
-    __shared__ float2 room[team<W>::TEAMS][2][W];
-    team<W> t(room);
+    __shared__ float2 smem[team<W>::TEAMS][2][W];
+    team<W> t(smem);
     const int rows = a.blocks * a.rows, groups = lam_cuda_ceil(a.width, 8), col = t.col;
     const float share = 1.0f / (float)a.width;
     const stride step(a, t.rows);

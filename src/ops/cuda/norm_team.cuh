@@ -21,12 +21,12 @@ struct team {
     };
     int number, lane, col; /* within the block; within the team; the lane's first column */
     int row, rows;         /* its first row, and how far it is to the next */
-    float2 (*room)[W];     /* shared: two sets, used in turn */
+    float2 (*smem)[W];     /* shared: two sets, used in turn */
     int turn;
 
     __device__ __forceinline__ explicit team(float2 (*shared)[2][W])
         : number((int)threadIdx.x / LANES), lane((int)threadIdx.x % LANES), col(lane * 8),
-          row((int)blockIdx.x * TEAMS + number), rows((int)gridDim.x * TEAMS), room(shared[number]),
+          row((int)blockIdx.x * TEAMS + number), rows((int)gridDim.x * TEAMS), smem(shared[number]),
           turn(0)
     {
     }
@@ -46,7 +46,7 @@ struct team {
 
     __device__ __forceinline__ float2 join(float2 mine)
     {
-        float2 *set = room[turn];
+        float2 *set = smem[turn];
         turn ^= 1;
         if (lane % LAM_WARP == 0)
             set[lane / LAM_WARP] = mine;

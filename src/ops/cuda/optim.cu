@@ -79,7 +79,7 @@ static __device__ __forceinline__ stretch stretch_of(const parts &p)
 static __global__ void __launch_bounds__(BLOCK)
     square_tiles(const __grid_constant__ parts p, const float *grad, double *sums)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     const stretch s = stretch_of(p);
     const size_t fours = s.first % 4 == 0 ? (s.end - s.first) / 4 : 0;
     double sum = 0.0;
@@ -91,19 +91,19 @@ static __global__ void __launch_bounds__(BLOCK)
     }
     for (size_t i = s.first + 4 * fours + threadIdx.x; i < s.end; i += BLOCK)
         sum += (double)grad[i] * (double)grad[i];
-    sum = lam_block_sum(sum, room);
+    sum = lam_block_sum(sum, smem);
     if (threadIdx.x == 0)
         sums[blockIdx.x] = sum;
 }
 
 static __global__ void __launch_bounds__(BLOCK) add_tiles(const double *sums, int n, float *norm)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     double sum = 0.0;
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < n; i += BLOCK)
         sum += sums[i];
-    sum = lam_block_sum(sum, room);
+    sum = lam_block_sum(sum, smem);
     if (threadIdx.x == 0)
         *norm = (float)sqrt(sum);
 }

@@ -33,7 +33,7 @@ static __device__ __forceinline__ float clip_of(const begin_args &a, float norm)
 /* grid: (tiles, matrices) */
 static __global__ void __launch_bounds__(BLOCK) move_on(const __grid_constant__ begin_args a)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     const float norm = *a.norm, clip = clip_of(a, norm);
     const size_t at = a.offset[blockIdx.y], first = (size_t)blockIdx.x * TILE;
     const size_t end = first + TILE < a.size ? first + TILE : a.size;
@@ -46,7 +46,7 @@ static __global__ void __launch_bounds__(BLOCK) move_on(const __grid_constant__ 
             a.m[at + i] = m;
             sum += (double)u * (double)u;
         }
-    sum = lam_block_sum(sum, room);
+    sum = lam_block_sum(sum, smem);
     if (threadIdx.x == 0)
         a.sums[(size_t)blockIdx.y * (size_t)a.tiles + blockIdx.x] = sum;
 }
@@ -54,13 +54,13 @@ static __global__ void __launch_bounds__(BLOCK) move_on(const __grid_constant__ 
 template <typename T>
 static __global__ void __launch_bounds__(BLOCK) scale(const __grid_constant__ begin_args a)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     const float clip = clip_of(a, *a.norm);
     const double *sums = a.sums + (size_t)blockIdx.y * (size_t)a.tiles;
     double squares = 0.0;
     for (int i = (int)threadIdx.x; i < a.tiles; i += BLOCK)
         squares += sums[i];
-    squares = lam_block_sum(squares, room);
+    squares = lam_block_sum(squares, smem);
     const float inverse = squares > 0.0 ? (float)(1.0 / sqrt(squares)) : 0.0f;
 
     const size_t at = a.offset[blockIdx.y], first = (size_t)blockIdx.x * TILE;

@@ -11,7 +11,7 @@
 #include "ops/cuda/cuda_int.cuh"
 
 /* The block's dynamic shared memory and the address of a byte in it. */
-static __device__ __forceinline__ unsigned char *lam_room(void)
+static __device__ __forceinline__ unsigned char *lam_shared_memory(void)
 {
     extern __shared__ __align__(1024) unsigned char lam_shared_room[];
     return lam_shared_room;

@@ -1,35 +1,35 @@
-/* cuda/repeat.cu -- work that repeats itself is recorded as a CUDA graph and played.
+/* cuda/repeat.cu -- work that repeats itself is captured as a CUDA graph and replayed.
  *
- * Starting an operation costs the host a few microseconds, as much as a small kernel takes; a graph of
- * hundreds costs as much as one.  Work of a new key first runs as it is, so that everything done once (loading
- * kernels, choosing products) is done; the second time it is recorded and played, from then on played alone.
+ * Launching a kernel costs the host a few microseconds, as much as a small kernel takes; a graph of hundreds costs as
+ * much as one.  Work of a new key first runs as it is, so that everything done once (loading kernels, choosing GEMM
+ * algorithms) is done; the second time it is captured and replayed, from then on replayed alone.
  *
- * Uploads change from time to time, so they are not part of a recording: while one is made they go to
- * another stream, and while it is played the caller's code runs over a table of operations that do
- * nothing but upload (table.cu). */
+ * Uploads differ from one replay to the next, so they are not part of a graph: during capture they go to
+ * another stream, and during a replay the caller's code runs over a table of operations that do nothing
+ * but upload (table.cu). */
 #include "ops/cuda/cuda_int.cuh"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDINGS = 8 }; /* of a tape; the oldest one gives way */
+enum { GRAPHS = 8 }; /* that are kept; the oldest one gives way */
 
-struct recording {
+struct captured {
     uint64_t key; /* 0: free */
     unsigned moved;
-    cudaGraphExec_t graph; /* NULL: seen once, not recorded yet */
+    cudaGraphExec_t graph; /* NULL: seen once, not captured yet */
 };
 
-struct lam_tape {
-    recording list[RECORDINGS];
+struct lam_graphs {
+    captured list[GRAPHS];
     int next;
-    int broken; /* recording failed: not tried again */
+    int broken; /* capture failed: not tried again */
 };
 
-static recording *find(lam_tape *tape, uint64_t key, unsigned moved)
+static captured *find(lam_graphs *graphs, uint64_t key, unsigned moved)
 {
-    for (int i = 0; i < RECORDINGS; i++) {
-        recording *r = &tape->list[i];
+    for (int i = 0; i < GRAPHS; i++) {
+        captured *r = &graphs->list[i];
         if (r->key != key)
             continue;
         if (r->graph && r->moved != moved) { /* its scratch is elsewhere now */
@@ -41,10 +41,10 @@ static recording *find(lam_tape *tape, uint64_t key, unsigned moved)
     return NULL;
 }
 
-static void remember(lam_tape *tape, uint64_t key)
+static void remember(lam_graphs *graphs, uint64_t key)
 {
-    recording *r = &tape->list[tape->next];
-    tape->next = (tape->next + 1) % RECORDINGS;
+    captured *r = &graphs->list[graphs->next];
+    graphs->next = (graphs->next + 1) % GRAPHS;
     if (r->graph)
         cudaGraphExecDestroy(r->graph);
     *r = {key, 0, NULL};
@@ -73,22 +73,23 @@ static cudaError_t capture(lam_cuda_dev *dev, cudaGraphExec_t *out, void (*work)
         error = cudaStreamBeginCapture(dev->stream, cudaStreamCaptureModeRelaxed);
     if (error != cudaSuccess)
         return error;
-    dev->recording = 1;
+    dev->capturing = 1;
     work(arg);
-    dev->recording = 0;
+    dev->capturing = 0;
     error = cudaStreamEndCapture(dev->stream, &graph);
     if (error == cudaSuccess)
         error = cudaGraphInstantiate(out, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
-    /* also where there is no graph to play */
+    /* also where there is no graph to launch */
     const cudaError_t after = order(dev->side, dev->stream);
     return error != cudaSuccess ? error : after;
 }
 
-/* Records work(arg) and plays it once.  Nothing has run on the device before the launch succeeds, so where any
+/* Captures work(arg) and replays it once.  Nothing has run on the device before the launch succeeds, so where any
  * part of this fails, in an operation too, the work is done as it is, now and from now on. */
-static void record(lam_cuda_dev *dev, lam_tape *tape, recording *r, void (*work)(void *), void *arg)
+static void capture_and_launch(lam_cuda_dev *dev, lam_graphs *graphs, captured *r,
+                               void (*work)(void *), void *arg)
 {
     const int failed = dev->failed;
     cudaError_t error = capture(dev, &r->graph, work, arg);
@@ -103,43 +104,44 @@ static void record(lam_cuda_dev *dev, lam_tape *tape, recording *r, void (*work)
         cudaGraphExecDestroy(r->graph);
     r->graph = NULL;
     dev->failed = failed;
-    tape->broken = 1;
+    graphs->broken = 1;
     work(arg);
 }
 
-static void play(lam_cuda_dev *dev, const recording *r, void (*work)(void *), void *arg)
+static void replay(lam_cuda_dev *dev, const captured *r, void (*work)(void *), void *arg)
 {
     const lam_ops *ops = dev->base.ops;
     dev->base.ops = lam_cuda_quiet();
     work(arg);
     dev->base.ops = ops;
-    lam_cuda_note_if(dev, "play", cudaGraphLaunch(r->graph, dev->stream));
+    lam_cuda_note_if(dev, "graph replay", cudaGraphLaunch(r->graph, dev->stream));
 }
 
-void lam_cuda_repeat(lam_dev *base, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+void lam_cuda_repeat(lam_dev *base, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                     void *arg)
 {
     lam_cuda_dev *dev = lam_cuda(base);
-    if (!*tape && key != 0 && dev->repeats)
-        *tape = (lam_tape *)calloc(1, sizeof **tape); /* without memory there is no tape */
-    recording *r = *tape && key != 0 && !(*tape)->broken ? find(*tape, key, dev->moved) : NULL;
+    if (!*graphs && key != 0 && dev->repeats)
+        *graphs = (lam_graphs *)calloc(1, sizeof **graphs); /* without memory there are no graphs */
+    captured *r = *graphs && key != 0 && !(*graphs)->broken ? find(*graphs, key, dev->moved) : NULL;
     if (r && r->graph) {
-        play(dev, r, work, arg);
+        replay(dev, r, work, arg);
     } else if (r) {
-        record(dev, *tape, r, work, arg);
+        capture_and_launch(dev, *graphs, r, work, arg);
     } else {
         work(arg);
-        if (*tape && key != 0)
-            remember(*tape, key);
+        if (*graphs && key != 0)
+            remember(*graphs, key);
     }
 }
 
-void lam_cuda_forget(lam_dev *base, lam_tape *tape)
+void lam_cuda_free_graphs(lam_dev *base, lam_graphs *graphs)
 {
-    if (!tape)
+    if (!graphs)
         return;
     cudaStreamSynchronize(lam_cuda(base)->stream);
-    for (int i = 0; i < RECORDINGS; i++)
-        if (tape->list[i].graph)
-            cudaGraphExecDestroy(tape->list[i].graph);
-    free(tape);
+    for (int i = 0; i < GRAPHS; i++)
+        if (graphs->list[i].graph)
+            cudaGraphExecDestroy(graphs->list[i].graph);
+    free(graphs);
 }

@@ -7,12 +7,12 @@ enum { TALLY = 1024, MANY_TERMS = 16384, MOST_PARTS = 512 };
 
 static __global__ void tally_parts(const float *x, int n, double *parts)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     double sum = 0.0;
     for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < n;
          i += (int)(gridDim.x * blockDim.x))
         sum += (double)x[i];
-    sum = lam_block_sum(sum, room);
+    sum = lam_block_sum(sum, smem);
     if (threadIdx.x == 0)
         parts[blockIdx.x] = sum;
 }
@@ -21,11 +21,11 @@ static __global__ void tally_parts(const float *x, int n, double *parts)
 template <typename T>
 static __global__ void tally(lam_tally a, const T *x, int n)
 {
-    __shared__ double room[LAM_WARP];
+    __shared__ double smem[LAM_WARP];
     double sum = 0.0;
     for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
         sum += (double)x[i];
-    sum = lam_block_sum(sum, room);
+    sum = lam_block_sum(sum, smem);
     if (threadIdx.x != 0)
         return;
     float *totals = (float *)a.totals;

@@ -52,7 +52,7 @@ void lam_cuda_upload(lam_dev *base, void *dst, const void *host, size_t bytes)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     lam_cuda_stage *s = dev->stage;
-    const cudaStream_t stream = dev->recording ? dev->side : dev->stream;
+    const cudaStream_t stream = dev->capturing ? dev->side : dev->stream;
     if (bytes == 0)
         return;
     if (bytes > STAGE_BYTES) {

@@ -85,18 +85,18 @@ static __device__ __forceinline__ void tally_add(tally &t, const lam_f8 &x, int 
 
 /* The tally of a whole row; every thread receives it. */
 template <int W>
-static __device__ __forceinline__ tally tally_join(tally t, float *room)
+static __device__ __forceinline__ tally tally_join(tally t, float *smem)
 {
     float top = lam_warp_max(t.top);
     if (W > 1) {
         const int lane = (int)threadIdx.x % LAM_WARP;
         if (lane == 0)
-            room[threadIdx.x / LAM_WARP] = top;
+            smem[threadIdx.x / LAM_WARP] = top;
         __syncthreads();
-        top = lam_warp_max(lane < W ? room[lane] : -CUDART_INF_F);
+        top = lam_warp_max(lane < W ? smem[lane] : -CUDART_INF_F);
     }
     const float sum = t.top == -CUDART_INF_F ? 0.0f : t.sum * expf(t.top - top);
-    return {top, W > 1 ? lam_block_sum(sum, room + LAM_WARP) : lam_warp_sum(sum)};
+    return {top, W > 1 ? lam_block_sum(sum, smem + LAM_WARP) : lam_warp_sum(sum)};
 }
 
 /* nll = lse - logit[target], whose gradient with respect to the logits is softmax - onehot.  A row
@@ -104,30 +104,30 @@ static __device__ __forceinline__ tally tally_join(tally t, float *room)
 template <typename T, int W>
 static __global__ void xent(lam_xent a, bool aligned)
 {
-    __shared__ float room[2 * LAM_WARP];
+    __shared__ float smem[2 * LAM_WARP];
     const int lane = (int)threadIdx.x % (W * LAM_WARP);
     const int row = W > 1 ? (int)blockIdx.x : (int)blockIdx.x * WARPS + (int)threadIdx.x / LAM_WARP;
     if (row >= a.rows)
         return; /* whole teams leave together */
     T *logits = (T *)a.logits + (size_t)row * a.ld;
     const int target = ((const int32_t *)a.target)[row];
-    const float wanted = lam_float(logits[target]);
+    const float wanted = lam_float(logits[max(target, 0)]);
     tally mine = {-CUDART_INF_F, 0.0f};
 #pragma unroll 4
     for (int col = lane * 8; col < a.cols; col += W * LAM_WARP * 8) {
         const int n = min(a.cols - col, 8);
         tally_add<T>(mine, lam_load8_n(logits + col, n, aligned), n);
     }
-    const tally all = tally_join<W>(mine, room);
+    const tally all = tally_join<W>(mine, smem);
     if (lane == 0) {
         float *nll = (float *)a.nll + (a.index ? ((const int32_t *)a.index)[row] : row);
-        const float loss = logf(all.sum) + (all.top - wanted);
+        const float loss = target < 0 ? 0.0f : logf(all.sum) + (all.top - wanted);
         *nll = a.add ? *nll + loss : loss;
     }
     if (a.grad_scale == 0.0)
         return;
     __syncwarp(); /* every lane has read `wanted` */
-    const float scale = (float)a.grad_scale, factor = scale / all.sum;
+    const float scale = target < 0 ? 0.0f : (float)a.grad_scale, factor = scale / all.sum;
     for (int col = lane * 8; col < a.cols; col += W * LAM_WARP * 8) {
         const int n = min(a.cols - col, 8);
         lam_f8 x = lam_load8_n(logits + col, n, aligned);

@@ -40,9 +40,11 @@ static double *key_at(const lam_attn *a, lam_view view, const query *x, size_t j
     return lam_ref_row(view, a->ldk, x->b, j) + x->h * (size_t)a->K;
 }
 
-static int visible(const lam_attn *a, size_t i, size_t j)
+static int visible(const lam_attn *a, size_t b, size_t i, size_t j)
 {
     const long gap = a->shift + (long)i - (long)j; /* how far the key lies in the query's past */
+    if ((long)j < lam_attn_oldest(a, b))
+        return 0;
     switch (a->mode) {
     case LAM_CAUSAL:
         return gap >= 0 && (a->reach == 0 || gap < a->reach);
@@ -112,7 +114,7 @@ static void forward_query(double *s, const lam_attn *a, const query *x)
     double *lse = lam_ref_row(a->lse, H, x->b, x->i) + x->h;
 
     for (size_t j = 0; j < keys; j++)
-        s[j] = visible(a, x->i, j) ? score(a, x, j) : -INFINITY;
+        s[j] = visible(a, x->b, x->i, j) ? score(a, x, j) : -INFINITY;
     *lse = log_sum_exp(s, keys);
     for (int c = 0; c < a->K; c++)
         o[c] = 0.0;
@@ -135,6 +137,25 @@ void lam_ref_attn_fwd(lam_dev *dev, const lam_attn *a)
                 const query x = query_at(a, b, h, i);
                 forward_query(ref->scores, a, &x);
             }
+}
+
+/* Stream b alone, as a call of its own: it cannot know its neighbours. */
+void lam_ref_attn_next(lam_dev *dev, const lam_attn_next *x)
+{
+    lam_host_put_kv(dev, x);
+    for (size_t b = 0; b < (size_t)x->a.B; b++) {
+        lam_attn a = x->a;
+        a.B = 1;
+        a.shift = ((const int32_t *)x->at)[b];
+        a.keys = a.shift + 1;
+        a.q.p = lam_at(dev, LAM_ACT, a.q.p, b * a.q.step);
+        a.k.p = lam_at(dev, a.kv_class, a.k.p, b * a.k.step);
+        a.value.p = lam_at(dev, a.kv_class, a.value.p, b * a.value.step);
+        a.o.p = lam_at(dev, LAM_ACT, a.o.p, b * a.o.step);
+        a.lse.p = lam_at(dev, LAM_WIDE, a.lse.p, b * a.lse.step);
+        a.valid = a.valid ? (const int32_t *)a.valid + b : NULL;
+        lam_ref_attn_fwd(dev, &a);
+    }
 }
 
 /* fwd was o_i = sum_j drop(P_ij) value_j with P = exp(S - lse).  Through o alone,
@@ -190,7 +211,7 @@ static void backward_query(const lam_attn *a, const query *x)
     const double delta = delta_of(a, x);
 
     for (size_t j = 0; j < (size_t)a->keys; j++) {
-        if (!visible(a, x->i, j))
+        if (!visible(a, x->b, x->i, j))
             continue;
         const double p = exp(score(a, x, j) - lse), drop = mask(a, x, j);
         const double *value = key_at(a, a->value, x, j);
@@ -209,7 +230,7 @@ void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size
     const query x = query_at(a, b, h, i);
     const double lse = lam_ref_row(a->lse, (size_t)a->H, b, i)[h];
     for (size_t j = 0; j < (size_t)a->keys; j++)
-        p[j] = visible(a, i, j) ? exp(score(a, &x, j) - lse) : 0.0;
+        p[j] = visible(a, b, i, j) ? exp(score(a, &x, j) - lse) : 0.0;
 }
 
 static void zero_rows(double *p, size_t ld, size_t rows, size_t width)

@@ -92,9 +92,14 @@ static const struct geometry {
     {LAM_CAUSAL, 1, 2},     {LAM_AHEAD, -1, 0}, {LAM_AHEAD, 2, 0},
     {LAM_AHEAD, 5, 0},      {LAM_FULL, 1, 0},   {LAM_FULL, -2, 0},
 };
-enum { GEOMETRIES = sizeof geometries / sizeof *geometries, PARTS = 8 };
+enum { GEOMETRIES = sizeof geometries / sizeof *geometries, PARTS = 9 };
 
-/* Which parts the variant has: all; no u; no v; no r; no rbias; r the other way; dropout; no dlse. */
+/* Of four older keys stream 0 has one, stream 1 three. */
+enum { PAST = 4 };
+static const int32_t few[B] = {1, 3};
+
+/* Which parts the variant has: all; no u; no v; no r; no rbias; r the other way; dropout; no dlse;
+ * few valid keys. */
 static void take_away(work *t, int variant)
 {
     lam_attn *a = &t->a;
@@ -108,6 +113,10 @@ static void take_away(work *t, int variant)
         a->rbias = a->drbias = NULL;
     if (variant == 5)
         a->r_sign = 1;
+    if (variant == 8) {
+        a->valid = few;
+        a->past = PAST;
+    }
     if (variant >= 6)
         a->drop = (lam_drop){.p = 0.3, .seed = SEED, .step = 3, .site = 4};
     if (variant == 7)
@@ -163,6 +172,37 @@ START_TEST(gradients_are_overwritten_or_added_as_the_contract_says)
         ck_assert_double_eq_tol(t.drbias[i], 2.0 * once.drbias[i], 1e-13);
     ck_assert_mem_eq(t.dq, once.dq, sizeof t.dq);
     ck_assert_mem_eq(t.dr, once.dr, sizeof t.dr);
+}
+END_TEST
+
+/* Bit for bit, also where hardly any or no key is left. */
+START_TEST(a_key_that_is_not_valid_might_as_well_not_be_there)
+{
+    const struct geometry *g = &geometries[_i];
+    lam_rng rng = {.key = SEED, .stream = 550 + (uint64_t)_i};
+    work t, alone;
+    make(&t, &rng, g->mode, g->shift);
+    t.a.reach = g->reach;
+    alone = t;
+    t.a.valid = few;
+    t.a.past = PAST;
+    lam_ref_attn_fwd(test_ref, &t.a);
+    for (int b = 0; b < B; b++) {
+        const int oldest = PAST - few[b];
+        lam_attn a = t.a;
+        a.valid = NULL;
+        a.B = 1;
+        a.keys = T - oldest;
+        a.shift = g->shift - oldest;
+        a.q.p = t.q + b * N * D;
+        a.k.p = t.k + (b * T + oldest) * D;
+        a.value.p = t.value + (b * T + oldest) * D;
+        a.o.p = alone.o + b * N * D;
+        a.lse.p = alone.lse + b * N * H;
+        lam_ref_attn_fwd(test_ref, &a);
+    }
+    ck_assert_mem_eq(t.o, alone.o, sizeof t.o);
+    ck_assert_mem_eq(t.lse, alone.lse, sizeof t.lse);
 }
 END_TEST
 
@@ -374,6 +414,7 @@ int main(void)
     tcase_add_checked_fixture(tests, test_ref_open, test_ref_close);
     tcase_add_loop_test(tests, attn_bwd_is_the_gradient, 0, GEOMETRIES * PARTS);
     tcase_add_test(tests, gradients_are_overwritten_or_added_as_the_contract_says);
+    tcase_add_loop_test(tests, a_key_that_is_not_valid_might_as_well_not_be_there, 0, GEOMETRIES);
     tcase_add_loop_test(tests, the_output_is_the_softmax_of_the_scores, 0, GEOMETRIES);
     tcase_add_loop_test(tests, the_output_is_a_convex_combination_of_visible_values, 0, GEOMETRIES);
     tcase_add_loop_test(tests, invisible_keys_have_no_influence_and_no_gradient, 0, GEOMETRIES);

@@ -33,15 +33,16 @@ lam_status lam_ref_download(lam_dev *dev, void *host, const void *src, size_t by
 void lam_ref_zero(lam_dev *dev, void *dst, size_t bytes);
 lam_status lam_ref_sync(lam_dev *dev);
 size_t lam_ref_peak(lam_dev *dev);
-void lam_ref_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg);
-void lam_ref_forget(lam_dev *dev, lam_tape *tape);
+void lam_ref_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                    void *arg);
+void lam_ref_free_graphs(lam_dev *dev, lam_graphs *graphs);
 
 #define LAM_REF_SERVICES                                                                           \
     .close = lam_ref_close, .reserve = lam_ref_reserve, .reserve_bytes = lam_ref_reserve_bytes,    \
     .alloc = lam_ref_alloc, .release = lam_ref_release, .upload = lam_ref_upload,                  \
     .download = lam_ref_download, .zero = lam_ref_zero, .sync = lam_ref_sync,                      \
     .peak = lam_ref_peak, .left = lam_host_left, .repeat = lam_ref_repeat,                         \
-    .forget = lam_ref_forget
+    .free_graphs = lam_ref_free_graphs
 
 #define LAM_REF_OP(name, argument) void lam_ref_##name(lam_dev *dev, const argument *a);
 LAM_KERNEL_OPS(LAM_REF_OP)

@@ -53,6 +53,12 @@ static void attn_fwd(lam_dev *dev, const lam_attn *a)
     round_rows(a->o, a->ldo, a->B, a->queries, a->H * a->K);
 }
 
+static void attn_next(lam_dev *dev, const lam_attn_next *x)
+{
+    lam_ref_attn_next(dev, x); /* keys and values come rounded: they are ACT */
+    round_rows(x->a.o, x->a.ldo, x->a.B, 1, x->a.H * x->a.K);
+}
+
 static void attn_bwd(lam_dev *dev, const lam_attn *a)
 {
     const int width = a->H * a->K;
@@ -168,7 +174,7 @@ static void ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
     }
 EXACT(copy, lam_copy)
 EXACT(colsum, lam_colsum)
-EXACT(profile, lam_profile)
+EXACT(attn_stats, lam_attn_stats)
 EXACT(embed_bwd, lam_embed)
 EXACT(gather, lam_pick)
 EXACT(gnorm, lam_gnorm)
@@ -185,7 +191,7 @@ static lam_status open16(lam_dev **out, const lam_dev_options *options)
 #define ENTRY(name, argument) .name = name,
 
 const lam_ops lam_ops_ref16 = {
-    LAM_KERNEL_OPS(ENTRY) LAM_DECODE_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
+    LAM_KERNEL_OPS(ENTRY) LAM_SHARED_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
         .name = "ref16",
     .summary = "float64, what bf16 would store rounded to it, naive loops, one thread",
     .open = open16,

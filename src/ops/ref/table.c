@@ -113,21 +113,22 @@ size_t lam_ref_peak(lam_dev *dev)
 }
 
 /* Starting an operation costs nothing here. */
-void lam_ref_repeat(lam_dev *dev, lam_tape **tape, uint64_t key, void (*work)(void *), void *arg)
+void lam_ref_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
+                    void *arg)
 {
-    (void)dev, (void)tape, (void)key;
+    (void)dev, (void)graphs, (void)key;
     work(arg);
 }
 
-void lam_ref_forget(lam_dev *dev, lam_tape *tape)
+void lam_ref_free_graphs(lam_dev *dev, lam_graphs *graphs)
 {
-    (void)dev, (void)tape;
+    (void)dev, (void)graphs;
 }
 
 #define ENTRY(name, argument) .name = lam_ref_##name,
 
 const lam_ops lam_ops_ref = {
-    LAM_KERNEL_OPS(ENTRY) LAM_DECODE_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
+    LAM_KERNEL_OPS(ENTRY) LAM_SHARED_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
         .name = "ref",
     .summary = "float64, naive loops, one thread",
     .open = ref_open,

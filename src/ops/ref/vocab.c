@@ -59,14 +59,15 @@ void lam_ref_xent(lam_dev *dev, const lam_xent *a)
     (void)dev;
     const int32_t *target = a->target, *index = a->index;
     for (size_t r = 0; r < (size_t)a->rows; r++) {
-        assert(target[r] >= 0 && target[r] < a->cols);
+        assert(target[r] < a->cols);
+        const int scored = target[r] >= 0;
         double *logits = (double *)a->logits + r * a->ld;
         double *nll = (double *)a->nll + (index ? (size_t)index[r] : r);
         const double lse = log_sum_exp(logits, a->cols);
-        const double loss = lse - logits[target[r]];
+        const double loss = scored ? lse - logits[target[r]] : 0.0;
         *nll = a->add ? *nll + loss : loss;
         for (int c = 0; a->grad_scale != 0.0 && c < a->cols; c++)
-            logits[c] = a->grad_scale * (exp(logits[c] - lse) - (c == target[r] ? 1.0 : 0.0));
+            logits[c] = scored ? a->grad_scale * (exp(logits[c] - lse) - (c == target[r])) : 0.0;
     }
 }
 

@@ -352,7 +352,7 @@ static int parse(fuzzer *z, int argc, char **argv)
 }
 
 /* libgomp and the program read these when they start. */
-static void settle(char **argv)
+static void resolve(char **argv)
 {
     const char *const threads = getenv("OMP_NUM_THREADS");
     if (threads && strcmp(threads, "1") == 0 && getenv("OMP_WAIT_POLICY"))
@@ -370,7 +370,7 @@ int main(int argc, char **argv)
     sigset_t child;
     if (getenv("LAMEMO_FUZZ_CHILD"))
         return command_main(argc - 1, argv + 1);
-    settle(argv);
+    resolve(argv);
     int i = parse(&z, argc, argv);
     if (argc - i < 2 || (z.seconds <= 0 && z.runs == 0)) {
         fputs("cli_fuzz [--seconds N] [--runs N] [--seed S] [--first I] [--keep FOLDER] SEEDS WORK "

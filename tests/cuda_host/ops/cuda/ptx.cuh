@@ -7,14 +7,14 @@
 
 #include "ops/cuda/cuda_int.cuh"
 
-static inline unsigned char *lam_room(void)
+static inline unsigned char *lam_shared_memory(void)
 {
-    return emu::room();
+    return emu::shared_memory();
 }
 
 static inline uint32_t lam_address(const void *p)
 {
-    return (uint32_t)((const unsigned char *)p - emu::room());
+    return (uint32_t)((const unsigned char *)p - emu::shared_memory());
 }
 
 namespace emu

@@ -1,0 +1,42 @@
+/* comm_int.h -- what the siblings behind comm.h provide: messages between two ranks, with a deadline. */
+#ifndef LAM_COMM_COMM_INT_H
+#define LAM_COMM_COMM_INT_H
+
+#include "comm/comm.h"
+
+enum { LAM_HOST_MAX = 64 };
+enum { LAM_TAG_DATA = 1, LAM_TAG_END = 2, LAM_TAG_BROKEN = 3 };
+
+typedef struct lam_comm_ops {
+    const char *name;
+    /* Sends `out` to rank `to` and receives `in` from rank `from`; either may be NULL. */
+    lam_status (*exchange)(lam_comm *c, const void *out, int to, void *in, int from, size_t bytes);
+    /* The library's own sum over all ranks. */
+    lam_status (*sum)(lam_comm *c, void *x, size_t n, lam_dtype type);
+    void (*close)(lam_comm *c);
+    void (*abort)(lam_comm *c, int code); /* may return */
+} lam_comm_ops;
+
+typedef struct lam_comm_peer {
+    char host[LAM_HOST_MAX];
+    int pid;
+    int gone; /* in a broken group: it no longer answers */
+} lam_comm_peer;
+
+struct lam_comm {
+    const lam_comm_ops *ops;
+    int rank, size;
+    double timeout; /* seconds; 0: none */
+    int broken;
+    int speaker;            /* of a broken group, if it is known; -1: the first that is left */
+    const char *last_words; /* why this rank alone leaves; NULL: it does not */
+    int tag;                /* of messages: those of the end are not mixed up with others */
+    const char *library;
+    lam_comm_peer *peers; /* [size] */
+};
+
+/* solo.c, mpi.c: `c` is zeroed but for timeout. */
+lam_status lam_comm_solo(lam_comm *c);
+lam_status lam_comm_mpi(lam_comm *c, int expected);
+
+#endif

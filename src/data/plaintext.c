@@ -1,0 +1,356 @@
+/* plaintext.c -- see plaintext.h.
+ *
+ * What a text is, is judged by its first bytes, which are kept until there are enough.  Then they go through up to two
+ * stages: iconv, and what drops the mark and CR. */
+#include "data/plaintext.h"
+
+#include "core/log.h"
+#include "data/utf8.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <iconv.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { HEAD = 1 << 14, BLOCK = 1 << 15, REST_MAX = 16 };
+
+struct lam_plaintext {
+    lam_plaintext_options o;
+    bool judged, raw;
+    iconv_t converter;           /* (iconv_t)-1: none */
+    char from[64];               /* what it converts */
+    char rest[REST_MAX + BLOCK]; /* a character that was cut, and what follows */
+    size_t n_rest;
+    uint64_t converted; /* bytes */
+    bool begun;         /* something was handed on: no mark can follow */
+    bool cr;            /* that may be followed by LF */
+    int64_t crlf;       /* how many there were */
+    size_t n_head;
+    char head[HEAD];
+    char out[BLOCK];
+};
+
+/* ---- encodings ---- */
+
+static bool is_no_conversion(const char *name)
+{
+    return name == NULL || strcasecmp(name, LAM_ENCODING_AUTO) == 0 ||
+           strcasecmp(name, LAM_ENCODING_MARKED) == 0;
+}
+
+lam_status lam_encoding_check(const char *name)
+{
+    if (is_no_conversion(name))
+        return LAM_OK;
+    bool plain = strlen(name) < 64;
+    for (const char *c = name; *c != '\0'; c++) /* no "//IGNORE": nothing is left out silently */
+        plain &= isalnum((unsigned char)*c) || strchr("_-.:+()", *c) != NULL;
+    iconv_t converter = plain && *name != '\0' ? iconv_open("UTF-8", name) : (iconv_t)-1;
+    if (converter == (iconv_t)-1)
+        return lam_fail(LAM_ERR_ARG,
+                        "unknown encoding '%.60s': auto, latin1, windows-1252, utf-16, ... (iconv "
+                        "-l lists all)",
+                        name);
+    iconv_close(converter);
+    return LAM_OK;
+}
+
+/* Is there a byte that belongs to no character?  Of a long text, the last one may be cut. */
+static bool has_bad_utf8(const unsigned char *s, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        int32_t c;
+        const int size = lam_utf8_decode(s + i, n - i, &c);
+        if (size < 0)
+            return true;
+        if (size == 0)
+            return n < HEAD;
+        i += (size_t)size;
+    }
+    return false;
+}
+
+/* UTF-16 without a mark: nearly all of its Latin letters have a zero beside them. */
+static const char *guess_by_zeros(const unsigned char *s, size_t n)
+{
+    size_t zeros[2] = {0};
+    for (size_t i = 0; i < n; i++)
+        zeros[i % 2] += s[i] == 0;
+    if (n >= 8 && 4 * zeros[1] > n && 50 * zeros[0] <= n)
+        return "utf-16le";
+    return n >= 8 && 4 * zeros[0] > n && 50 * zeros[1] <= n ? "utf-16be" : NULL;
+}
+
+static const char *guess_by_mark(const unsigned char *s, size_t n)
+{
+    if (n >= 4 && (memcmp(s, "\xff\xfe\0\0", 4) == 0 || memcmp(s, "\0\0\xfe\xff", 4) == 0))
+        return "utf-32";
+    return n >= 2 && (memcmp(s, "\xff\xfe", 2) == 0 || memcmp(s, "\xfe\xff", 2) == 0) ? "utf-16"
+                                                                                      : NULL;
+}
+
+const char *lam_encoding_guess(const void *bytes, size_t n)
+{
+    const unsigned char *s = bytes;
+    const char *wide = guess_by_mark(s, n);
+    if (wide == NULL)
+        wide = guess_by_zeros(s, n);
+    if (wide != NULL || !has_bad_utf8(s, n))
+        return wide != NULL ? wide : "utf-8";
+    for (size_t i = 0; i < n; i++)
+        if (s[i] >= 0x80 && s[i] < 0xa0) /* quotes and dashes there, nothing in Latin-1 */
+            return "windows-1252";
+    return "latin1";
+}
+
+/* ---- the last stage ---- */
+
+/* What the tokenizer says of bytes that are no UTF-8, and a way out. */
+static lam_status hand_on(lam_plaintext *p, const char *bytes, size_t n)
+{
+    if (n == 0)
+        return LAM_OK;
+    p->begun = true;
+    const lam_status status = p->o.sink(p->o.user, bytes, n);
+    if (status != LAM_ERR_FORMAT || !has_bad_utf8((const unsigned char *)bytes, n))
+        return status;
+    const char *guess = lam_encoding_guess(bytes, n);
+    return lam_fail(LAM_ERR_FORMAT, "%s; if it is %s, --encoding %s converts it", lam_error(),
+                    guess, guess);
+}
+
+static lam_status drop_cr(lam_plaintext *p, const char *s, size_t n)
+{
+    char lines[BLOCK];
+    size_t used = 0;
+    if (p->o.keep_crlf)
+        return hand_on(p, s, n);
+    for (size_t i = 0; i < n; i++) {
+        if (used + 2 > sizeof lines) {
+            LAM_TRY(hand_on(p, lines, used));
+            used = 0;
+        }
+        if (p->cr && s[i] != '\n')
+            lines[used++] = '\r';
+        p->crlf += p->cr && s[i] == '\n';
+        p->cr = s[i] == '\r';
+        if (!p->cr)
+            lines[used++] = s[i];
+    }
+    return hand_on(p, lines, used);
+}
+
+/* UTF-8, or what is taken as bytes. */
+static lam_status put(lam_plaintext *p, const char *s, size_t n)
+{
+    if (p->raw)
+        return hand_on(p, s, n);
+    if (!p->begun && !p->cr && n >= 3 && memcmp(s, "\xef\xbb\xbf", 3) == 0)
+        s += 3, n -= 3;
+    return drop_cr(p, s, n);
+}
+
+/* ---- converting ---- */
+
+static lam_status not_valid(const lam_plaintext *p, const char *how)
+{
+    return lam_fail(LAM_ERR_FORMAT, "%s: not valid %s at byte %llu%s", p->o.name, p->from,
+                    (unsigned long long)p->converted, how);
+}
+
+/* p->rest[0, n_rest), as far as it holds whole characters. */
+static lam_status convert_rest(lam_plaintext *p)
+{
+    char *in = p->rest;
+    size_t left = p->n_rest;
+    for (int more = 1; more;) {
+        char *out = p->out;
+        size_t room = sizeof p->out;
+        const char *before = in;
+        const size_t result = iconv(p->converter, &in, &left, &out, &room);
+        const int error = result == (size_t)-1 ? errno : 0;
+        p->converted += (uint64_t)(in - before);
+        LAM_TRY(put(p, p->out, sizeof p->out - room));
+        if (error == EILSEQ)
+            return not_valid(p, "");
+        if (error == EINVAL && left > REST_MAX)
+            return not_valid(p, "");
+        more = error == E2BIG;
+    }
+    memmove(p->rest, in, left);
+    p->n_rest = left;
+    return LAM_OK;
+}
+
+static lam_status convert(lam_plaintext *p, const char *s, size_t n)
+{
+    if (p->converter == (iconv_t)-1)
+        return put(p, s, n);
+    while (n > 0) {
+        const size_t some = n < BLOCK ? n : BLOCK;
+        memcpy(p->rest + p->n_rest, s, some);
+        p->n_rest += some;
+        s += some;
+        n -= some;
+        LAM_TRY(convert_rest(p));
+    }
+    return LAM_OK;
+}
+
+/* ---- the first bytes ---- */
+
+static lam_status judge_plain(lam_plaintext *p)
+{
+    const char *guess = lam_encoding_guess(p->head, p->n_head);
+    const bool wide = strncmp(guess, "utf-16", 6) == 0 || strncmp(guess, "utf-32", 6) == 0;
+    if (wide && (p->o.kind == LAM_CHARS || p->o.kind == LAM_WORDS))
+        return lam_fail(LAM_ERR_FORMAT, "%s: %s, not UTF-8: --encoding %s converts it", p->o.name,
+                        guess, guess);
+    if (wide)
+        lam_log(LAM_LOG_WARN, "%s: %s, taken as it is, byte by byte: --encoding %s converts it",
+                p->o.name, guess, guess);
+    p->raw = memchr(p->head, '\0', p->n_head) != NULL;
+    return LAM_OK;
+}
+
+static lam_status judge(lam_plaintext *p)
+{
+    const char *from = p->o.encoding;
+    const char *head = p->head;
+    p->judged = true;
+    if (p->o.exact) {
+        p->raw = true;
+        return put(p, head, p->n_head);
+    }
+    if (from != NULL && strcasecmp(from, LAM_ENCODING_AUTO) == 0) {
+        from = lam_encoding_guess(head, p->n_head);
+        if (strcmp(from, "latin1") == 0) /* which the other contains */
+            from = "windows-1252";
+        if (strcmp(from, "utf-8") != 0)
+            lam_log(LAM_LOG_INFO, "%s: read as %s", p->o.name, from);
+    } else if (from != NULL && strcasecmp(from, LAM_ENCODING_MARKED) == 0) {
+        from = guess_by_mark((const unsigned char *)head, p->n_head);
+        p->raw = from == NULL && memchr(head, '\0', p->n_head) != NULL;
+    } else if (from == NULL) {
+        LAM_TRY(judge_plain(p));
+    }
+    if (from != NULL && strcasecmp(from, "utf-8") != 0) {
+        LAM_TRY(lam_encoding_check(from));
+        p->converter = iconv_open("UTF-8", from);
+        if (p->converter == (iconv_t)-1)
+            return lam_fail(LAM_ERR_MEMORY, "%s: cannot convert %s: %s", p->o.name, from,
+                            strerror(errno));
+        strncpy(p->from, from, sizeof p->from - 1);
+    }
+    return convert(p, head, p->n_head);
+}
+
+/* ---- the stream ---- */
+
+lam_status lam_plaintext_create(lam_plaintext **out, const lam_plaintext_options *options)
+{
+    *out = NULL;
+    LAM_TRY(lam_encoding_check(options->encoding));
+    lam_plaintext *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "%s: no memory to read it", options->name);
+    p->o = *options;
+    p->converter = (iconv_t)-1;
+    *out = p;
+    return LAM_OK;
+}
+
+void lam_plaintext_free(lam_plaintext *p)
+{
+    if (p == NULL)
+        return;
+    if (p->converter != (iconv_t)-1)
+        iconv_close(p->converter);
+    free(p);
+}
+
+lam_status lam_plaintext_feed(lam_plaintext *p, const void *bytes, size_t n)
+{
+    const char *s = bytes;
+    if (!p->judged) {
+        const size_t some = n < HEAD - p->n_head ? n : HEAD - p->n_head;
+        memcpy(p->head + p->n_head, s, some);
+        p->n_head += some;
+        s += some;
+        n -= some;
+        if (p->n_head < HEAD)
+            return LAM_OK;
+        LAM_TRY(judge(p));
+    }
+    return convert(p, s, n);
+}
+
+lam_status lam_plaintext_finish(lam_plaintext *p)
+{
+    if (!p->judged)
+        LAM_TRY(judge(p));
+    if (p->n_rest > 0)
+        return not_valid(p, ", where it ends inside a character");
+    if (p->cr)
+        LAM_TRY(hand_on(p, "\r", 1));
+    p->cr = false;
+    if (p->crlf > 0)
+        lam_log(LAM_LOG_INFO,
+                "%s: %lld lines end with CR LF, which became LF (--keep-crlf keeps it)", p->o.name,
+                (long long)p->crlf);
+    p->crlf = 0;
+    return LAM_OK;
+}
+
+/* ---- in memory ---- */
+
+typedef struct collected {
+    char *text;
+    size_t n, room;
+} collected;
+
+static lam_status collect(void *user, const void *bytes, size_t n)
+{
+    collected *c = user;
+    if (c->n + n + 1 > c->room) {
+        const size_t room = 2 * (c->n + n) + 1;
+        char *text = realloc(c->text, room);
+        if (text == NULL)
+            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu bytes of text", room);
+        c->text = text;
+        c->room = room;
+    }
+    memcpy(c->text + c->n, bytes, n);
+    c->n += n;
+    c->text[c->n] = '\0';
+    return LAM_OK;
+}
+
+lam_status lam_plaintext_all(char **out, size_t *size, const char *bytes, size_t n,
+                             const lam_plaintext_options *options)
+{
+    lam_plaintext_options o = *options;
+    lam_plaintext *p = NULL;
+    collected c = {0};
+    o.sink = collect;
+    o.user = &c;
+    *out = NULL;
+    *size = 0;
+    lam_status status = collect(&c, "", 0);
+    if (status == LAM_OK)
+        status = lam_plaintext_create(&p, &o);
+    if (status == LAM_OK)
+        status = lam_plaintext_feed(p, bytes, n);
+    if (status == LAM_OK)
+        status = lam_plaintext_finish(p);
+    lam_plaintext_free(p);
+    if (status != LAM_OK) {
+        free(c.text);
+        return status;
+    }
+    *out = c.text;
+    *size = c.n;
+    return LAM_OK;
+}

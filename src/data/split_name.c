@@ -1,0 +1,126 @@
+/* split_name.c -- see split_name.h. */
+#include "data/split_name.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+    const char *word;
+    int split;
+} words[] = {
+    {"train", LAM_TRAIN},        {"training", LAM_TRAIN},           {"val", LAM_VALID},
+    {"valid", LAM_VALID},        {"validation", LAM_VALID},         {"dev", LAM_VALID},
+    {"devel", LAM_VALID},        {"development", LAM_VALID},        {"test", LAM_TEST},
+    {"testing", LAM_TEST},       {"heldout", LAM_SPLIT_UNCLEAR},    {"holdout", LAM_SPLIT_UNCLEAR},
+    {"eval", LAM_SPLIT_UNCLEAR}, {"evaluation", LAM_SPLIT_UNCLEAR},
+};
+enum { WORDS = sizeof words / sizeof *words };
+
+static const char *const packings[] = {".gz", ".xz", ".zst", ".zip", NULL};
+static const char *const texts[] = {".txt", ".tokens", ".raw", NULL};
+
+static int split_of(const char *word, size_t size)
+{
+    for (int i = 0; i < WORDS; i++)
+        if (strlen(words[i].word) == size && strncasecmp(words[i].word, word, size) == 0)
+            return words[i].split;
+    return LAM_SPLIT_NONE;
+}
+
+/* name[0, size) without one of these suffixes. */
+static size_t without(const char *name, size_t size, const char *const *suffixes)
+{
+    for (; *suffixes != NULL; suffixes++) {
+        const size_t k = strlen(*suffixes);
+        if (size > k && strncasecmp(name + size - k, *suffixes, k) == 0)
+            return size - k;
+    }
+    return size;
+}
+
+size_t lam_text_unpacked(const char *name)
+{
+    return without(name, strlen(name), packings);
+}
+
+size_t lam_text_stem(const char *name)
+{
+    return without(name, lam_text_unpacked(name), texts);
+}
+
+bool lam_text_name(const char *name)
+{
+    const size_t size = lam_text_unpacked(name);
+    size_t at = size;
+    while (at > 0 && name[at - 1] != '.')
+        at--;
+    return name[0] != '.' &&
+           (lam_text_stem(name) < size || split_of(name + at, size - at) < LAM_SPLITS);
+}
+
+/* ---- words of a name ---- */
+
+typedef struct span {
+    size_t from, to;
+} span;
+
+/* The next word of path[from, to): letters alone, since train1 is train, too.  Empty: there is none. */
+static span next_word(const char *path, size_t from, size_t to)
+{
+    while (from < to && !isalpha((unsigned char)path[from]))
+        from++;
+    span word = {from, from};
+    while (word.to < to && isalpha((unsigned char)path[word.to]))
+        word.to++;
+    return word;
+}
+
+/* Puts `c` at the end, if there is room. */
+static void put(char *family, char c)
+{
+    const size_t n = strlen(family);
+    if (n + 1 < LAM_FAMILY_MAX) {
+        family[n] = c;
+        family[n + 1] = '\0';
+    }
+}
+
+/* path[0, from) | path[to, end), with '#' for numbers in the second part. */
+static void name_family(char *family, const char *path, span word, size_t end)
+{
+    for (size_t i = 0; i < word.from; i++)
+        put(family, path[i]);
+    put(family, '|');
+    for (size_t i = word.to; i < end; i++) {
+        const bool digit = isdigit((unsigned char)path[i]);
+        if (!digit)
+            put(family, path[i]);
+        else if (i == word.to || !isdigit((unsigned char)path[i - 1]))
+            put(family, '#');
+    }
+}
+
+lam_split_guess lam_split_guess_of(const char *path)
+{
+    lam_split_guess name = {.split = LAM_SPLIT_NONE};
+    const char *slash = strrchr(path, '/');
+    const size_t folders = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+    const size_t end = folders + lam_text_stem(path + folders);
+    for (span w = next_word(path, 0, end); w.from < w.to; w = next_word(path, w.to, end)) {
+        const int split = split_of(path + w.from, w.to - w.from);
+        if (split == LAM_SPLIT_NONE || split == name.split)
+            continue;
+        if (name.split != LAM_SPLIT_NONE) {
+            name.split = LAM_SPLIT_UNCLEAR;
+            return name;
+        }
+        name.split = split;
+        snprintf(name.word, sizeof name.word, "%.*s", (int)(w.to - w.from), path + w.from);
+        /* a folder that is a split may hold anything: its files have its name in common */
+        const char *inside = strchr(path + w.to, '/');
+        name_family(name.family, path, w, inside != NULL ? (size_t)(inside - path) : end);
+    }
+    return name;
+}

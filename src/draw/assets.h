@@ -1,0 +1,16 @@
+/* assets.h -- files the build puts into the program (cmake/web.cmake): what a page needs to stand alone. */
+#ifndef LAM_DRAW_ASSETS_H
+#define LAM_DRAW_ASSETS_H
+
+#include <stddef.h>
+
+typedef struct lam_asset {
+    const char *data; /* ends with a NUL that is not counted */
+    size_t size;      /* 0: not in this build */
+} lam_asset;
+
+extern const lam_asset lam_asset_page_css, lam_asset_page_js; /* src/report/web */
+extern const lam_asset lam_asset_uplot_css,
+    lam_asset_uplot_js; /* uPlot (MIT), where npm was there */
+
+#endif

@@ -1,0 +1,168 @@
+/* palette.c -- see palette.h.  The series colours start from Okabe and Ito's, moved in lightness until
+ * they can be read as text. */
+#include "draw/palette.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const lam_rgb paints[LAM_THEMES][LAM_PAINTS] = {
+    {{255, 255, 255}, {27, 31, 36}, {87, 96, 106}, {140, 149, 159}, {229, 232, 236}},
+    {{20, 23, 28}, {230, 233, 237}, {157, 167, 179}, {110, 118, 129}, {45, 51, 59}},
+};
+
+static const lam_rgb series[LAM_THEMES][LAM_COLOURS_ALL] = {
+    {{0, 99, 166},
+     {184, 77, 0},
+     {0, 117, 84},
+     {158, 59, 120},
+     {124, 92, 0},
+     {11, 113, 143},
+     {90, 79, 168},
+     {80, 80, 80},
+     {58, 15, 92},
+     {66, 52, 140},
+     {36, 86, 160},
+     {0, 112, 150},
+     {0, 124, 116},
+     {42, 126, 62},
+     {118, 116, 0},
+     {178, 96, 0}},
+    {{92, 179, 240},
+     {245, 140, 70},
+     {48, 200, 155},
+     {232, 146, 196},
+     {224, 192, 64},
+     {94, 210, 224},
+     {176, 166, 250},
+     {180, 184, 190},
+     {158, 124, 232},
+     {136, 152, 246},
+     {104, 180, 242},
+     {82, 200, 216},
+     {84, 210, 166},
+     {142, 212, 112},
+     {206, 208, 82},
+     {250, 192, 70}},
+};
+
+/* Nine knots each; straight lines between them. */
+static const lam_rgb ramps[LAM_THEMES][2][9] = {
+    {{{250, 249, 232},
+      {224, 236, 201},
+      {178, 217, 187},
+      {125, 193, 187},
+      {79, 163, 185},
+      {47, 130, 175},
+      {35, 96, 155},
+      {31, 62, 122},
+      {24, 30, 78}},
+     {{23, 72, 125},
+      {58, 121, 173},
+      {124, 174, 208},
+      {193, 217, 232},
+      {245, 244, 240},
+      {246, 211, 178},
+      {233, 156, 102},
+      {200, 96, 44},
+      {138, 51, 12}}},
+    {{{30, 34, 48},
+      {32, 50, 84},
+      {34, 72, 120},
+      {36, 98, 146},
+      {48, 126, 160},
+      {78, 156, 168},
+      {124, 186, 172},
+      {182, 214, 180},
+      {244, 240, 204}},
+     {{126, 194, 244},
+      {84, 156, 210},
+      {58, 112, 156},
+      {44, 70, 96},
+      {38, 42, 48},
+      {96, 60, 38},
+      {156, 88, 44},
+      {212, 124, 62},
+      {250, 174, 112}}},
+};
+
+/* The strongest ground of a token on either side; weaker ones lie between it and the page. */
+static const lam_rgb strongest[LAM_THEMES][2] = {
+    {{247, 150, 84}, {112, 178, 226}},
+    {{150, 68, 16}, {20, 92, 150}},
+};
+
+lam_rgb lam_colour_paint(lam_theme theme, lam_paint paint)
+{
+    return paints[theme][paint];
+}
+
+lam_rgb lam_colour_series(lam_theme theme, int i)
+{
+    return series[theme][i % LAM_COLOURS_ALL];
+}
+
+static lam_rgb between(lam_rgb a, lam_rgb b, double at)
+{
+    return (lam_rgb){(unsigned char)lround(a.r + at * (b.r - a.r)),
+                     (unsigned char)lround(a.g + at * (b.g - a.g)),
+                     (unsigned char)lround(a.b + at * (b.b - a.b))};
+}
+
+lam_rgb lam_colour_ramp(lam_theme theme, lam_ramp ramp, double at)
+{
+    const lam_rgb *knots = ramps[theme][ramp];
+    const double place = 8 * fmin(fmax(at, 0), 1);
+    const int knot = place >= 8 ? 7 : (int)place;
+    return between(knots[knot], knots[knot + 1], place - knot);
+}
+
+char lam_ramp_letter(lam_ramp ramp)
+{
+    return ramp == LAM_RAMP_DIVERGING ? 'd' : 'h';
+}
+
+lam_rgb lam_colour_token(lam_theme theme, int step)
+{
+    const double at = abs(step) / (double)LAM_TOKEN_STEPS;
+    return between(paints[theme][LAM_PAINT_GROUND], strongest[theme][step < 0], at);
+}
+
+static double luminance(lam_rgb c)
+{
+    const double v[3] = {c.r / 255.0, c.g / 255.0, c.b / 255.0};
+    double lin[3];
+    for (int i = 0; i < 3; i++)
+        lin[i] = v[i] <= 0.04045 ? v[i] / 12.92 : pow((v[i] + 0.055) / 1.055, 2.4);
+    return 0.2126 * lin[0] + 0.7152 * lin[1] + 0.0722 * lin[2];
+}
+
+double lam_colour_contrast(lam_rgb a, lam_rgb b)
+{
+    const double x = luminance(a), y = luminance(b);
+    return (fmax(x, y) + 0.05) / (fmin(x, y) + 0.05);
+}
+
+static void property(lam_text *out, const char *name, int i, lam_rgb c)
+{
+    lam_text_format(out, "--%s", name);
+    if (i >= 0)
+        lam_text_format(out, "%d", i);
+    lam_text_format(out, ":#%02x%02x%02x;", c.r, c.g, c.b);
+}
+
+void lam_palette_css(lam_text *out, lam_theme theme)
+{
+    static const char *const names[LAM_PAINTS] = {"ground", "ink", "soft", "line", "grid"};
+    for (int i = 0; i < LAM_PAINTS; i++)
+        property(out, names[i], -1, paints[theme][i]);
+    for (int i = 0; i < LAM_COLOURS_ALL; i++)
+        property(out, "s", i, series[theme][i]);
+    for (int i = 1; i <= LAM_TOKEN_STEPS; i++) {
+        property(out, "t", i, lam_colour_token(theme, i));
+        property(out, "u", i, lam_colour_token(theme, -i));
+    }
+    for (int ramp = 0; ramp < 2; ramp++)
+        for (int i = 0; i < LAM_RAMP_STEPS; i++)
+            property(out, (char[]){lam_ramp_letter((lam_ramp)ramp), '\0'}, i,
+                     lam_colour_ramp(theme, (lam_ramp)ramp, (i + 0.5) / LAM_RAMP_STEPS));
+}

@@ -1,0 +1,84 @@
+/* palette_test.c -- every colour can be read on its ground, and no two curves look alike. */
+#include "draw/palette.h"
+
+#include "support/suite.h"
+
+#include <math.h>
+#include <string.h>
+
+START_TEST(text_and_curves_stand_out_on_both_grounds)
+{
+    for (int t = 0; t < LAM_THEMES; t++) {
+        const lam_rgb ground = lam_colour_paint((lam_theme)t, LAM_PAINT_GROUND);
+        for (int i = 0; i < LAM_COLOURS_ALL; i++)
+            ck_assert_msg(lam_colour_contrast(lam_colour_series((lam_theme)t, i), ground) >= 4.5,
+                          "series %d of theme %d", i, t);
+        for (int paint = LAM_PAINT_INK; paint <= LAM_PAINT_SOFT; paint++)
+            ck_assert_double_ge(
+                lam_colour_contrast(lam_colour_paint((lam_theme)t, (lam_paint)paint), ground), 4.5);
+        ck_assert_double_ge(
+            lam_colour_contrast(lam_colour_paint((lam_theme)t, LAM_PAINT_LINE), ground), 3.0);
+    }
+}
+END_TEST
+
+START_TEST(the_ink_is_readable_on_every_token)
+{
+    for (int t = 0; t < LAM_THEMES; t++)
+        for (int step = -LAM_TOKEN_STEPS; step <= LAM_TOKEN_STEPS; step++)
+            ck_assert_msg(lam_colour_contrast(lam_colour_token((lam_theme)t, step),
+                                              lam_colour_paint((lam_theme)t, LAM_PAINT_INK)) >= 4.5,
+                          "step %d of theme %d", step, t);
+}
+END_TEST
+
+START_TEST(a_ramp_leads_evenly_away_from_its_ground)
+{
+    for (int t = 0; t < LAM_THEMES; t++) {
+        const lam_rgb ground = lam_colour_paint((lam_theme)t, LAM_PAINT_GROUND);
+        double before = 0;
+        for (int i = 0; i <= 16; i++) {
+            const double now = lam_colour_contrast(
+                lam_colour_ramp((lam_theme)t, LAM_RAMP_SEQUENTIAL, i / 16.0), ground);
+            ck_assert_msg(now > before, "theme %d, step %d", t, i);
+            before = now;
+        }
+        ck_assert_double_ge(before, 10);
+        for (int i = 0; i < 8; i++) /* and differences from the middle to both sides */
+            for (int side = -1; side <= 1; side += 2)
+                ck_assert_double_lt(
+                    lam_colour_contrast(
+                        lam_colour_ramp((lam_theme)t, LAM_RAMP_DIVERGING, 0.5 + side * i / 16.0),
+                        ground),
+                    lam_colour_contrast(lam_colour_ramp((lam_theme)t, LAM_RAMP_DIVERGING,
+                                                        0.5 + side * (i + 1) / 16.0),
+                                        ground));
+        const lam_rgb end = lam_colour_ramp((lam_theme)t, LAM_RAMP_DIVERGING, 1),
+                      past = lam_colour_ramp((lam_theme)t, LAM_RAMP_DIVERGING, 7);
+        ck_assert_mem_eq(&end, &past, sizeof end);
+    }
+}
+END_TEST
+
+START_TEST(the_style_sheet_names_them_all)
+{
+    lam_text css = {0};
+    lam_palette_css(&css, LAM_THEME_DARK);
+    ck_assert_ptr_nonnull(strstr(css.data, "--ground:#14171c;"));
+    ck_assert_ptr_nonnull(strstr(css.data, "--s15:#"));
+    ck_assert_ptr_nonnull(strstr(css.data, "--u8:#145c96;"));
+    ck_assert_ptr_nonnull(strstr(css.data, "--h31:#"));
+    ck_assert_ptr_nonnull(strstr(css.data, "--d0:#"));
+    lam_text_free(&css);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, text_and_curves_stand_out_on_both_grounds);
+    tcase_add_test(tests, the_ink_is_readable_on_every_token);
+    tcase_add_test(tests, a_ramp_leads_evenly_away_from_its_ground);
+    tcase_add_test(tests, the_style_sheet_names_them_all);
+    return test_run("draw/palette", tests);
+}

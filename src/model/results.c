@@ -1,0 +1,149 @@
+/* results.c -- what a segment came to: losses and the logits of the last rows, read back.
+ *
+ * The plain softmax gives its logits.  The adaptive one gives log-probabilities: log p(token) = log p(cluster) +
+ * log p(token | cluster), put together here from the head's and the tails' logits. */
+#include "model/stack_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- losses ---- */
+
+size_t lam_stack_aux_count(const lam_stack *st)
+{
+    return (size_t)st->model->cfg.n_layer * (size_t)st->opt.B * (size_t)st->opt.N *
+           (size_t)st->model->cfg.n_head;
+}
+
+/* n WIDE numbers of the device as doubles. */
+static lam_status fetch(lam_stack *st, double *out, const void *from, size_t n)
+{
+    lam_dev *dev = st->dev;
+    void *raw = malloc((n + 1) * sizeof(double));
+    if (!raw)
+        return lam_fail(LAM_ERR_MEMORY, "loss: no memory for %zu rows", n);
+    const lam_status status = dev->ops->download(dev, raw, from, n * lam_class_size(dev, LAM_WIDE));
+    if (status == LAM_OK)
+        lam_convert(out, LAM_F64, raw, dev->wide, n);
+    free(raw);
+    return status;
+}
+
+lam_status lam_stack_nll(lam_stack *st, double *nll)
+{
+    return fetch(st, nll, st->nll, (size_t)st->seg.B * (size_t)lam_stack_scored_rows(st));
+}
+
+int lam_stack_has_aux(const lam_stack *st)
+{
+    return st->seg.aux != NULL;
+}
+
+lam_status lam_stack_aux(lam_stack *st, double *sum)
+{
+    const size_t n = st->seg.aux ? lam_stack_aux_count(st) : 0;
+    double *parts = malloc((n + 1) * sizeof *parts);
+    *sum = 0.0;
+    const lam_status status =
+        parts ? fetch(st, parts, st->seg.aux, n) : lam_fail(LAM_ERR_MEMORY, "loss: no memory");
+    for (size_t i = 0; i < n && status == LAM_OK; i++)
+        *sum += parts[i];
+    free(parts);
+    return status;
+}
+
+/* ---- logits ---- */
+
+/* x -= log sum exp x */
+static void log_softmax(double *x, int n)
+{
+    double top = x[0], sum = 0.0;
+    for (int i = 1; i < n; i++)
+        top = fmax(top, x[i]);
+    for (int i = 0; i < n; i++)
+        sum += exp(x[i] - top);
+    const double lse = top + log(sum);
+    for (int i = 0; i < n; i++)
+        x[i] -= lse;
+}
+
+/* Logits of a part for `rows` rows of z, as doubles without padding, [rows][columns]. */
+static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, double *out,
+                              char *raw)
+{
+    const int columns = lam_head_logits(&st->head, part, z, rows);
+    const size_t size = lam_class_size(st->dev, LAM_ACT), n = (size_t)columns;
+    const size_t ld = (size_t)lam_padded(st->dev, columns);
+    LAM_TRY(st->dev->ops->download(st->dev, raw, st->head.logits, (size_t)rows * ld * size));
+    for (int r = 0; r < rows; r++)
+        lam_convert(out + (size_t)r * n, LAM_F64, raw + (size_t)r * ld * size, st->dev->act, n);
+    return LAM_OK;
+}
+
+/* scores [rows][V] of packed rows z, rows <= chunk.  `part` and `raw` are scratch. */
+static lam_status score_rows(lam_stack *st, const void *z, int rows, double *scores, double *part,
+                             char *raw)
+{
+    const lam_config *cfg = &st->model->cfg;
+    const size_t V = (size_t)cfg->n_token;
+    if (cfg->n_cutoffs == 0)
+        return part_logits(st, 0, z, rows, scores, raw);
+
+    const int first = cfg->cutoffs[0], columns = first + cfg->n_cutoffs;
+    double *head = part; /* [rows][columns], kept while the tails are added */
+    double *tail = part + (size_t)rows * (size_t)columns;
+    LAM_TRY(part_logits(st, 0, z, rows, head, raw));
+    for (int r = 0; r < rows; r++) {
+        log_softmax(head + (size_t)r * (size_t)columns, columns);
+        for (int i = 0; i < first; i++)
+            scores[(size_t)r * V + (size_t)i] = head[(size_t)r * (size_t)columns + (size_t)i];
+    }
+    for (int i = 1; i <= cfg->n_cutoffs; i++) {
+        const lam_cluster c = lam_config_cluster(cfg, i);
+        LAM_TRY(part_logits(st, i, z, rows, tail, raw));
+        for (int r = 0; r < rows; r++) {
+            double *row = tail + (size_t)r * (size_t)c.count;
+            const double log_p = head[(size_t)r * (size_t)columns + (size_t)(columns - i)];
+            log_softmax(row, c.count);
+            for (int k = 0; k < c.count; k++)
+                scores[(size_t)r * V + (size_t)(c.first + k)] = log_p + row[k];
+        }
+    }
+    return LAM_OK;
+}
+
+/* The last row of every stream, packed. */
+static const void *last_rows(lam_stack *st)
+{
+    const int B = st->seg.B, n = lam_stack_scored_rows(st);
+    const size_t D = (size_t)st->model->dims.D;
+    if (n == 1)
+        return st->z;
+    for (int b = 0; b < B; b++)
+        st->head.host[b] = b * n + n - 1;
+    st->dev->ops->upload(st->dev, st->head.index, st->head.host, (size_t)B * sizeof(int32_t));
+    st->dev->ops->gather(st->dev,
+                         &(lam_pick){B, (int)D, D, D, st->head.index, st->z, st->attn_out});
+    return st->attn_out;
+}
+
+lam_status lam_stack_logits(lam_stack *st, double *logits)
+{
+    const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
+    const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
+    const size_t room = (size_t)chunk * (V + 64);
+    double *part = malloc(2 * room * sizeof *part);
+    char *raw = malloc((size_t)chunk * (V + 64 + (size_t)st->dev->pad) * sizeof(double));
+    lam_status status = part && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
+    if (status == LAM_OK) {
+        const void *z = last_rows(st);
+        for (int b = 0; b < B && status == LAM_OK; b += chunk) {
+            const int rows = B - b < chunk ? B - b : chunk;
+            status = score_rows(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
+                                logits + (size_t)b * V, part, raw);
+        }
+    }
+    free(part);
+    free(raw);
+    return status;
+}
