@@ -370,7 +370,8 @@ static lam_status warn_if_binary(const lam_corpus_info *info, const opts *o)
     lam_corpus_close(corpus);
     if (50 * strange > n)
         lam_log(LAM_LOG_WARN, "%s looks like a binary file (%.0f %% control bytes)",
-                info->n_sources == 1 ? info->sources[0].name : info->name, 100.0 * (double)strange / (double)n);
+                info->n_sources == 1 ? info->sources[0].name : info->name,
+                100.0 * (double)strange / (double)n);
     return LAM_OK;
 }
 

@@ -119,7 +119,8 @@ static lam_status hand_on(lam_plaintext *p, const char *bytes, size_t n)
     if (status != LAM_ERR_FORMAT)
         return status;
     if (memchr(bytes, '\0', n) != NULL)
-        return lam_fail(LAM_ERR_FORMAT, "%s; only bytes and bpe take a file that is not text", lam_error());
+        return lam_fail(LAM_ERR_FORMAT, "%s; only bytes and bpe take a file that is not text",
+                        lam_error());
     if (!has_bad_utf8((const unsigned char *)bytes, n))
         return status;
     const char *guess = lam_encoding_guess(bytes, n);

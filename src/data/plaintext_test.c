@@ -201,8 +201,9 @@ START_TEST(a_refusal_names_the_likely_encoding)
                              "ELF\0\x93q",
                              7, 7),
                      LAM_ERR_FORMAT); /* a program */
-    ck_assert_str_eq(lam_error(),
-                     "a.txt: not valid UTF-8 at byte 3; only bytes and bpe take a file that is not text");
+    ck_assert_str_eq(
+        lam_error(),
+        "a.txt: not valid UTF-8 at byte 3; only bytes and bpe take a file that is not text");
     ck_assert_int_eq(read_by(&(lam_plaintext_options){0}, "\xff\xfeH\0i\0", 6, 6), LAM_OK);
     ck_assert_ptr_nonnull(strstr(said, "a.txt: utf-16, taken as it is"));
 }
