@@ -343,7 +343,7 @@ static lam_status warn_if_short(const lam_corpus_info *info)
     for (int i = LAM_VALID; i <= LAM_TEST; i++)
         if (info->tokens[i] > 0 && info->tokens[i] < 2 * s.eval_batch_size)
             lam_log(LAM_LOG_WARN,
-                    "the %s split has %lld token%s: evaluations need %d, or fewer columns (train "
+                    "the %s split has %lld token%s: evaluations need %d, or fewer streams (train "
                     "--eval-batch-size, eval --batch-size)",
                     lam_split_name((lam_split)i), (long long)info->tokens[i],
                     ending(info->tokens[i]), 2 * s.eval_batch_size);
@@ -351,7 +351,7 @@ static lam_status warn_if_short(const lam_corpus_info *info)
 }
 
 /* A program or a picture is bytes, too, but seldom meant. */
-static lam_status warn_if_binary(const lam_corpus_info *info, const opts *o, const char *input)
+static lam_status warn_if_binary(const lam_corpus_info *info, const opts *o)
 {
     enum { LOOK = 1 << 20 };                            /* tokens */
     static const char in_text[] = "\t\n\v\f\r\x1b\x1e"; /* the last one ends documents */
@@ -370,7 +370,8 @@ static lam_status warn_if_binary(const lam_corpus_info *info, const opts *o, con
     lam_corpus_close(corpus);
     if (50 * strange > n)
         lam_log(LAM_LOG_WARN, "%s looks like a binary file (%.0f %% control bytes)",
-                info->n_sources == 1 ? input : info->name, 100.0 * (double)strange / (double)n);
+                info->n_sources == 1 ? info->sources[0].name : info->name,
+                100.0 * (double)strange / (double)n);
     return LAM_OK;
 }
 
@@ -415,7 +416,7 @@ static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
     if (status == LAM_OK)
         status = warn_if_short(&info);
     if (status == LAM_OK)
-        status = warn_if_binary(&info, o, args->operands[0]);
+        status = warn_if_binary(&info, o);
     lam_corpus_info_free(&info);
     return status;
 }

@@ -29,6 +29,12 @@ START_TEST(a_memory_is_its_name_and_what_is_special)
     ck_assert_str_eq(told(&cfg), "lamemo (alpha zero)");
     cfg.attn_type = LAM_ATTN_LAMEMO_XL;
     ck_assert_str_eq(told(&cfg), "lamemo (attn_type 31, alpha zero)");
+    must(lam_fields_set(&cfg, "refresh_from", "2"));
+    ck_assert_str_eq(told(&cfg), "lamemo (attn_type 31, alpha zero, refresh from layer 2)");
+    must(lam_fields_set(&cfg, "alpha", "learned"));
+    must(lam_fields_set(&cfg, "window", "current"));
+    cfg.attn_type = LAM_ATTN_LAMEMO;
+    ck_assert_str_eq(told(&cfg), "lamemo (window current, refresh from layer 2)");
     cfg = made("xl");
     ck_assert_str_eq(told(&cfg), "xl");
     cfg.ext_len = 4;

@@ -79,7 +79,10 @@ static lam_status config_of(lam_train_session *s, const char *dir)
     const int n_token = s->corpus->info.vocab_size;
     LAM_TRY(lam_folder_config(&s->cfg, dir));
     if (s->cfg.n_token != n_token)
-        return lam_fail(LAM_ERR_ARG, "%s: a vocabulary of %d, the model in %s has one of %d",
+        return lam_fail(LAM_ERR_ARG,
+                        "%s: a vocabulary of %d, the model in %s has one of %d: pass the corpus it "
+                        "was trained on, or fine-tune it (--init-from) on a text made by lamemo "
+                        "prepare --vocab-from",
                         s->data, n_token, dir, s->cfg.n_token);
     return LAM_OK;
 }

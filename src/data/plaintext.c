@@ -1,7 +1,8 @@
 /* plaintext.c -- see plaintext.h.
  *
  * What a text is, is judged by its first bytes, which are kept until there are enough.  Then they go through up to two
- * stages: iconv, and what drops the mark and CR. */
+ * stages: iconv, and what drops the mark and CR.  With "auto", a text that begins with ASCII, which UTF-8 and
+ * windows-1252 have in common, is judged again at its first other byte, however late that comes. */
 #include "data/plaintext.h"
 
 #include "core/log.h"
@@ -19,11 +20,12 @@ enum { HEAD = 1 << 14, BLOCK = 1 << 15, REST_MAX = 16 };
 struct lam_plaintext {
     lam_plaintext_options o;
     bool judged, raw;
+    bool ascii;                  /* "auto", and nothing but ASCII so far */
     iconv_t converter;           /* (iconv_t)-1: none */
     char from[64];               /* what it converts */
     char rest[REST_MAX + BLOCK]; /* a character that was cut, and what follows */
     size_t n_rest;
-    uint64_t converted; /* bytes */
+    uint64_t converted; /* bytes, or passed on as they are */
     bool begun;         /* something was handed on: no mark can follow */
     bool cr;            /* that may be followed by LF */
     int64_t crlf;       /* how many there were */
@@ -114,7 +116,12 @@ static lam_status hand_on(lam_plaintext *p, const char *bytes, size_t n)
         return LAM_OK;
     p->begun = true;
     const lam_status status = p->o.sink(p->o.user, bytes, n);
-    if (status != LAM_ERR_FORMAT || !has_bad_utf8((const unsigned char *)bytes, n))
+    if (status != LAM_ERR_FORMAT)
+        return status;
+    if (memchr(bytes, '\0', n) != NULL)
+        return lam_fail(LAM_ERR_FORMAT, "%s; only bytes and bpe take a file that is not text",
+                        lam_error());
+    if (!has_bad_utf8((const unsigned char *)bytes, n))
         return status;
     const char *guess = lam_encoding_guess(bytes, n);
     return lam_fail(LAM_ERR_FORMAT, "%s; if it is %s, --encoding %s converts it", lam_error(),
@@ -156,8 +163,12 @@ static lam_status put(lam_plaintext *p, const char *s, size_t n)
 
 static lam_status not_valid(const lam_plaintext *p, const char *how)
 {
-    return lam_fail(LAM_ERR_FORMAT, "%s: not valid %s at byte %llu%s", p->o.name, p->from,
-                    (unsigned long long)p->converted, how);
+    const char *guess = lam_encoding_guess(p->head, p->n_head);
+    const bool same = strcasecmp(guess, p->from) == 0;
+    return lam_fail(LAM_ERR_FORMAT, "%s: not valid %s at byte %llu%s; %s%s: --encoding %s",
+                    p->o.name, p->from, (unsigned long long)p->converted, how,
+                    same ? "it is damaged or in another encoding" : "it begins like ",
+                    same ? "" : guess, same ? "names that" : guess);
 }
 
 /* p->rest[0, n_rest), as far as it holds whole characters. */
@@ -186,8 +197,10 @@ static lam_status convert_rest(lam_plaintext *p)
 
 static lam_status convert(lam_plaintext *p, const char *s, size_t n)
 {
-    if (p->converter == (iconv_t)-1)
+    if (p->converter == (iconv_t)-1) {
+        p->converted += n;
         return put(p, s, n);
+    }
     while (n > 0) {
         const size_t some = n < BLOCK ? n : BLOCK;
         memcpy(p->rest + p->n_rest, s, some);
@@ -215,6 +228,28 @@ static lam_status judge_plain(lam_plaintext *p)
     return LAM_OK;
 }
 
+static bool is_ascii(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* The encoding by p->head: of the beginning, or of what follows the ASCII that was passed on. */
+static const char *recognise(lam_plaintext *p)
+{
+    const char *guess = lam_encoding_guess(p->head, p->n_head);
+    if (p->converted > 0)
+        guess = has_bad_utf8((const unsigned char *)p->head, p->n_head) ? "windows-1252" : "utf-8";
+    if (strcmp(guess, "latin1") == 0) /* which the other contains */
+        guess = "windows-1252";
+    p->ascii = strcmp(guess, "utf-8") == 0 && is_ascii(p->head, p->n_head);
+    if (strcmp(guess, "utf-8") != 0)
+        lam_log(LAM_LOG_INFO, "%s: read as %s", p->o.name, guess);
+    return guess;
+}
+
 static lam_status judge(lam_plaintext *p)
 {
     const char *from = p->o.encoding;
@@ -225,11 +260,7 @@ static lam_status judge(lam_plaintext *p)
         return put(p, head, p->n_head);
     }
     if (from != NULL && strcasecmp(from, LAM_ENCODING_AUTO) == 0) {
-        from = lam_encoding_guess(head, p->n_head);
-        if (strcmp(from, "latin1") == 0) /* which the other contains */
-            from = "windows-1252";
-        if (strcmp(from, "utf-8") != 0)
-            lam_log(LAM_LOG_INFO, "%s: read as %s", p->o.name, from);
+        from = recognise(p);
     } else if (from != NULL && strcasecmp(from, LAM_ENCODING_MARKED) == 0) {
         from = guess_by_mark((const unsigned char *)head, p->n_head);
         p->raw = from == NULL && memchr(head, '\0', p->n_head) != NULL;
@@ -271,20 +302,39 @@ void lam_plaintext_free(lam_plaintext *p)
     free(p);
 }
 
+/* Hands on s[0, n) as far as it is ASCII; returns how much that is.  What follows is to be judged. */
+static lam_status pass_ascii(lam_plaintext *p, const char *s, size_t n, size_t *passed)
+{
+    *passed = 0;
+    while (*passed < n && (unsigned char)s[*passed] < 0x80)
+        ++*passed;
+    if (*passed < n) {
+        p->ascii = p->judged = false;
+        p->n_head = 0;
+    }
+    return convert(p, s, *passed);
+}
+
 lam_status lam_plaintext_feed(lam_plaintext *p, const void *bytes, size_t n)
 {
     const char *s = bytes;
-    if (!p->judged) {
-        const size_t some = n < HEAD - p->n_head ? n : HEAD - p->n_head;
-        memcpy(p->head + p->n_head, s, some);
-        p->n_head += some;
+    while (n > 0) {
+        size_t some = n;
+        if (p->ascii) {
+            LAM_TRY(pass_ascii(p, s, n, &some));
+        } else if (!p->judged) {
+            some = n < HEAD - p->n_head ? n : HEAD - p->n_head;
+            memcpy(p->head + p->n_head, s, some);
+            p->n_head += some;
+            if (p->n_head == HEAD)
+                LAM_TRY(judge(p));
+        } else {
+            LAM_TRY(convert(p, s, n));
+        }
         s += some;
         n -= some;
-        if (p->n_head < HEAD)
-            return LAM_OK;
-        LAM_TRY(judge(p));
     }
-    return convert(p, s, n);
+    return LAM_OK;
 }
 
 lam_status lam_plaintext_finish(lam_plaintext *p)

@@ -119,6 +119,39 @@ START_TEST(long_texts_go_through_in_blocks)
 }
 END_TEST
 
+/* Of a long text the first bytes may be ASCII, which says nothing: the first other byte decides, wherever it is. */
+START_TEST(auto_judges_at_the_first_byte_that_says_something)
+{
+    enum { PLAIN = 20000, LONG = 40000 };
+    static char words[LONG];
+    const size_t steps[] = {1, 4093, LONG};
+    const lam_plaintext_options o = {.encoding = "auto"};
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+        memset(words, 'a', sizeof words);
+        words[PLAIN] = (char)0xe9;
+        ck_assert_int_eq(read_by(&o, words, LONG, steps[k]), LAM_OK);
+        ck_assert_uint_eq(n_text, LONG + 1);
+        ck_assert_mem_eq(text + PLAIN - 1,
+                         "a\xc3\xa9"
+                         "a",
+                         4);
+        ck_assert_str_eq(said, "a.txt: read as windows-1252");
+        memcpy(words + PLAIN, "\xc3\xa9", 2); /* UTF-8 stays as it is */
+        ck_assert_int_eq(read_by(&o, words, LONG, steps[k]), LAM_OK);
+        ck_assert_uint_eq(n_text, LONG);
+        ck_assert_mem_eq(text, words, LONG);
+        memset(words + PLAIN, 'a', 2);
+        words[LONG - 1] = (char)0xe9; /* the last one of all */
+        ck_assert_int_eq(read_by(&o, words, LONG, steps[k]), LAM_OK);
+        ck_assert_mem_eq(text + LONG - 1, "\xc3\xa9", 3);
+        words[PLAIN] = (char)0xe9;
+        words[PLAIN + 1] = (char)0x81; /* no character of windows-1252 */
+        ck_assert_int_eq(read_by(&o, words, LONG, steps[k]), LAM_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(lam_error(), "not valid windows-1252 at byte 20001"));
+    }
+}
+END_TEST
+
 static const struct {
     const char *bytes;
     size_t n;
@@ -128,7 +161,12 @@ static const struct {
     {TEXT("\xff\xfeH\0i\0"), {.kind = LAM_CHARS}, "a.txt: utf-16, not UTF-8: --encoding utf-16"},
     {TEXT("\0H\0e\0l\0l\0o"), {.kind = LAM_WORDS}, "--encoding utf-16be converts it"},
     {TEXT("\xff\xfeH\0i"), {.encoding = "utf-16"}, "ends inside a character"},
-    {TEXT("ab\xff"), {.encoding = "ascii"}, "a.txt: not valid ascii at byte 2"},
+    {TEXT("ab\xff"),
+     {.encoding = "ascii"},
+     "a.txt: not valid ascii at byte 2; it begins like latin1: --encoding latin1"},
+    {TEXT("ab\x81\x94"),
+     {.encoding = "windows-1252"},
+     "at byte 2; it is damaged or in another encoding: --encoding names that"},
     {TEXT("x"), {.encoding = "latin-9000"}, "unknown encoding 'latin-9000'"},
     {TEXT("x"), {.encoding = "ascii//IGNORE"}, "unknown encoding"},
     {TEXT("x"), {.encoding = ""}, "unknown encoding"},
@@ -158,6 +196,14 @@ START_TEST(a_refusal_names_the_likely_encoding)
     ck_assert_ptr_nonnull(strstr(lam_error(), "--encoding windows-1252"));
     ck_assert_int_eq(read_by(&o, "fine", 4, 6), LAM_ERR_FORMAT); /* of something else */
     ck_assert_str_eq(lam_error(), "a.txt: not valid UTF-8 at byte 3");
+    ck_assert_int_eq(read_by(&o,
+                             "\x7f"
+                             "ELF\0\x93q",
+                             7, 7),
+                     LAM_ERR_FORMAT); /* a program */
+    ck_assert_str_eq(
+        lam_error(),
+        "a.txt: not valid UTF-8 at byte 3; only bytes and bpe take a file that is not text");
     ck_assert_int_eq(read_by(&(lam_plaintext_options){0}, "\xff\xfeH\0i\0", 6, 6), LAM_OK);
     ck_assert_ptr_nonnull(strstr(said, "a.txt: utf-16, taken as it is"));
 }
@@ -183,6 +229,7 @@ int main(void)
     tcase_add_loop_test(tests, text_is_as_tokenizers_want_it, 0,
                         (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tests, long_texts_go_through_in_blocks);
+    tcase_add_test(tests, auto_judges_at_the_first_byte_that_says_something);
     tcase_add_loop_test(tests, what_cannot_be_read_is_said, 0,
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(tests, a_refusal_names_the_likely_encoding);

@@ -196,6 +196,8 @@ static lam_status check_train(const job *j)
 {
     if (j->info->tokens[LAM_TRAIN] >= 2)
         return LAM_OK;
+    if (j->inputs.is_split && j->input_ends[LAM_TRAIN] == 0)
+        return lam_fail(LAM_ERR_FORMAT, "%s: the train split is empty", j->info->sources[0].name);
     return lam_fail(LAM_ERR_FORMAT,
                     "%s%s: %lld of its %lld %s are for training, at least 2%s are needed",
                     j->info->sources[0].name, j->inputs.n > 1 ? ", ..." : "",

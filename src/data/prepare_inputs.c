@@ -24,6 +24,11 @@ static const char *base_name(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+static bool is_text_name(const lam_prepare_options *o, const char *name)
+{
+    return lam_text_name(name) || (o->documents == LAM_DOCUMENTS_JSON && lam_json_lines_name(name));
+}
+
 static lam_status grow(lam_inputs *in)
 {
     if (in->n == LAM_SOURCES_MAX)
@@ -91,7 +96,7 @@ static lam_status add_entry(walk *w, const char *dir, const char *label, const c
         return lam_fail(LAM_ERR_IO, "%s: the path is too long", path);
     if (folder && w->o->recursive)
         return add_folder(w, path, shown);
-    const bool text = !folder && lam_text_name(name);
+    const bool text = !folder && is_text_name(w->o, name);
     if (text)
         LAM_TRY(is_regular(path));
     return add(w->in, path, shown, NULL,
@@ -129,7 +134,7 @@ static bool is_archive(const char *path)
            S_ISREG(info.st_mode);
 }
 
-static lam_status add_archive(lam_inputs *in, const char *path)
+static lam_status add_archive(lam_inputs *in, const lam_prepare_options *o, const char *path)
 {
     lam_instream *stream;
     const int before = in->n;
@@ -139,7 +144,7 @@ static lam_status add_archive(lam_inputs *in, const char *path)
         name != NULL ? LAM_OK : add(in, path, base_name(path), NULL, LAM_INPUT_NAMED);
     while (status == LAM_OK && name != NULL) {
         status = add(in, path, name, name,
-                     lam_text_name(base_name(name)) ? LAM_INPUT_TEXT : LAM_INPUT_OTHER);
+                     is_text_name(o, base_name(name)) ? LAM_INPUT_TEXT : LAM_INPUT_OTHER);
         if (status == LAM_OK)
             status = lam_instream_next(stream, &name);
     }
@@ -165,7 +170,7 @@ static lam_status add_operand(lam_inputs *in, const lam_prepare_options *o, cons
                  o->n_inputs > 1 ? "/" : "");
         return add_folder(&(walk){in, o, 0}, path, label);
     }
-    return is_archive(path) ? add_archive(in, path)
+    return is_archive(path) ? add_archive(in, o, path)
                             : add(in, path, base_name(path), NULL, LAM_INPUT_NAMED);
 }
 

@@ -100,6 +100,12 @@ static lam_status refuse_empty(const judging *j)
         return lam_fail(LAM_ERR_FORMAT,
                         "%s: holds no text, but folders such as %s: --recursive reads them",
                         j->o->inputs[0], folder);
+    for (int i = 0; i < n; i++)
+        if (lam_json_lines_name(j->in->list[i].label))
+            return lam_fail(LAM_ERR_FORMAT,
+                            "%s: holds no text, but files such as %s: --json-field NAME reads JSON "
+                            "lines",
+                            j->o->inputs[0], j->in->list[i].label);
     return lam_fail(
         LAM_ERR_FORMAT,
         "%s: holds no text (.txt, .tokens, .raw, also .gz, .xz, .zst)%s%s: name the files that "

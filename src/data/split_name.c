@@ -20,14 +20,9 @@ enum { WORDS = sizeof words / sizeof *words };
 
 static const char *const packings[] = {".gz", ".xz", ".zst", ".zip", NULL};
 static const char *const texts[] = {".txt", ".tokens", ".raw", NULL};
+static const char *const json_lines[] = {".jsonl", ".ndjson", ".json", NULL};
 
-static int split_of(const char *word, size_t size)
-{
-    for (int i = 0; i < WORDS; i++)
-        if (strlen(words[i].word) == size && strncasecmp(words[i].word, word, size) == 0)
-            return words[i].split;
-    return LAM_SPLIT_NONE;
-}
+static const char *const things[] = {"set", "data", "split", "text", "corpus", "file", NULL};
 
 /* name[0, size) without one of these suffixes. */
 static size_t without(const char *name, size_t size, const char *const *suffixes)
@@ -38,6 +33,18 @@ static size_t without(const char *name, size_t size, const char *const *suffixes
             return size - k;
     }
     return size;
+}
+
+/* Of the word alone, or with what it is a split of: trainset, testdata. */
+static int split_of(const char *word, size_t size)
+{
+    const size_t bare = without(word, size, things);
+    for (int i = 0; i < WORDS; i++) {
+        const size_t k = strlen(words[i].word);
+        if ((k == size || k == bare) && strncasecmp(words[i].word, word, k) == 0)
+            return words[i].split;
+    }
+    return LAM_SPLIT_NONE;
 }
 
 size_t lam_text_unpacked(const char *name)
@@ -60,19 +67,28 @@ bool lam_text_name(const char *name)
            (lam_text_stem(name) < size || split_of(name + at, size - at) < LAM_SPLITS);
 }
 
+bool lam_json_lines_name(const char *name)
+{
+    const size_t size = lam_text_unpacked(name);
+    return name[0] != '.' && without(name, size, json_lines) < size;
+}
+
 /* ---- words of a name ---- */
 
 typedef struct span {
     size_t from, to;
 } span;
 
-/* The next word of path[from, to): letters alone, since train1 is train, too.  Empty: there is none. */
+/* The next word of path[from, to): letters alone, since train1 is train, too; a capital after a small letter begins
+ * another (wikiTest).  Empty: there is none. */
 static span next_word(const char *path, size_t from, size_t to)
 {
     while (from < to && !isalpha((unsigned char)path[from]))
         from++;
     span word = {from, from};
-    while (word.to < to && isalpha((unsigned char)path[word.to]))
+    while (word.to < to && isalpha((unsigned char)path[word.to]) &&
+           !(word.to > from && isupper((unsigned char)path[word.to]) &&
+             islower((unsigned char)path[word.to - 1])))
         word.to++;
     return word;
 }

@@ -2,7 +2,7 @@
  *
  * Held-out text that ends up in training is the worst that can happen to a corpus, so any name in which a word such as
  * train, val, dev or test stands by itself counts: wiki.train.tokens, dev.txt.gz, test-00001-of-00003.txt,
- * train/book.txt. */
+ * train/book.txt, trainset.txt, wikiTest.txt. */
 #ifndef LAM_DATA_SPLIT_NAME_H
 #define LAM_DATA_SPLIT_NAME_H
 
@@ -14,7 +14,7 @@ enum { LAM_FAMILY_MAX = 256 };
 
 typedef struct lam_split_guess {
     int split; /* a lam_split, or one of the above */
-    char word[16];
+    char word[24];
     /* The name with the word left open: files that belong together have the same one.  Numbers behind the word count
      * as any number (parts of a split), packing and kind of file as none. */
     char family[LAM_FAMILY_MAX];
@@ -25,6 +25,8 @@ lam_split_guess lam_split_guess_of(const char *path);
 
 /* Is this the name of a text: .txt, .tokens, .raw or a split's word at its end, packed or not; not hidden? */
 bool lam_text_name(const char *name);
+/* The name of JSON lines: .jsonl, .ndjson, .json; packed or not, not hidden? */
+bool lam_json_lines_name(const char *name);
 /* The bytes of `name` without the suffix of a packing, and without the kind of text, too. */
 size_t lam_text_unpacked(const char *name);
 size_t lam_text_stem(const char *name);

@@ -1,4 +1,4 @@
-/* passage.c -- see passage.h.  With intervals of one token the profile of a row (ops/attn_stats.h) is the row of attention
+/* passage.c -- see passage.h.  With intervals of one token the statistics of a row (ops/attn_stats.h) is the row of attention
  * weights itself. */
 #include "measure/passage.h"
 
@@ -49,13 +49,13 @@ static void keep_largest(reader *x, int token, int n)
 static lam_status read_attention(reader *x, const lam_segment *s, int from, int n)
 {
     const size_t width = (size_t)x->H * (size_t)x->bins, all = (size_t)s->n * width;
-    lam_attn_stats profile = {.interval = 1, .bins = x->bins, .peak = x->peak, .stats = x->stats};
-    lam_causal_attn_stats(s, x->o->layer, &profile);
+    lam_attn_stats asked = {.interval = 1, .bins = x->bins, .peak = x->peak, .stats = x->stats};
+    lam_causal_attn_stats(s, x->o->layer, &asked);
     LAM_TRY(x->dev->ops->download(x->dev, x->raw, x->peak, all * lam_class_size(x->dev, LAM_WIDE)));
     lam_convert(x->host, LAM_F64, x->raw, x->dev->wide, all);
     for (int i = from; i < from + n; i++) {
         const double *row = x->host + (size_t)i * width;
-        const int tokens = profile.attn.shift + i + 1 - (profile.cut[0] > 0 ? profile.cut[0] : 0);
+        const int tokens = asked.attn.shift + i + 1 - (asked.cut[0] > 0 ? asked.cut[0] : 0);
         const int seen = tokens < x->bins ? tokens : x->bins;
         for (int c = 0; c < seen; c++) {
             x->mean[c] = 0.0;

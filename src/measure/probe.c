@@ -88,12 +88,12 @@ static lam_status probe_attention(prober *x, const lam_segment *s, int layer, in
 {
     lam_probe *p = x->p;
     const size_t H = (size_t)p->H, bins = (size_t)p->bins, rows = (size_t)s->B * (size_t)s->n;
-    lam_attn_stats profile = {
+    lam_attn_stats asked = {
         .interval = p->interval, .bins = p->bins, .peak = x->peak, .stats = x->stats};
-    lam_causal_attn_stats(s, layer, &profile);
+    lam_causal_attn_stats(s, layer, &asked);
     LAM_TRY(fetch(x, x->peak, rows * H * bins));
     add_rows(p->peak + (size_t)layer * H * bins, x->host, rows, H * bins);
-    part_peaks(x, s, layer, &profile.attn, step);
+    part_peaks(x, s, layer, &asked.attn, step);
     LAM_TRY(fetch(x, x->stats, rows * H * LAM_ATTN_STATS));
     for (size_t r = 0; r < rows * H; r++) {
         const double *stats = x->host + r * LAM_ATTN_STATS;
@@ -106,7 +106,7 @@ static lam_status probe_attention(prober *x, const lam_segment *s, int layer, in
                        stats[LAM_SHARE + LAM_CUTS - 1], 1.0);
     }
     for (int i = 0; layer == 0 && i < s->n; i++) {
-        const int whole = lam_attn_stats_seen(&profile.attn, p->interval, i);
+        const int whole = lam_attn_stats_seen(&asked.attn, p->interval, i);
         for (int c = 0; c < whole && c < p->bins; c++)
             x->seen[c] += s->B;
     }
@@ -118,7 +118,13 @@ static lam_status probe_alpha(prober *x, const lam_segment *s, int layer, int64_
 {
     lam_probe *p = x->p;
     const size_t H = (size_t)p->H, M = (size_t)s->M, B = (size_t)s->B;
-    LAM_TRY(fetch(x, s->mem->ops->alpha(s, layer), B * M * H));
+    const void *alpha = s->mem->ops->alpha(s, layer);
+    if (alpha != NULL)
+        LAM_TRY(fetch(x, alpha, B * M * H));
+    else if (p->kept <= layer)
+        p->kept = layer + 1;
+    for (size_t n = 0; alpha == NULL && n < B * M * H; n++)
+        x->host[n] = 1.0;
     for (size_t n = 0; n < B * M * H; n++) {
         const int part = lam_part_of(step, x->steps, (int)(n / H / M), s->B);
         p->alpha[((size_t)layer * H + n % H) * M + n / H % M] += x->host[n];

@@ -34,6 +34,7 @@ typedef struct lam_probe {
     int64_t segments;        /* of one column */
     int64_t tokens;          /* whose attention was looked at */
     double *alpha;           /* [L][H][M]; NULL: there is no such thing */
+    int kept;                /* lowest layers that refresh nothing: their alpha is 1 */
     double *peak;            /* [L][H][bins]; NaN where no token sees so far */
     double *entropy;         /* [L][H] */
     double *share[LAM_CUTS]; /* [L][H] */

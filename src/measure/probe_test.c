@@ -103,7 +103,11 @@ static void add_weights(brute *x, const lam_segment *s, const double *p, int lay
 /* Eq. 9 and 11: the denominator of slot i over the newest keys on its right, and what was known of it. */
 static double alpha_of(const lam_segment *s, int layer, int b, int h, int i)
 {
-    const lam_slot *lse = &s->mem->slots[2 + 2 * layer];
+    const int from = (int)lam_fields_value(s->cfg, "refresh_from");
+    if (layer < from)
+        return 1.0;
+    const lam_slot *lse = &s->mem->slots[from + 2 + 2 * (layer - from)];
+    ck_assert_str_eq(lse->name, "lse");
     const double old =
         ((const double *)
              lse->rows)[((size_t)b * (size_t)lse->cap + (size_t)i) * (size_t)s->cfg->n_head +
@@ -187,7 +191,8 @@ static void compare(const lam_probe *p, const brute *x)
 
 START_TEST(probes_equal_full_matrices)
 {
-    static const char *const memories[] = {"none", "xl", "lamemo", "compressive", "infinite"};
+    static const char *const memories[] = {"none",        "xl",       "lamemo",
+                                           "compressive", "infinite", "lamemo from1"};
     toyrun r = open_run("ref", memories[_i]);
     const lam_probe_options o = probe_options(&r);
     lam_probe p;
@@ -197,7 +202,8 @@ START_TEST(probes_equal_full_matrices)
     must(lam_probe_run(&p, r.model, r.text, &o, NULL, NULL));
     ck_assert_int_eq(p.segments, SEGMENTS);
     ck_assert_int_eq(p.tokens, SEGMENTS * N);
-    ck_assert_int_eq(p.alpha != NULL, strcmp(memories[_i], "lamemo") == 0);
+    ck_assert_int_eq(p.alpha != NULL, strncmp(memories[_i], "lamemo", 6) == 0);
+    ck_assert_int_eq(p.kept, strcmp(memories[_i], "lamemo from1") == 0);
     open_brute(&x, &p);
     must(lam_evaluator_create(
         &e, r.model,
@@ -359,7 +365,7 @@ END_TEST
 int main(void)
 {
     TCase *const tests = tcase_create("all");
-    tcase_add_loop_test(tests, probes_equal_full_matrices, 0, 5);
+    tcase_add_loop_test(tests, probes_equal_full_matrices, 0, 6);
     tcase_add_test(tests, stretches_add_up_to_the_whole);
     tcase_add_loop_test(tests, the_cpu_probes_are_those_of_ref, 0, 5);
     tcase_add_loop_test(tests, extrapolation_equals_decoding, 0, 6);

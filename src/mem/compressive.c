@@ -198,6 +198,8 @@ static void reconstruct(const lam_segment *s, int layer)
         lam_compress_loss(s, layer, &e);
 }
 
+/* forward was  C = causal attention over compressed, remembered and current rows;  the loss of the compression, which has
+ * no forward of its own, is computed here with its gradient. */
 static void attend_bwd(const lam_segment *s, int layer)
 {
     lam_causal_attend_bwd(s, layer);

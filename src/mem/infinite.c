@@ -238,6 +238,8 @@ static void output(const lam_segment *s, int layer)
     lam_mem_each(s, layer, lam_ltm_output);
 }
 
+/* forward was  [q k v] = x W^T,  C = causal attention,  and the long-term memory read with the same q: dqkv is complete, and
+ * the projections can follow, once both have added to it. */
 static void attend_bwd(const lam_segment *s, int layer)
 {
     lam_causal_bwd(s, layer);

@@ -8,6 +8,9 @@
  * The last layer's refreshed rows feed nothing: it needs neither look-ahead nor state, unless
  * s->full asks for what the traces contain.
  *
+ * refresh_from = R, beyond the paper: the layers below R are Transformer-XL's, their own inputs are kept and are constant
+ * keys; layer R keeps its inputs as well, and from there memory rows climb as they do from the embeddings where R = 0.
+ *
  * Ablations: alpha = 0 (no interpolation) keeps only C<-; alpha = 1 (no look-ahead) keeps only C->. */
 #include "mem/causal.h"
 #include "mem/fields.h"
@@ -31,6 +34,7 @@ typedef struct lamemo {
     double interp_eps; /* eps of Eq. 11, relative to the larger sum */
     alpha_kind alpha;
     window_kind window;
+    int refresh_from; /* the lowest layer whose memory rows are refreshed; n_layer: none */
 } lamemo;
 
 static const char *const alpha_names[] = {"learned", "zero", "one", NULL};
@@ -49,6 +53,10 @@ static const lam_mem_field fields[] = {
              "code). The same for segments of equal length."},
     {LAM_FIELD(lamemo, interp_eps, REAL), .value = "1e-6", .max = 1, .option = "interp-eps",
      .help = "Epsilon in the denominator of alpha (Eq. 11), relative to the larger sum."},
+    {LAM_FIELD(lamemo, refresh_from, INT), .max = LAM_MAX_LAYERS, .option = "refresh-from",
+     .help = "Refresh the memory (look-ahead) in layer N, counted from 0, and above; below it the "
+             "memory is Transformer-XL's. 0: in all layers, as in the paper; the number of layers: "
+             "in none. Not in the paper."},
     {.json = {0}}};
 
 extern const lam_mem_ops lam_mem_lamemo;
@@ -80,7 +88,7 @@ static void layout(lam_segment *s, lam_arena *arena)
     const size_t slots = (size_t)s->B * (size_t)s->M, HK = (size_t)s->dims.HK;
     const size_t H = (size_t)s->cfg->n_head;
     shared_buffers *shared = s->own;
-    for (int l = 0; l < s->cfg->n_layer; l++) {
+    for (int l = fields_of(s->cfg).refresh_from; l < s->cfg->n_layer; l++) {
         layer_buffers *b = buffers_of(s, l);
         b->c_new = lam_mem_take(s, arena, LAM_ACT, slots * HK);
         b->lse_new = lam_mem_take(s, arena, LAM_WIDE, slots * H);
@@ -97,18 +105,28 @@ static int implied(const lam_config *cfg)
 
 static lam_status resolve(lam_config *cfg)
 {
-    return cfg->mem_len > 0 ? LAM_OK
-                            : lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
+    const int from = fields_of(cfg).refresh_from;
+    if (cfg->mem_len <= 0)
+        return lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
+    if (from > cfg->n_layer)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: refresh_from %d, must be 0 to the number of layers, %d", from,
+                        cfg->n_layer);
+    return LAM_OK;
 }
 
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
+    const int from = fields_of(cfg).refresh_from;
     int n = 0;
     (void)mem;
-    out[n++] = (lam_slot){.name = "x", .source = LAM_FROM_X, .layer = 0, .front = 1};
-    for (int l = 0; l < cfg->n_layer - (full ? 0 : 1); l++) {
-        out[n++] = (lam_slot){.name = "c", .source = LAM_FROM_C, .layer = l};
-        out[n++] = (lam_slot){.name = "lse", .source = LAM_FROM_LSE, .layer = l};
+    for (int l = 0; l < cfg->n_layer; l++) {
+        if (l <= from)
+            out[n++] = (lam_slot){.name = "x", .source = LAM_FROM_X, .layer = l, .front = 1};
+        if (l >= from && (full || l < cfg->n_layer - 1)) {
+            out[n++] = (lam_slot){.name = "c", .source = LAM_FROM_C, .layer = l};
+            out[n++] = (lam_slot){.name = "lse", .source = LAM_FROM_LSE, .layer = l};
+        }
     }
     return n;
 }
@@ -121,13 +139,21 @@ static lam_status check(const lam_config *cfg, int N, int M)
 
 static int leads(const lam_config *cfg, int layer)
 {
-    return layer < cfg->n_layer - 1;
+    return layer >= fields_of(cfg).refresh_from && layer < cfg->n_layer - 1;
+}
+
+/* The slot with the contexts of a layer that is refreshed; that with their log-denominators follows. */
+static const lam_slot *contexts_of(const lam_segment *s, int layer)
+{
+    const int from = fields_of(s->cfg).refresh_from;
+    return &s->mem->slots[from + 1 + 2 * (layer - from)];
 }
 
 /* Are memory rows refreshed in this call? */
 static int refreshes(const lam_segment *s, int layer)
 {
-    return s->ctx > 0 && s->first == 0 && (leads(s->cfg, layer) || s->full);
+    const int full = s->full && layer >= fields_of(s->cfg).refresh_from;
+    return s->ctx > 0 && s->first == 0 && (leads(s->cfg, layer) || full);
 }
 
 /* Eq. 7-9: slot i sees the keys j > i among the newest ones.  The window ends at the first token of the
@@ -164,7 +190,7 @@ static lam_interp interpolation(const lam_segment *s, int layer)
 {
     const lam_layer_rows *rows = &s->layer[layer];
     const layer_buffers *b = buffers_of(s, layer);
-    const lam_slot *c_old = &s->mem->slots[1 + 2 * layer], *lse_old = c_old + 1;
+    const lam_slot *c_old = contexts_of(s, layer), *lse_old = c_old + 1;
     const size_t HK = (size_t)s->dims.HK, H = (size_t)s->cfg->n_head, M = (size_t)s->M;
     return (lam_interp){.B = s->B,
                         .rows = s->ctx,
@@ -234,6 +260,8 @@ static void ahead_bwd(const lam_segment *s, int layer)
     lam_pos_ahead_done(s->pos, layer);
 }
 
+/* forward was  [q k v] = x W^T,  C-> by causal attention,  C<-> by look-ahead and interpolation: the last two add to dqkv
+ * before it goes through the projections; where nothing was refreshed, memory rows had no queries. */
 static void attend_bwd(const lam_segment *s, int layer)
 {
     const int ahead = s->ctx > 0 && leads(s->cfg, layer) && fields_of(s->cfg).alpha != ONE;
@@ -250,40 +278,47 @@ static double ahead_keys(double N, double M)
     return M > 0.0 ? (W * (M - W + 1.0) + W * (W - 1.0) / 2.0) / M : 0.0;
 }
 
-/* Every slot goes through the whole layer; the last one needs only keys and values of its memory rows. */
+/* Where rows are refreshed, every slot goes through the whole layer; the last one needs only keys and values of them, as
+ * do the layers below. */
 static void cost(lam_mem_cost *out, const lam_config *cfg)
 {
-    const double D = cfg->d_model, HK = lam_cost_heads(cfg), F = cfg->d_inner, L = cfg->n_layer;
-    const double N = cfg->tgt_len, M = cfg->mem_len;
-    out->memory = (L * 4.0 * D * HK + L * 2.0 * D * F) * M / N;
-    out->unused = M / N * (2.0 * D * HK + 2.0 * D * F);
-    out->look_ahead = L * 3.0 * HK * ahead_keys(N, M) * M / N;
-    out->attention = out->look_ahead * ((L - 1.0) / L);
-    out->constant = M * 3.0 * D * HK; /* of the first layer's */
+    const double D = cfg->d_model, HK = lam_cost_heads(cfg), F = cfg->d_inner;
+    const double N = cfg->tgt_len, M = cfg->mem_len, R = fields_of(cfg).refresh_from;
+    const double refreshed = cfg->n_layer - R, climbing = refreshed > 0.0 ? refreshed - 1.0 : 0.0;
+    const double one_ahead = 3.0 * HK * ahead_keys(N, M) * M / N;
+    out->memory = (refreshed * (4.0 * D * HK + 2.0 * D * F) + R * 2.0 * D * HK) * M / N;
+    out->unused = (refreshed - climbing) * M / N * (2.0 * D * HK + 2.0 * D * F);
+    out->look_ahead = refreshed * one_ahead;
+    out->attention = climbing * one_ahead;
+    /* keys and values of the layers up to R, and the queries of R's rows where they climb */
+    out->constant = M * D * HK * (climbing > 0.0 ? 2.0 * R + 3.0 : 2.0 * cfg->n_layer);
     out->positions = M;
 }
 
 static void details(char *text, size_t size, const lam_config *cfg)
 {
     const lamemo o = fields_of(cfg);
-    const int other = o.alpha != LEARNED, window = o.window != PREVIOUS;
-    snprintf(text, size, "%s%s%s%s%s", other ? "alpha " : "", other ? alpha_names[o.alpha] : "",
-             other && window ? ", " : "", window ? "window " : "",
-             window ? window_names[o.window] : "");
+    const int other = o.alpha != LEARNED, window = o.window != PREVIOUS, some = o.refresh_from > 0;
+    char layer[32] = "";
+    if (some)
+        snprintf(layer, sizeof layer, "refresh from layer %d", o.refresh_from);
+    snprintf(text, size, "%s%s%s%s%s%s%s", other ? "alpha " : "", other ? alpha_names[o.alpha] : "",
+             other && (window || some) ? ", " : "", window ? "window " : "",
+             window ? window_names[o.window] : "", window && some ? ", " : "", layer);
 }
 
 static const char *lacks_alpha(const lam_config *cfg)
 {
     const alpha_kind kind = fields_of(cfg).alpha;
-    return kind == ZERO    ? "it was made with alpha = 0"
-           : kind == ONE   ? "it was made with alpha = 1"
-           : leads(cfg, 0) ? NULL
-                           : "its memory rows are not refreshed";
+    return kind == ZERO                              ? "it was made with alpha = 0"
+           : kind == ONE                             ? "it was made with alpha = 1"
+           : leads(cfg, fields_of(cfg).refresh_from) ? NULL
+                                                     : "its memory rows are not refreshed";
 }
 
 static const void *alpha(const lam_segment *s, int layer)
 {
-    return buffers_of(s, layer)->alpha;
+    return buffers_of(s, layer)->alpha; /* NULL below refresh_from: structs are zeroed */
 }
 
 /* Table 3. */

@@ -132,7 +132,7 @@ typedef struct lam_mem_ops {
     void (*remark)(char *text, size_t size, const lam_config *cfg);
     /* Has it Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
     const char *(*lacks_alpha)(const lam_config *cfg);
-    /* After a layer's forward pass: WIDE [B][M][H]. */
+    /* After a layer's forward pass: WIDE [B][M][H].  NULL: the layer refreshes nothing, alpha is 1. */
     const void *(*alpha)(const lam_segment *s, int layer);
 } lam_mem_ops;
 

@@ -1,6 +1,8 @@
-/* asked_test.c -- what a stack asks of its device: where dropout falls, and what is not computed twice.
+/* asked_test.c -- what a stack asks of its device: where dropout falls, what is not computed twice, and whether the
+ * declared cost is what is multiplied.
  *
  * Losses do not tell a mask that is missing, or used in two places, from another seed; the calls do. */
+#include "model/macs.h"
 #include "nn/sites.h"
 
 #include "support/suite.h"
@@ -22,6 +24,7 @@ typedef struct use {
 static struct {
     const lam_ops *real;
     int calls[OPS];
+    double macs;     /* of all GEMMs */
     use drops[MOST]; /* those with p above 0 */
     int n;
 } asked;
@@ -41,7 +44,12 @@ static void note(op o, const lam_drop *drop)
         note(NAME, &a->drop);                                                                      \
         asked.real->name(dev, a);                                                                  \
     }
-LISTEN(GEMM, gemm, lam_gemm)
+static void listen_gemm(lam_dev *dev, const lam_gemm *a)
+{
+    note(GEMM, &a->drop);
+    asked.macs += (double)a->m * a->n * a->k * a->batch;
+    asked.real->gemm(dev, a);
+}
 LISTEN(NORM_FWD, norm_fwd, lam_norm)
 LISTEN(NORM_BWD, norm_bwd, lam_norm)
 LISTEN(DROPOUT, dropout, lam_dropout)
@@ -51,6 +59,7 @@ LISTEN(ATTN_BWD, attn_bwd, lam_attn)
 static void forget(void)
 {
     memset(asked.calls, 0, sizeof asked.calls);
+    asked.macs = 0.0;
     asked.n = 0;
 }
 
@@ -199,6 +208,44 @@ START_TEST(memory_rows_are_refreshed_once_a_segment)
 }
 END_TEST
 
+/* Every GEMM of a segment with full memory, forward and backward, against lam_macs_token and the memory's cost. */
+START_TEST(the_declared_cost_is_what_is_multiplied)
+{
+    static const char *const kinds[] = {"xl", "lamemo", "lamemo from1", "lamemo from2",
+                                        "lamemo from3"};
+    lam_config cfg = toy_config(kinds[_i], -1, N, M);
+    cfg.n_layer = 4;
+    toy t = open_heard(&cfg, 1);
+    cfg = t.model->cfg;
+    for (int s = 0; s < 3; s++) {
+        forward(&t, (lam_stack_dropout){0});
+        lam_stack_commit(t.stack);
+    }
+    const lam_macs m = lam_macs_token(&cfg, cfg.memory);
+    lam_mem_cost cost = {0};
+    t.model->mem->cost(&cost, &cfg);
+    const double products = B * N * (m.project + m.ffn + m.memory - cost.unused + m.softmax);
+    lam_stack_begin(t.stack, N, (lam_stack_dropout){0});
+    forget(); /* positions are projected by now */
+    int32_t in[B * N] = {0};
+    lam_stack_forward(t.stack, in, N);
+    lam_stack_loss(t.stack, in, 1.0);
+    const double forward_macs =
+        asked.macs - 2.0 * B * N * m.softmax; /* loss has the gradient, too */
+    ck_assert_double_eq_tol(forward_macs, products, 0.5);
+    forget();
+    lam_stack_backward(t.stack);
+    double positions = 0.0; /* dW of the positional keys, where they were used */
+    for (int l = 0; l < cfg.n_layer; l++)
+        positions += (double)cfg.d_model * cfg.n_head * cfg.d_head *
+                     (lam_mem_leads(t.model->mem, &cfg, l) ? cfg.mem_len + N + cfg.mem_len
+                                                           : cfg.mem_len + N);
+    ck_assert_double_eq_tol(asked.macs - positions,
+                            2.0 * (products - B * N * m.softmax) - B * cost.constant, 0.5);
+    toy_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     const int n = sizeof memories / sizeof *memories;
@@ -207,5 +254,6 @@ int main(void)
     tcase_add_loop_test(tests, each_rate_is_its_own, 0, n);
     tcase_add_loop_test(tests, every_step_and_seed_has_its_masks, 0, n);
     tcase_add_test(tests, memory_rows_are_refreshed_once_a_segment);
+    tcase_add_loop_test(tests, the_declared_cost_is_what_is_multiplied, 0, 5);
     return test_run("model/asked", tests);
 }

@@ -16,18 +16,26 @@ typedef struct kind {
     double tolerance; /* against the text alone */
 } kind;
 
-static const kind kinds[] = {
-    {"none", "ref", 0, LAM_ACT, 0.0},        {"xl", "ref", 0, LAM_ACT, 0.0},
-    {"compressive", "ref", 0, LAM_ACT, 0.0}, {"lamemo", "ref", 3, LAM_ACT, 0.0},
-    {"lamemo", "ref", 33, LAM_ACT, 0.0},     {"lamemo", "ref", 3, LAM_HALF, 0.0},
-    {"xl", "cpu", 0, LAM_ACT, 1e-4},         {"lamemo", "cpu", 3, LAM_ACT, 1e-4},
-    {"lamemo", "cpu", 3, LAM_HALF, 1e-3},    {"compressive", "replayed", 0, LAM_ACT, 1e-4},
-    {"lamemo", "replayed", 3, LAM_ACT, 1e-4}};
+static const kind kinds[] = {{"none", "ref", 0, LAM_ACT, 0.0},
+                             {"xl", "ref", 0, LAM_ACT, 0.0},
+                             {"compressive", "ref", 0, LAM_ACT, 0.0},
+                             {"lamemo", "ref", 3, LAM_ACT, 0.0},
+                             {"lamemo", "ref", 33, LAM_ACT, 0.0},
+                             {"lamemo", "ref", 3, LAM_HALF, 0.0},
+                             {"xl", "cpu", 0, LAM_ACT, 1e-4},
+                             {"lamemo", "cpu", 3, LAM_ACT, 1e-4},
+                             {"lamemo", "cpu", 3, LAM_HALF, 1e-3},
+                             {"compressive", "replayed", 0, LAM_ACT, 1e-4},
+                             {"lamemo", "replayed", 3, LAM_ACT, 1e-4},
+                             {"lamemo from1", "ref", 3, LAM_ACT, 0.0},
+                             {"lamemo from1", "replayed", 3, LAM_ACT, 1e-4}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static lam_config config_of(const kind *k)
 {
-    return toy_config(k->memory, k->attn_type, N, strcmp(k->memory, "none") == 0 ? 0 : M);
+    lam_config cfg = toy_config(k->memory, k->attn_type, N, strcmp(k->memory, "none") == 0 ? 0 : M);
+    cfg.n_layer = 3; /* so that memory rows climb from layer 1, too */
+    return cfg;
 }
 
 static toy open(const kind *k, int streams)

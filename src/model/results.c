@@ -67,11 +67,12 @@ static void log_softmax(double *x, int n)
         x[i] -= lse;
 }
 
-/* Logits of a part for `rows` rows of z, as doubles without padding, [rows][columns]. */
-static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, double *out,
-                              char *raw)
+/* Logits of a cluster of the adaptive softmax (0: its head, or all tokens) for `rows` rows of z, as doubles without
+ * padding, [rows][columns]. */
+static lam_status cluster_logits(lam_stack *st, int cluster, const void *z, int rows, double *out,
+                                 char *raw)
 {
-    const int columns = lam_head_logits(&st->head, part, z, rows);
+    const int columns = lam_head_logits(&st->head, cluster, z, rows);
     const size_t size = lam_class_size(st->dev, LAM_ACT), n = (size_t)columns;
     const size_t ld = (size_t)lam_padded(st->dev, columns);
     LAM_TRY(st->dev->ops->download(st->dev, raw, st->head.logits, (size_t)rows * ld * size));
@@ -80,33 +81,33 @@ static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, 
     return LAM_OK;
 }
 
-/* scores [rows][V] of packed rows z, rows <= chunk.  `part` and `raw` are scratch. */
-static lam_status score_rows(lam_stack *st, const void *z, int rows, double *scores, double *part,
-                             char *raw)
+/* logits [rows][V] of packed rows z, rows <= chunk; with clusters, log-probabilities. */
+static lam_status all_logits(lam_stack *st, const void *z, int rows, double *logits,
+                             double *scratch, char *raw)
 {
     const lam_config *cfg = &st->model->cfg;
     const size_t V = (size_t)cfg->n_token;
     if (cfg->n_cutoffs == 0)
-        return part_logits(st, 0, z, rows, scores, raw);
+        return cluster_logits(st, 0, z, rows, logits, raw);
 
     const int first = cfg->cutoffs[0], columns = first + cfg->n_cutoffs;
-    double *head = part; /* [rows][columns], kept while the tails are added */
-    double *tail = part + (size_t)rows * (size_t)columns;
-    LAM_TRY(part_logits(st, 0, z, rows, head, raw));
+    double *head = scratch; /* [rows][columns], kept while the tails are added */
+    double *tail = scratch + (size_t)rows * (size_t)columns;
+    LAM_TRY(cluster_logits(st, 0, z, rows, head, raw));
     for (int r = 0; r < rows; r++) {
         log_softmax(head + (size_t)r * (size_t)columns, columns);
         for (int i = 0; i < first; i++)
-            scores[(size_t)r * V + (size_t)i] = head[(size_t)r * (size_t)columns + (size_t)i];
+            logits[(size_t)r * V + (size_t)i] = head[(size_t)r * (size_t)columns + (size_t)i];
     }
     for (int i = 1; i <= cfg->n_cutoffs; i++) {
         const lam_cluster c = lam_config_cluster(cfg, i);
-        LAM_TRY(part_logits(st, i, z, rows, tail, raw));
+        LAM_TRY(cluster_logits(st, i, z, rows, tail, raw));
         for (int r = 0; r < rows; r++) {
             double *row = tail + (size_t)r * (size_t)c.count;
             const double log_p = head[(size_t)r * (size_t)columns + (size_t)(columns - i)];
             log_softmax(row, c.count);
             for (int k = 0; k < c.count; k++)
-                scores[(size_t)r * V + (size_t)(c.first + k)] = log_p + row[k];
+                logits[(size_t)r * V + (size_t)(c.first + k)] = log_p + row[k];
         }
     }
     return LAM_OK;
@@ -132,18 +133,18 @@ lam_status lam_stack_logits(lam_stack *st, double *logits)
     const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
     const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
     const size_t room = (size_t)chunk * (V + 64);
-    double *part = malloc(2 * room * sizeof *part);
+    double *scratch = malloc(2 * room * sizeof *scratch);
     char *raw = malloc((size_t)chunk * (V + 64 + (size_t)st->dev->pad) * sizeof(double));
-    lam_status status = part && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
+    lam_status status = scratch && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
     if (status == LAM_OK) {
         const void *z = last_rows(st);
         for (int b = 0; b < B && status == LAM_OK; b += chunk) {
             const int rows = B - b < chunk ? B - b : chunk;
-            status = score_rows(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
-                                logits + (size_t)b * V, part, raw);
+            status = all_logits(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
+                                logits + (size_t)b * V, scratch, raw);
         }
     }
-    free(part);
+    free(scratch);
     free(raw);
     return status;
 }

@@ -1,6 +1,8 @@
 /* stack_test.c -- what must hold for every memory without any golden data. */
 #include "model/stack.h"
 
+#include "model/configure.h"
+
 #include "support/suite.h"
 #include "support/toy.h"
 
@@ -54,6 +56,13 @@ static const kind kinds[] = {
     {.memory = "lamemo", .attn_type = 3, .N = 1, .M = 4},
     {.memory = "lamemo zero", .attn_type = 3, .N = 5, .M = 5},
     {.memory = "lamemo one", .attn_type = 3, .N = 5, .M = 8},
+    {.memory = "lamemo from1", .attn_type = 3, .N = 5, .M = 5},
+    {.memory = "lamemo from1", .attn_type = 3, .N = 5, .M = 3, .pre_lnorm = 1},
+    {.memory = "lamemo from1", .attn_type = 31, .N = 3, .M = 10, .same_length = 1, .clamp_len = 4},
+    {.memory = "lamemo from1", .attn_type = 3, .N = 1, .M = 4},
+    {.memory = "lamemo from1 zero", .attn_type = 33, .N = 4, .M = 6},
+    {.memory = "lamemo from1 one", .attn_type = 3, .N = 4, .M = 6},
+    {.memory = "lamemo from3", .attn_type = 3, .N = 5, .M = 8},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -307,6 +316,71 @@ START_TEST(lamemo_with_alpha_one_is_transformer_xl)
 }
 END_TEST
 
+/* Rows `from`.. of the input of a layer, of all streams. */
+static void input_rows(const toy *t, int layer, int from, double *rows)
+{
+    const lam_segment *s = lam_stack_segment(t->stack);
+    const size_t D = (size_t)s->dims.D, n = (size_t)(s->T - from);
+    for (int b = 0; b < t->B; b++)
+        must(t->dev->ops->download(t->dev, rows + (size_t)b * n * D,
+                                   lam_at(t->dev, LAM_ACT, s->layer[layer].x,
+                                          ((size_t)b * (size_t)s->T + (size_t)from) * D),
+                                   n * D * sizeof *rows));
+}
+
+/* Below the layer at which refreshing begins LaMemo is Transformer-XL: same memory rows, same current rows, to the last
+ * bit; above it is not, unless it never begins, or begins in the last layer, whose refreshed rows feed nothing. */
+START_TEST(lamemo_is_transformer_xl_below_refresh_from)
+{
+    enum { N = 4, M = 6, L = 3, D = 8 };
+    static const char *const from[] = {"lamemo", "lamemo from1", "lamemo from2", "lamemo from3"};
+    const int pre = _i % 2, R = _i / 2;
+    const kind la = {.memory = from[R], .attn_type = 3, .N = N, .M = M, .pre_lnorm = pre};
+    const kind xl = {.memory = "xl", .N = N, .M = M, .pre_lnorm = pre};
+    toy a = open_kind("ref", &la, B, 0), b = open_kind("ref", &xl, B, 0);
+    toy_copy_params(&b, &a);
+    const size_t n = (size_t)B * (M + N) * D;
+    double *x = calloc(n, sizeof *x), *y = calloc(n, sizeof *y);
+    ck_assert(x != NULL && y != NULL);
+    for (int s = 0; s < 4; s++) {
+        int32_t in[B * N], out[B * N];
+        double nll[B * N], other[B * N];
+        toy_tokens(in, B * N, 13, (uint64_t)(50 + s));
+        toy_tokens(out, B * N, 13, (uint64_t)(70 + s));
+        toy_segment(&a, in, out, N, nll, 1);
+        toy_segment(&b, in, out, N, other, 1);
+        const int ctx = lam_stack_segment(a.stack)->ctx;
+        ck_assert_int_eq(ctx, s * N < M ? s * N : M);
+        for (int l = 0; l <= L; l++) {
+            const int all = l <= R && l < L; /* memory rows too */
+            input_rows(&a, l, all ? 0 : ctx, x);
+            input_rows(&b, l, all ? 0 : ctx, y);
+            const size_t rows = (size_t)B * (size_t)(N + (all ? ctx : 0));
+            /* with s = 0 there is no memory; a layer above R reads refreshed rows */
+            const int same = s == 0 || l <= R + 1 || R >= L - 1;
+            ck_assert_msg((memcmp(x, y, rows * D * sizeof *x) == 0) == same,
+                          "refresh_from %d, segment %d, layer %d", R, s, l);
+        }
+        ck_assert((memcmp(nll, other, sizeof nll) == 0) == (s == 0 || R >= L - 1));
+    }
+    free(x);
+    free(y);
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+START_TEST(refresh_from_needs_a_layer_of_the_model)
+{
+    lam_config cfg = toy_config("lamemo", 3, 4, 4);
+    toy_set(&cfg, "refresh_from", "2"); /* of two layers: none */
+    must(lam_config_finish(&cfg));
+    toy_set(&cfg, "refresh_from", "3");
+    ck_assert_int_eq(lam_config_finish(&cfg), LAM_ERR_ARG);
+    ck_assert_str_eq(lam_error(), "config: refresh_from 3, must be 0 to the number of layers, 2");
+}
+END_TEST
+
 START_TEST(a_memory_of_all_history_is_the_unsplit_text)
 {
     enum { N = 4, ALL = 16 };
@@ -474,6 +548,8 @@ int main(void)
     tcase_add_test(tests, xl_without_memory_is_none);
     tcase_add_test(tests, the_memory_is_as_long_as_the_stack_says);
     tcase_add_test(tests, lamemo_with_alpha_one_is_transformer_xl);
+    tcase_add_loop_test(tests, lamemo_is_transformer_xl_below_refresh_from, 0, 8);
+    tcase_add_test(tests, refresh_from_needs_a_layer_of_the_model);
     tcase_add_test(tests, a_memory_of_all_history_is_the_unsplit_text);
     tcase_add_loop_test(tests, padded_widths_change_nothing, 0, KINDS);
     tcase_add_loop_test(tests, a_training_stack_evaluates_like_an_evaluation_stack, 0, KINDS);

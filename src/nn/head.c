@@ -120,7 +120,7 @@ static void logits_of(const lam_head *h, const part *p, const void *x, int rows)
                    &(lam_epilogue){.bias = lam_vector(h->params, h->ids->cluster_bias)});
 }
 
-/* h->logits now holds their gradient g:  dx = g W,  dW += g^T x,  db += column sums of g.  Columns beyond the
+/* forward was  logits = x W^T + b;  h->logits now holds their gradient g:  dx = g W,  dW += g^T x,  db += column sums of g.  Columns beyond the
  * vocabulary are still the zeros that forward made. */
 static void logits_bwd(const lam_head *h, const part *p, void *dx, const void *x, int rows)
 {

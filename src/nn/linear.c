@@ -57,6 +57,7 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
     l->dev->ops->gemm(l->dev, &g);
 }
 
+/* forward was  y = x W^T;  so  dx = beta dx + dy W. */
 void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta)
 {
@@ -67,6 +68,7 @@ void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights
     l->dev->ops->gemm(l->dev, &g);
 }
 
+/* forward was  y = h W^T  with  h = drop(relu(z));  so  dz = dy W where h is not 0, scaled as dropout scaled it. */
 void lam_linear_bwd_relu(const lam_linear *l, lam_rows dz, lam_rows dy, lam_weights weight,
                          const lam_passed *passed)
 {
@@ -79,6 +81,7 @@ void lam_linear_bwd_relu(const lam_linear *l, lam_rows dz, lam_rows dy, lam_weig
     l->dev->ops->gemm(l->dev, &g);
 }
 
+/* forward was  y = x W^T;  so  dW += dy^T x. */
 void lam_linear_bwd_w(const lam_linear *l, void *dweight, lam_rows dy, lam_rows x)
 {
     if (l->rows == 0)

@@ -61,7 +61,7 @@ typedef struct lam_params {
     size_t rest;     /* elements before the first hidden matrix (lam_params_arrange) */
     lam_class store; /* of matrices: ACT, HALF or BYTE */
     size_t narrow_total, rows;
-    int failed;   /* an add ran out of memory: checked by place() */
+    int failed;   /* an add ran out of memory: checked by lam_params_place() */
     lam_dev *dev; /* kept */
     void *master; /* WIDE [total] */
     void *weight; /* ACT [total]; the same memory as master where the types are equal */

@@ -186,7 +186,9 @@ static double alpha_gap(const void *data, int without)
 
 static void figure_6(lam_claims *c)
 {
-    const lam_analysed *m = c->lamemo && c->lamemo->probe.alpha ? c->lamemo : NULL;
+    /* the paper speaks of a model whose layers all refresh their memory */
+    const int all = c->lamemo && c->lamemo->probe.alpha && c->lamemo->probe.kept == 0;
+    const lam_analysed *m = all ? c->lamemo : NULL;
     const int L = m ? m->probe.L : 0, M = m ? m->probe.M : 0, half = L / 2, part = M / 4;
     const region bottom = {0, 1, 0, M}, lower = {0, half, 0, M}, upper = {L - half, L, 0, M};
     const region old = {L - half, L, 0, part}, young = {L - half, L, M - part, M};

@@ -31,6 +31,8 @@ static const model_case cases[] = {
     {"lamemo", -1, 5, 3, 0, 2},
     {"lamemo zero", -1, 4, 6, 0, 0},
     {"lamemo one", -1, 4, 6, 0, 0},
+    {"lamemo from1", -1, 4, 6, 0, 0},
+    {"lamemo from1", -1, 5, 3, 1, 0},
     {"lamemo", LAM_ATTN_LAMEMO_FULL, 4, 5, 0, 0},
     {"compressive", -1, 4, 4, 0, 0},
     {"compressive", -1, 6, 8, 1, 0},

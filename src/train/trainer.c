@@ -431,7 +431,8 @@ lam_status lam_trainer_resume(lam_trainer *t, const char *dir)
         (now->corpus.tokens != then.corpus.tokens || now->corpus.crc != then.corpus.crc))
         status = lam_fail(LAM_ERR_ARG,
                           "%s was trained on another corpus: %lld tokens with the checksum %08x, "
-                          "this one has %lld with %08x",
+                          "this one has %lld with %08x; --init-from fine-tunes a model on another "
+                          "corpus",
                           dir, (long long)then.corpus.tokens, then.corpus.crc,
                           (long long)now->corpus.tokens, now->corpus.crc);
     if (status == LAM_OK && then.grown != t->state.grown) {

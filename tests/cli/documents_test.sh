@@ -58,6 +58,16 @@ says "$err" "'paragraph' is neither a number, 0 or more, nor 'document'"
 run 0 prepare --split 80/10/10 --out plain posts.jsonl
 run 2 eval --model run.lamemo --data plain --mem-reset document
 says "$err" "without documents"
+
+# A folder of JSON lines keeps its splits; without the option it is refused, and the option is named.
+mkdir posts.folder
+head -n 4 posts.jsonl > posts.folder/train.jsonl
+tail -n 3 posts.jsonl | gzip > posts.folder/valid.jsonl.gz
+run 0 prepare --json-field text --out folder posts.folder
+says "$out" ", 4 documents"
+says "$out" ", 3 documents"
+run 1 prepare --out never posts.folder
+says "$err" "posts.folder: holds no text, but files such as train.jsonl: --json-field NAME reads JSON lines"
 run 2 prepare --documents lines --json-field text --out never posts.jsonl
 says "$err" "--json-field and --documents lines contradict each other"
 run 1 prepare --json-field body --out never posts.jsonl

@@ -234,6 +234,17 @@ says "$out" "batch 16" # the preset's
 run 0 info --preset tiny --data "$work/corpus" --alpha zero
 says "$out" "memory lamemo (alpha zero), 4 layers"
 says "$out" "vocabulary 256;"
+# Refreshed from layer 4 of 4 on, which is never: what Transformer-XL multiplies.
+run 0 info --preset tiny --n-token 256 --memory xl
+projected=$(grep "memory rows" "$out")
+run 0 info --preset tiny --n-token 256 --refresh-from 4
+says "$out" "memory lamemo (refresh from layer 4), 4 layers"
+[ "$(grep "memory rows" "$out")" = "$projected" ] || fail "keys and values cost more than Transformer-XL's"
+! grep -q "look-ahead attention" "$out" || fail "look-ahead in no layer costs something"
+run 2 info --preset tiny --refresh-from 5
+says "$err" "--refresh-from 5, must be 0 to the number of layers, 4"
+run 2 info --preset tiny --memory xl --refresh-from 1
+says "$err" "--refresh-from does not apply to memory xl, only to: lamemo"
 run 2 info --preset tiny --tgt-len 1048576 --batch-size 1048576
 says "$err" "batch 1048576 times 1.04864e+06 rows is more than 268435456 rows"
 run 2 info --data "$work/corpus" --n-token 5

@@ -29,6 +29,13 @@ done
 run 0 prepare --out picture picture.raw --split 100/0/0
 says "$err" "warning: picture.raw looks like a binary file (8 % control bytes)"
 
+mkdir pictures
+cp picture.raw pictures
+run 0 prepare --split 100/0/0 --out picture --replace pictures
+says "$err" "warning: picture.raw looks like a binary file"
+run 1 prepare --corpus words --out never pictures
+says "$err" "pictures/picture.raw: not text: a zero byte at byte $bytes; only bytes and bpe take a file that is not text"
+
 # The summary for machines is JSON and says the same.
 run 0 prepare --json --out words --corpus words --min_count 2 text.txt
 says "$out" '"kind": "words"'
@@ -165,6 +172,11 @@ run 1 prepare --out /proc/never text.txt
 says "$err" "prepare: /proc/never: cannot make the folder"
 run 1 prepare --out never /dev/null
 says "$err" "null: the text is empty"
+mkdir hollow
+: > hollow/train.txt
+cp text.txt hollow/valid.txt
+run 1 prepare --out never hollow
+says "$err" "train.txt: the train split is empty"
 printf x > one.txt
 run 1 prepare --out never one.txt
 says "$err" "one.txt: 0 of its 1 tokens are for training, at least 2 are needed"
@@ -179,7 +191,7 @@ says "$err" "standard input: not valid UTF-8 at byte 5"
 head -c 200 text.txt > short.txt
 run 0 prepare -q --out short short.txt
 says "$err" "warning: the train split has 180 tokens: a whole step of the smallest preset, tiny, takes 1040"
-says "$err" "warning: the valid split has 10 tokens: evaluations need 32, or fewer columns"
+says "$err" "warning: the valid split has 10 tokens: evaluations need 32, or fewer streams"
 says "$err" "warning: the test split has 10 tokens"
 run 2 train --data short --out never
 says "$err" "10 tokens of the valid split are too few for 16 streams"

@@ -328,10 +328,11 @@ run 0 train --out "$work/mover" --resume --no_test --data "$work/moved"
 seq 1 2000 > "$work/numbers"
 run 0 prepare --corpus chars --out "$work/other" "$work/numbers"
 run 2 train --out "$work/whole" --resume --data "$work/other"
-says "$err" "vocabulary"
+says "$err" "a vocabulary of 11, the model in $work/whole/last has one of 256: pass the corpus it was trained on, or fine-tune it (--init-from)"
 run 0 prepare --out "$work/another" "$work/numbers"
 run 2 train --out "$work/whole" --resume --data "$work/another"
-says "$err" "another corpus"
+says "$err" "was trained on another corpus"
+says "$err" "--init-from fine-tunes a model on another corpus"
 cp -r "$work/whole" "$work/state"
 sed 's/"loss_scale": [^,}]*/"loss_scale": -1/' "$work/whole/last/training_state.json" \
     > "$work/state/last/training_state.json"
@@ -372,7 +373,7 @@ done
 
 # Every memory, the ablations and the adaptive softmax train; Transformer-XL's names work.
 for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha zero" \
-    "--attn_type 33 --window current" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
+    "--attn_type 33 --window current" "--refresh_from 1" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
     "--pre_lnorm --not_tied --same_length --clamp_len 5" "--optim sgd --mom 0.9 --varlen" \
     "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
     "--memory xl --ext_len 5 --half_loss --eval_tgt_len 4" "--memory none --eval_tgt_len 3" \

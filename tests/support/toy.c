@@ -26,7 +26,10 @@ static void set_variant(lam_config *cfg, const char *words)
                     {"within", "ltm_sticky", "uniform"},
                     {"share", "ltm_share_proj", "1"},
                     {"zero", "alpha", "zero"},
-                    {"one", "alpha", "one"}};
+                    {"one", "alpha", "one"},
+                    {"from1", "refresh_from", "1"},
+                    {"from2", "refresh_from", "2"},
+                    {"from3", "refresh_from", "3"}};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (strstr(words, variants[i].word))
             toy_set(cfg, variants[i].key, variants[i].value);

@@ -1,4 +1,4 @@
-/* attn_stats_test.c -- does the profile say what the rows of P hold?  P itself is what attention puts out when
+/* attn_stats_test.c -- do the statistics say what the rows of P hold?  P itself is what attention puts out when
  * the values are the identity. */
 #include "ops/ref/ref.h"
 #include "support/gradient.h"
@@ -110,5 +110,5 @@ int main(void)
     tcase_add_checked_fixture(tests, test_ref_open, test_ref_close);
     tcase_add_test(tests, a_attn_stats_describes_the_rows_of_p);
     tcase_add_test(tests, a_query_that_sees_nothing_has_zeros);
-    return test_run("ops/ref/profile", tests);
+    return test_run("ops/ref/attn_stats", tests);
 }
