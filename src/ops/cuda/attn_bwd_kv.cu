@@ -63,7 +63,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(a->keys, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)a->B);
     const auto kernel = a->valid ? tile_bwd_kv<K, true> : tile_bwd_kv<K, false>;
-    lam_cuda_launch(dev, "attn_bwd", kernel, grid, P::THREADS, P::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, P::THREADS, P::BYTES}, *c);
     if (a->u && a->du)
         lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, a->B * tiles, width);
 }

@@ -208,7 +208,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
     const auto kernel = c->a.valid ? tile_bwd_q<K, true> : tile_bwd_q<K, false>;
-    lam_cuda_launch(dev, "attn_bwd", kernel, grid, plan<K>::THREADS, plan<K>::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, plan<K>::THREADS, plan<K>::BYTES}, *c);
 }
 
 void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c)

@@ -64,7 +64,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
     const auto kernel = a->valid ? tile_bwd_r<K, true> : tile_bwd_r<K, false>;
-    lam_cuda_launch(dev, "attn_bwd", kernel, grid, P::THREADS, P::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, P::THREADS, P::BYTES}, *c);
     lam_cuda_attn_sum_groups(dev, c);
     if (a->v && a->dv)
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);

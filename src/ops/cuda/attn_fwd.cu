@@ -237,7 +237,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
     const auto kernel = c->a.valid ? tile_fwd<K, true> : tile_fwd<K, false>;
-    lam_cuda_launch(dev, "attn_fwd", kernel, grid, THREADS, plan<K>::BYTES, *c);
+    lam_cuda_launch(dev, "attn_fwd", kernel, {grid, THREADS, plan<K>::BYTES}, *c);
 }
 
 void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c)

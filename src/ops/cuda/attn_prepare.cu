@@ -168,10 +168,8 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
         kinds = a->r ? 3 : 2;
     }
     const dim3 grid((unsigned)lam_cuda_ceil(rows * a->H, THREADS / LANES), kinds, (unsigned)a->B);
-    if (dev->bf16)
-        lam_cuda_launch(dev, "attn_bwd", prepare<lam_bf16>, grid, THREADS, 0, *c);
-    else
-        lam_cuda_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
+    lam_cuda_launch(dev, "attn_bwd", dev->bf16 ? prepare<lam_bf16> : prepare<float>,
+                    {grid, THREADS}, *c);
 }
 
 /* A thread for each eight columns of each row; rows in x, where a grid has no limit they could reach. */
@@ -194,7 +192,7 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
     if (c->rp)
-        lam_cuda_launch(dev, "attention", reverse, by_rows(a->r_rows, width, threads), threads, 0,
+        lam_cuda_launch(dev, "attention", reverse, {by_rows(a->r_rows, width, threads), threads},
                         c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
 }
 
@@ -226,7 +224,7 @@ void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
-    lam_cuda_launch(dev, "attn_bwd", sum_groups, by_rows(a->r_rows, width, threads), threads, 0,
+    lam_cuda_launch(dev, "attn_bwd", sum_groups, {by_rows(a->r_rows, width, threads), threads},
                     (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows,
                     width);
 }

@@ -74,8 +74,6 @@ void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c)
     const size_t rows = (size_t)a->queries * (size_t)a->H * (size_t)a->B;
     const int threads = rows <= 4 * (size_t)dev->sms && a->K <= 512 ? 512 : 128;
     const size_t shared = simt_floats(a->K, threads) * sizeof(float);
-    if (dev->bf16)
-        lam_cuda_launch(dev, "attn_fwd", simt_fwd<lam_bf16>, grid, threads, shared, *c);
-    else
-        lam_cuda_launch(dev, "attn_fwd", simt_fwd<float>, grid, threads, shared, *c);
+    lam_cuda_launch(dev, "attn_fwd", dev->bf16 ? simt_fwd<lam_bf16> : simt_fwd<float>,
+                    {grid, threads, shared}, *c);
 }

@@ -193,18 +193,20 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int width = a->H * a->K;
     const char *op = "attn_bwd";
 
-    lam_cuda_launch(dev, op, simt_bwd_q<T>, dim3((unsigned)a->queries, H, B), THREADS, shared, *c);
-    lam_cuda_launch(dev, op, simt_bwd_kv<T>, dim3((unsigned)a->keys, H, B), THREADS, shared, *c);
+    lam_cuda_launch(dev, op, simt_bwd_q<T>, {dim3((unsigned)a->queries, H, B), THREADS, shared},
+                    *c);
+    lam_cuda_launch(dev, op, simt_bwd_kv<T>, {dim3((unsigned)a->keys, H, B), THREADS, shared}, *c);
     if (a->r || a->rbias)
-        lam_cuda_launch(dev, op, simt_bwd_r<T>, dim3((unsigned)a->r_rows, H), THREADS, shared, *c);
+        lam_cuda_launch(dev, op, simt_bwd_r<T>, {dim3((unsigned)a->r_rows, H), THREADS, shared},
+                        *c);
     if (a->u && a->du) {
-        lam_cuda_launch(dev, op, weigh_rows<T>, dim3(ATTN_CHUNKS, H), THREADS, 0, c->du_part,
+        lam_cuda_launch(dev, op, weigh_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->du_part,
                         (const float *)c->k_sum, (const T *)a->k.p, a->k.step, a->ldk, a->B,
                         a->keys, a->K);
         lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, ATTN_CHUNKS, width);
     }
     if (a->v && a->dv && a->r) {
-        lam_cuda_launch(dev, op, weigh_rows<T>, dim3(ATTN_CHUNKS, H), THREADS, 0, c->dv_part,
+        lam_cuda_launch(dev, op, weigh_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->dv_part,
                         (const float *)c->r_sum, (const T *)a->r, (size_t)0, a->ldr, 1, a->r_rows,
                         a->K);
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, ATTN_CHUNKS, width);

@@ -242,6 +242,6 @@ void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn
     const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, WG_OWN), (unsigned)c->heads,
                     (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_kv<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_kv<width>, {grid, WG_ALL, BYTES}, *c, *maps);
     });
 }

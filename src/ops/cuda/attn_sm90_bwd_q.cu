@@ -222,6 +222,6 @@ void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c, const attn_
 {
     const dim3 grid((unsigned)attn_query_blocks(&c->a), (unsigned)c->heads, (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_q<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_q<width>, {grid, WG_ALL, BYTES}, *c, *maps);
     });
 }

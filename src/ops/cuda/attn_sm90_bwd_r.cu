@@ -204,6 +204,6 @@ void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c, const attn_
     const dim3 grid((unsigned)lam_cuda_ceil(places, WG_GROUPS), (unsigned)c->heads,
                     (unsigned)c->groups);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_r<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_r<width>, {grid, WG_ALL, BYTES}, *c, *maps);
     });
 }

@@ -241,6 +241,6 @@ void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c)
     if (!lam_cuda_attn_maps(dev, "attn_fwd", &maps, c))
         return;
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_fwd", sm90_fwd<width>, grid, WG_ALL, BYTES, *c, maps);
+        lam_cuda_launch(dev, "attn_fwd", sm90_fwd<width>, {grid, WG_ALL, BYTES}, *c, maps);
     });
 }

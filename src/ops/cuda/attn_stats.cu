@@ -55,8 +55,6 @@ void lam_cuda_attn_stats_run(lam_cuda_dev *dev, const attn_call *c, const lam_at
     const size_t shared = simt_floats(a->K, BLOCK) * sizeof(float);
     const attn_stats_call call = {*c, *x};
     assert(a->mode == LAM_CAUSAL && x->interval >= 1 && x->bins >= 1);
-    if (dev->bf16)
-        lam_cuda_launch(dev, "attn_stats", attn_stats_rows<lam_bf16>, grid, BLOCK, shared, call);
-    else
-        lam_cuda_launch(dev, "attn_stats", attn_stats_rows<float>, grid, BLOCK, shared, call);
+    const auto kernel = dev->bf16 ? attn_stats_rows<lam_bf16> : attn_stats_rows<float>;
+    lam_cuda_launch(dev, "attn_stats", kernel, {grid, BLOCK, shared}, call);
 }

@@ -293,7 +293,7 @@ static void launch(lam_cuda_dev *dev, const next_call &n)
     const lam_attn *a = &n.x.a;
     const size_t shared = (2 + (size_t)a->K) * GROUPS * sizeof(float);
     const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
-    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, grid, THREADS, shared, n);
+    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, {grid, THREADS, shared}, n);
 }
 
 template <typename T>

@@ -262,17 +262,14 @@ extern "C" void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a)
     char *scratch = (char *)lam_cuda_scratch(cuda, 2 * rows * sizeof(entry) + LINES + 512);
     entry *const one = (entry *)(scratch + LINES), *const two = one + rows;
     const int passes = passes_for(a->count);
-    sort_rows<<<1, SORTERS, 0, cuda->stream>>>(*a, one, two, passes);
+    lam_cuda_launch(cuda, "embed_bwd", sort_rows, {1, SORTERS}, *a, one, two, passes);
 
     const int capacity = (int)((size_t)LINES / line);
     runs s = {*a, passes % 2 ? two : one, lam_cuda_ceil(a->rows, capacity), (float *)scratch};
     s.chunk = s.chunk > MIN_CHUNK ? s.chunk : MIN_CHUNK;
     const dim3 grid((unsigned)lam_cuda_ceil(a->rows, s.chunk),
                     (unsigned)lam_cuda_ceil(a->ld / 8, BLOCK));
-    if (cuda->bf16)
-        add_runs<lam_bf16><<<grid, BLOCK, 0, cuda->stream>>>(s);
-    else
-        add_runs<float><<<grid, BLOCK, 0, cuda->stream>>>(s);
-    join_runs<<<grid, BLOCK, 0, cuda->stream>>>(s);
-    lam_cuda_check_launch(cuda, "embed_bwd");
+    lam_cuda_launch(cuda, "embed_bwd", cuda->bf16 ? add_runs<lam_bf16> : add_runs<float>,
+                    {grid, BLOCK}, s);
+    lam_cuda_launch(cuda, "embed_bwd", join_runs, {grid, BLOCK}, s);
 }

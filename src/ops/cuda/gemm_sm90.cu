@@ -228,10 +228,10 @@ bool lam_cuda_gemm_sm90(lam_cuda_dev *dev, const lam_gemm *a)
     f.bias = (const float *)a->bias;
     const dim3 grid((unsigned)columns, (unsigned)rows);
     if (!a->h) {
-        lam_cuda_launch(dev, "gemm", product<BY_ROWS, false>, grid, THREADS, BYTES, f);
+        lam_cuda_launch(dev, "gemm", product<BY_ROWS, false>, {grid, THREADS, BYTES}, f);
         return true;
     }
-    lam_cuda_launch(dev, "gemm", product<BY_COLUMNS, true>, grid, THREADS, BYTES, f);
+    lam_cuda_launch(dev, "gemm", product<BY_COLUMNS, true>, {grid, THREADS, BYTES}, f);
     const lam_cuda_sums sums = {{(float *)a->dbias}, f.out.lines, (size_t)a->n, 0,
                                 rows * WARPS,        a->n};
     lam_cuda_fold(dev, "gemm", &sums);

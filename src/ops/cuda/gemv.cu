@@ -49,16 +49,11 @@ static __global__ void __launch_bounds__(WARPS *LAM_WARP) gemv(const __grid_cons
 template <typename T, typename C>
 static void launch(lam_cuda_dev *dev, const lam_gemm *a)
 {
-    const unsigned grid = (unsigned)lam_cuda_ceil(a->n, WARPS), block = WARPS * LAM_WARP;
-    if (a->m == 1)
-        gemv<T, C, 1><<<grid, block, 0, dev->stream>>>(*a);
-    else if (a->m == 2)
-        gemv<T, C, 2><<<grid, block, 0, dev->stream>>>(*a);
-    else if (a->m == 3)
-        gemv<T, C, 3><<<grid, block, 0, dev->stream>>>(*a);
-    else
-        gemv<T, C, 4><<<grid, block, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "gemm");
+    const auto kernel = a->m == 1   ? gemv<T, C, 1>
+                        : a->m == 2 ? gemv<T, C, 2>
+                        : a->m == 3 ? gemv<T, C, 3>
+                                    : gemv<T, C, 4>;
+    lam_cuda_launch(dev, "gemm", kernel, {lam_cuda_ceil(a->n, WARPS), WARPS * LAM_WARP}, *a);
 }
 
 bool lam_cuda_gemv(lam_cuda_dev *dev, const lam_gemm *a)

@@ -118,8 +118,7 @@ static void launch(lam_dev *dev, const lam_interp *a, kernel *run, const char *o
     const unsigned x = (unsigned)a->K / 8, y = BLOCK / x;
     if (heads == 0)
         return;
-    run<<<(unsigned)((heads + y - 1) / y), dim3(x, y), 0, cuda->stream>>>(*a);
-    lam_cuda_check_launch(cuda, op);
+    lam_cuda_launch(cuda, op, run, {(unsigned)((heads + y - 1) / y), dim3(x, y)}, *a);
 }
 
 extern "C" void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a)

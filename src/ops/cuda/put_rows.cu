@@ -38,8 +38,7 @@ extern "C" void lam_cuda_put_rows(lam_dev *base, const lam_put_rows *a)
             list.item[i] = {(const uint32_t *)x->in, (uint32_t *)x->out.p, x->out.step * size / 4,
                             (int)((size_t)x->width * size / 4)};
         }
-        put_rows<<<dim3((unsigned)n, (unsigned)a->B), 256, 0, dev->stream>>>(
-            list, (const int32_t *)a->at);
-        lam_cuda_check_launch(dev, "put_rows");
+        lam_cuda_launch(dev, "put_rows", put_rows, {dim3((unsigned)n, (unsigned)a->B), 256}, list,
+                        (const int32_t *)a->at);
     }
 }

@@ -36,11 +36,7 @@ extern "C" void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a)
     if (a->rows == 0)
         return;
     const lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)a->ld / 8, a->rows, 1);
-    if (cuda->bf16)
-        embed_fwd<lam_bf16><<<g.grid, g.block, 0, cuda->stream>>>(*a);
-    else
-        embed_fwd<float><<<g.grid, g.block, 0, cuda->stream>>>(*a);
-    lam_cuda_check_launch(cuda, "embed_fwd");
+    lam_cuda_launch(cuda, "embed_fwd", cuda->bf16 ? embed_fwd<lam_bf16> : embed_fwd<float>, g, *a);
 }
 
 /* ---- cross-entropy --------------------------------------------------------------------------- */
@@ -145,12 +141,11 @@ static void launch_xent(lam_cuda_dev *dev, const lam_xent *a)
     if (a->rows == 0)
         return;
     if (a->cols < WIDE_ROW)
-        xent<T, 1><<<(unsigned)lam_cuda_ceil(a->rows, WARPS), WARPS * LAM_WARP, 0, dev->stream>>>(
-            *a, aligned);
+        lam_cuda_launch(dev, "xent", xent<T, 1>, {lam_cuda_ceil(a->rows, WARPS), WARPS * LAM_WARP},
+                        *a, aligned);
     else
-        xent<T, WIDE_WARPS>
-            <<<(unsigned)a->rows, WIDE_WARPS * LAM_WARP, 0, dev->stream>>>(*a, aligned);
-    lam_cuda_check_launch(dev, "xent");
+        lam_cuda_launch(dev, "xent", xent<T, WIDE_WARPS>, {a->rows, WIDE_WARPS * LAM_WARP}, *a,
+                        aligned);
 }
 
 extern "C" void lam_cuda_xent(lam_dev *dev, const lam_xent *a)
@@ -193,11 +188,7 @@ static void launch_pick(lam_cuda_dev *dev, const lam_pick *a, const char *op)
     if (a->rows == 0 || a->width == 0)
         return;
     const lam_cuda_grid g = lam_cuda_grid_of(dev, (size_t)lam_cuda_ceil(a->width, 8), a->rows, 1);
-    if (dev->bf16)
-        pick<lam_bf16, ADD><<<g.grid, g.block, 0, dev->stream>>>(*a, aligned);
-    else
-        pick<float, ADD><<<g.grid, g.block, 0, dev->stream>>>(*a, aligned);
-    lam_cuda_check_launch(dev, op);
+    lam_cuda_launch(dev, op, dev->bf16 ? pick<lam_bf16, ADD> : pick<float, ADD>, g, *a, aligned);
 }
 
 extern "C" void lam_cuda_gather(lam_dev *dev, const lam_pick *a)
