@@ -41,8 +41,8 @@ static __global__ void __launch_bounds__(attn_own_plan<K, KEYS>::THREADS)
     attn_own_share((float *)(lam_shared_memory() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.u)
-        attn_own_weigh<K, KEYS>(c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K,
-                                (float)a.scale);
+        attn_own_sum_rows<K, KEYS>(
+            c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K, (float)a.scale);
     __syncthreads();
     attn_own_add_bias<K, KEYS>(m, a.u ? (const float *)a.u + col : NULL, lanes);
     unsigned char *out = lam_shared_memory() + 16 * warp * P::PITCH;

@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     attn_own_share((float *)(lam_shared_memory() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.v)
-        attn_own_weigh<K, DISTANCES>(
+        attn_own_sum_rows<K, DISTANCES>(
             c.dv_part + (((size_t)group * gridDim.x + blockIdx.x) * a.H + w.h) * K, (float)a.scale);
     attn_own_add_bias<K, DISTANCES>(m, a.v ? (const float *)a.v + col : NULL, lanes);
 #pragma unroll

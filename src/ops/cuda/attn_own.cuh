@@ -303,7 +303,7 @@ static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_
 
 /* part[.] = scale * sum over the owned rows of (sum of dS) * row: this block's share of du or dv. */
 template <int K, attn_owner OWNER>
-static __device__ __forceinline__ void attn_own_weigh(float *part, float scale)
+static __device__ __forceinline__ void attn_own_sum_rows(float *part, float scale)
 {
     typedef attn_own_plan<K, OWNER> P;
     const unsigned char *rows = lam_shared_memory() + P::MINE;

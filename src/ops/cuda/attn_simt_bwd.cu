@@ -168,8 +168,8 @@ static __global__ void simt_bwd_r(const attn_call c)
 /* part[chunk][h][.] = the sum of weight * row over the chunk's rows: du from (k_sum, k) and dv from
  * (r_sum, r). */
 template <typename T>
-static __global__ void weigh_rows(float *part, const float *weight, const T *rows, size_t step,
-                                  size_t ld, int B, int n, int K)
+static __global__ void sum_weighted_rows(float *part, const float *weight, const T *rows,
+                                         size_t step, size_t ld, int B, int n, int K)
 {
     const int h = (int)blockIdx.y, H = (int)gridDim.y, chunk = (int)blockIdx.x;
     const long all = (long)B * n;
@@ -200,13 +200,13 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
         lam_cuda_launch(dev, op, simt_bwd_r<T>, {dim3((unsigned)a->r_rows, H), THREADS, shared},
                         *c);
     if (a->u && a->du) {
-        lam_cuda_launch(dev, op, weigh_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->du_part,
+        lam_cuda_launch(dev, op, sum_weighted_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->du_part,
                         (const float *)c->k_sum, (const T *)a->k.p, a->k.step, a->ldk, a->B,
                         a->keys, a->K);
         lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, ATTN_CHUNKS, width);
     }
     if (a->v && a->dv && a->r) {
-        lam_cuda_launch(dev, op, weigh_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->dv_part,
+        lam_cuda_launch(dev, op, sum_weighted_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->dv_part,
                         (const float *)c->r_sum, (const T *)a->r, (size_t)0, a->ldr, 1, a->r_rows,
                         a->K);
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, ATTN_CHUNKS, width);

@@ -57,17 +57,14 @@ static __device__ __forceinline__ bool is_there(const attn_call &c, int query_ti
            attn_sees(c, c.a.shift + query_tile * WG_ROWS, key_tile * WG_ROWS);
 }
 
-/* Asks for all that the block needs. */
+/* The producer: loads all that the block needs. */
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
                                             const walk &w, uint32_t smem)
 {
-    const uint32_t bars = smem + BARS;
     attn_turn turn = {};
     int b = w.stream, tile = w.tile_lo;
     for (int n = 0; n < w.steps; n++) {
-        const uint32_t bar = attn_full<STAGES>(bars, turn.stage);
-        if (n >= STAGES)
-            lam_bar_wait(attn_empty<STAGES>(bars, turn.stage), turn.phase ^ 1);
+        const uint32_t bar = attn_open_stage<STAGES>(smem + BARS, n, turn);
         int tiles = 1;
         for (int x = 0; x < CHUNKS; x++)
             tiles += is_there(c, tile, w.first + tile + x);
