@@ -4,7 +4,7 @@
  *   dr_e = scale ( sum_{b,i} dS q_i + (sum dS) v )           dv = scale sum_e (sum dS) r_e */
 #include "ops/cuda/attn_own.cuh"
 
-/* Distances nearest to the query have most pairs, and they come last in order of place when causal. */
+/* Distances nearest to the query have most pairs, and they come last in the order of offsets when causal. */
 template <int K, bool PARTLY>
 static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     tile_bwd_r(const attn_call c)

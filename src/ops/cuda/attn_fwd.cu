@@ -6,7 +6,7 @@
  * a tile the band of distances does too, so r is a ring: each of its rows is copied once per block.
  *
  * A warp owns 16 * MT queries.  q + u and q + v are formed once, rounded to bf16, and kept as left
- * operands.  Every mode is an interval of places (attn_int.cuh); tiles inside it need no masks. */
+ * operands.  Every mode is an interval of offsets (attn_int.cuh); tiles inside it need no masks. */
 #include "ops/cuda/attn_tile.cuh"
 
 enum { WARPS = 4, KEYS = 64 };

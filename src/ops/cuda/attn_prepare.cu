@@ -22,14 +22,6 @@ enum {
     ROWS = 4 /* queries of a thread, which share u and v; q_pad is a multiple of it */
 };
 
-static __device__ __forceinline__ float lanes_sum(float x)
-{
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-    return x;
-}
-
 /* The dot product of two rows; ok = 0: of nothing. */
 template <typename T, typename U>
 static __device__ __forceinline__ float dot(const attn_call &c, const T *x, const U *y, bool ok,
@@ -44,7 +36,7 @@ static __device__ __forceinline__ float dot(const attn_call &c, const T *x, cons
         for (int m = 0; m < 8; m++)
             sum += f.v[m] * g.v[m];
     }
-    return lanes_sum(sum);
+    return lam_lanes_sum<LANES>(sum);
 }
 
 /* qu = q + u and qv = q + v of one row, rounded to bf16; ok = 0: zeros.  K is a multiple of 8. */

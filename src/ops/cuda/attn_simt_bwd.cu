@@ -17,7 +17,7 @@ struct pair_grad {
 };
 
 template <typename T>
-static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const simt_room &smem,
+static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const simt_shared &smem,
                                                     int b, int h, int i, int j)
 {
     const lam_attn &a = c.a;
@@ -31,7 +31,7 @@ static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const si
     return {p * keep, (float)a.scale * p * (dp - delta)};
 }
 
-static __device__ __forceinline__ float sum_of_warps(const simt_room &smem, const float *part,
+static __device__ __forceinline__ float sum_of_warps(const simt_shared &smem, const float *part,
                                                      int x)
 {
     float sum = 0.0f;
@@ -47,7 +47,7 @@ static __global__ void simt_bwd_q(const attn_call c)
     const int i = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *part = smem.part + warp * smem.wide;
 
     const int last = min(a.keys - 1, a.shift + i + c.e_hi);
@@ -78,7 +78,7 @@ static __global__ void simt_bwd_kv(const attn_call c)
     const int j = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *pk = smem.part + warp * smem.wide, *pv = smem.part2 + warp * smem.wide, total = 0.0f;
 
     const bool valid = j >= attn_oldest<true>(c, b);
@@ -118,7 +118,7 @@ static __global__ void simt_bwd_kv(const attn_call c)
         c.k_sum[((size_t)b * a.H + h) * a.keys + j] = total;
 }
 
-/* One row of r: its pairs are (b, i) with the key at the one place that makes the distance. */
+/* One row of r: its pairs are (b, i) with the one key at this distance. */
 template <typename T>
 static __global__ void simt_bwd_r(const attn_call c)
 {
@@ -126,7 +126,7 @@ static __global__ void simt_bwd_r(const attn_call c)
     const int row = (int)blockIdx.x, h = (int)blockIdx.y;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *part = smem.part + warp * smem.wide, total = 0.0f;
 
     const int e = a.r_sign * (row - a.r_zero), first = max(0, -a.shift - e);

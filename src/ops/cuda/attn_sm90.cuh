@@ -12,10 +12,10 @@
 
 #include <limits.h>
 
-/* The tensors of a call, by place in the kernel's parameters. */
+/* The tensors of a call, as parameters of the kernel. */
 struct attn_maps {
     CUtensorMap q, k, value; /* q: forward only */
-    CUtensorMap r;           /* rows in the order of place */
+    CUtensorMap r;           /* rows in the order of offsets */
     CUtensorMap qu, qv, d_o; /* backward only */
 };
 
@@ -26,7 +26,7 @@ enum {
     WG_STEP_ROWS = 2,
     WG_STEP_COLS = 128, /* a step of depth 16, by rows and by columns, in units of 16 bytes */
     WG_GROUPS = 3,      /* warpgroups of a block that compute */
-    WG_OWN = WG_GROUPS * WG_ROWS,      /* queries, keys or places of a block */
+    WG_OWN = WG_GROUPS * WG_ROWS,      /* queries, keys or offsets of a block */
     WG_BLOCK = WG_GROUPS * WG_THREADS, /* threads that compute; then those that copy */
     WG_ALL = WG_BLOCK + WG_THREADS,
     WG_REGISTERS = 160 /* of a thread that computes */

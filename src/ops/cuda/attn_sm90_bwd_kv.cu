@@ -4,7 +4,7 @@
  * dS = P (do . value - delta)
  *   dvalue_j = sum_i P_ij do_i        dk_j = scale sum_i dS_ij qu_i.
  * A block owns 192 keys, a warpgroup 64; tiles of 64 queries come by from the last to the first, so
- * that the places of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
+ * that the offsets of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
  * read by columns: the left operands of the two sums.  The tile of dS then leaves for device memory,
  * for attn_sm90_bwd_q.cu and attn_sm90_bwd_r.cu, which so need neither scores nor exponentials. */
 #include "ops/cuda/attn_sm90.cuh"

@@ -1,8 +1,8 @@
 /* cuda/attn_tile.cuh -- tiles of bf16 rows in shared memory, and the skew between keys and distances.
  *
  * A tile holds rows of one head, 128 bytes apart (256 for heads wider than 64), in chunks of 16 bytes;
- * chunk x of row y lies at place x ^ (y % 8), so that eight rows at one chunk, which is what the matrix
- * loads ask for, touch all banks once.
+ * chunk x of row y lies at position x ^ (y % 8), so that eight rows at one chunk, which is what the matrix
+ * loads want, touch all banks once.
  *
  * The skew.  For 16 queries and n keys the distances are n + 15 neighbours.  The positional scores
  * are therefore a product of the queries with a *band* of n + 16 rows of r, and the score of the
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void attn_load_floats(uint32_t to, const float
         lam_copy4(to + 4u * (uint32_t)x, from + (valid ? source : 0), valid);
 }
 
-/* The band of rows of r that a block needs, by place: row x of it is the place `first + x`. */
+/* The band of rows of r that a block needs, by offset: row x of it has the offset `first + x`. */
 template <int K, int ROWS, int THREADS>
 static __device__ __forceinline__ void attn_load_band(uint32_t to, const attn_call &c, int h,
                                                       int first)
@@ -347,10 +347,10 @@ static __device__ __forceinline__ void attn_store_tile(unsigned char *rows,
 {
     unsigned char *at = rows + lanes.g * attn_tile<K>::PITCH + lanes.t * 4;
 #pragma unroll
-    for (int n = 0; n < K / 8; n++) { /* row g + 8 has the same place of chunk n */
-        const int place = (n ^ lanes.g) << 4;
-        *(uint32_t *)(at + place) = lam_pack(o[n][0] * upper, o[n][1] * upper);
-        *(uint32_t *)(at + 8 * attn_tile<K>::PITCH + place) =
+    for (int n = 0; n < K / 8; n++) { /* in row g + 8 chunk n has the same position */
+        const int at_chunk = (n ^ lanes.g) << 4;
+        *(uint32_t *)(at + at_chunk) = lam_pack(o[n][0] * upper, o[n][1] * upper);
+        *(uint32_t *)(at + 8 * attn_tile<K>::PITCH + at_chunk) =
             lam_pack(o[n][2] * lower, o[n][3] * lower);
     }
 }

@@ -77,33 +77,35 @@ extern "C" void lam_cuda_gate_bwd(lam_dev *dev, const lam_gate *a)
 /* ---- attention by a density ------------------------------------------------------------------ */
 
 /* Which query of which head of which stream this warp works on; r's rows are in this order. */
-struct place {
+struct query_index {
     bool in;
     size_t row, b, h, i;
 };
 
 /* 32-bit divisions: those of 64 bits take longer than the rest of a query's sums. */
-static __device__ __forceinline__ place place_of(const lam_density &a)
+static __device__ __forceinline__ query_index query_index_of(const lam_density &a)
 {
     const unsigned row = blockIdx.x * WARPS + threadIdx.y, n = (unsigned)a.queries;
     const unsigned H = (unsigned)a.H, head = row / n;
     return {head < (unsigned)a.B * H, row, head / H, head % H, row % n};
 }
 
-static __device__ __forceinline__ float *stat_at(const lam_density &a, lam_view v, const place &p)
+static __device__ __forceinline__ float *stat_at(const lam_density &a, lam_view v,
+                                                 const query_index &p)
 {
     return (float *)v.p + p.b * v.step + p.i * (size_t)a.H + p.h;
 }
 
 /* The query's head in q or dq; head h of row `which` of pull or dpull. */
 template <typename T>
-static __device__ __forceinline__ T *query_at(const lam_density &a, lam_view v, const place &p)
+static __device__ __forceinline__ T *query_at(const lam_density &a, lam_view v,
+                                              const query_index &p)
 {
     return (T *)v.p + p.b * v.step + p.i * a.ldq + p.h * (size_t)a.K;
 }
 
 template <typename T>
-static __device__ __forceinline__ T *pull_at(const lam_density &a, lam_view v, const place &p,
+static __device__ __forceinline__ T *pull_at(const lam_density &a, lam_view v, const query_index &p,
                                              int which)
 {
     return (T *)v.p + p.b * v.step + ((size_t)which * a.H + p.h) * (size_t)a.K;
@@ -130,7 +132,7 @@ static __device__ __forceinline__ bumps bumps_at(const lam_density &a, int j, bo
 template <typename T>
 static __global__ void density_fwd(lam_density a, bool aligned)
 {
-    const place p = place_of(a);
+    const query_index p = query_index_of(a);
     const int lane = (int)threadIdx.x;
     if (!p.in)
         return; /* whole warps leave together */
@@ -163,7 +165,7 @@ static __global__ void density_fwd(lam_density a, bool aligned)
 template <typename T>
 static __global__ void density_bwd(lam_density a, float2 *slopes, bool aligned)
 {
-    const place p = place_of(a);
+    const query_index p = query_index_of(a);
     const int lane = (int)threadIdx.x;
     if (!p.in)
         return;
@@ -205,7 +207,7 @@ static __global__ void density_pull(lam_density a, const float2 *slopes)
 {
     __shared__ float2 smem[PULL_ROWS][LAM_WARP];
     const size_t H = (size_t)a.H;
-    place p = {true, 0, blockIdx.x / H, blockIdx.x % H, 0};
+    query_index p = {true, 0, blockIdx.x / H, blockIdx.x % H, 0};
     const float2 *slope = slopes + (size_t)blockIdx.x * (size_t)a.queries;
     const int y = (int)threadIdx.y;
     for (int first = 0; first < a.K; first += LAM_WARP) {

@@ -44,14 +44,14 @@ struct lam_cuda_dev {
     unsigned
         *tickets; /* [LAM_CUDA_TICKETS], zero between operations: which block is the last; owned */
 
-    /* Kernels that may have more shared memory than they have unasked (launch.cu). */
+    /* Kernels that were allowed more than 48 KB of shared memory (launch.cu). */
     struct {
         const void *kernel;
         size_t bytes;
     } allowed[LAM_CUDA_ALLOWED];
     int n_allowed;
 
-    /* Recordings (repeat.cu). */
+    /* Captured graphs (repeat.cu). */
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
     cudaStream_t side; /* where uploads go while the stream is being captured */
     int capturing;
@@ -96,7 +96,7 @@ struct lam_cuda_grid {
     size_t shared = 0; /* bytes of dynamic shared memory of a block */
 };
 
-/* Allows the kernel so much dynamic shared memory; asks the driver once for each kernel (launch.cu). */
+/* Allows the kernel so much dynamic shared memory; calls the driver once for each kernel (launch.cu). */
 cudaError_t lam_cuda_allow_shared(lam_cuda_dev *dev, const void *kernel, size_t bytes);
 
 /* Launches a kernel: every launch of this back-end goes through here.  An error is noted with the name
@@ -114,6 +114,12 @@ static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P.
     if (error == cudaSuccess)
         error = cudaLaunchKernelEx(&config, kernel, args...);
     lam_cuda_note_if(dev, op, error);
+}
+
+/* Do rows of `element` bytes each, `stride` of them apart, begin on 16-byte borders? */
+static inline bool lam_cuda_on_border(const void *p, size_t stride, size_t element)
+{
+    return (uintptr_t)p % 16 == 0 && stride * element % 16 == 0;
 }
 
 static inline __host__ __device__ int lam_cuda_ceil(int n, int step)

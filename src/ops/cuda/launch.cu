@@ -1,5 +1,5 @@
 /* cuda/launch.cu -- what the one function that launches kernels (lam_cuda_launch in cuda_int.cuh) needs: the grid
- * of row-wise work, and leave to use more shared memory. */
+ * of row-wise work, and the limit of shared memory. */
 #include "ops/cuda/cuda_int.cuh"
 
 lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, int blocks)
@@ -18,8 +18,8 @@ lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, i
     return g;
 }
 
-/* A block has 48 KB of dynamic shared memory unasked.  Leave for more stays with the kernel, so the driver is
- * asked when a launch wants more than any before; a full list is no failure, it asks every time. */
+/* A block has 48 KB of dynamic shared memory by default.  A higher limit stays with the kernel, so it is set only
+ * when a launch needs more than any before; when the list is full it is set every time. */
 cudaError_t lam_cuda_allow_shared(lam_cuda_dev *dev, const void *kernel, size_t bytes)
 {
     int i = 0;

@@ -13,8 +13,8 @@
 /* The block's dynamic shared memory and the address of a byte in it. */
 static __device__ __forceinline__ unsigned char *lam_shared_memory(void)
 {
-    extern __shared__ __align__(1024) unsigned char lam_shared_room[];
-    return lam_shared_room;
+    extern __shared__ __align__(1024) unsigned char lam_shared_bytes[];
+    return lam_shared_bytes;
 }
 
 static __device__ __forceinline__ uint32_t lam_address(const void *p)

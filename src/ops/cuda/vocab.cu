@@ -1,8 +1,8 @@
 /* cuda/vocab.cu -- embedding rows, softmax cross-entropy, row lists.
  *
  * ref/vocab.c says what is computed; the embedding's gradient, which has to bring equal ids together
- * first, is in embed_bwd.cu.  A row of logits is read twice and written once; the second read comes
- * from the cache, for the model hands over at most a few hundred megabytes at a time. */
+ * first, is in embed_bwd.cu.  A row of logits is read twice and written once.  The second read comes from a cache
+ * where rows are short; with 267,735 columns the rows that are worked on at a time exceed the L2 cache. */
 #include "ops/cuda/cuda_int.cuh"
 
 #include <math_constants.h>
@@ -59,12 +59,12 @@ __device__ __forceinline__ float exp_of<lam_bf16>(float x)
 }
 
 /* The running state of a softmax denominator: sum of exp(x - top). */
-struct tally {
+struct softmax_sum {
     float top, sum;
 };
 
 template <typename T>
-static __device__ __forceinline__ void tally_add(tally &t, const lam_f8 &x, int n)
+static __device__ __forceinline__ void softmax_add(softmax_sum &t, const lam_f8 &x, int n)
 {
     float top = t.top;
 #pragma unroll
@@ -79,9 +79,9 @@ static __device__ __forceinline__ void tally_add(tally &t, const lam_f8 &x, int 
     t.top = top;
 }
 
-/* The tally of a whole row; every thread receives it. */
+/* That of a whole row; every thread receives it. */
 template <int W>
-static __device__ __forceinline__ tally tally_join(tally t, float *smem)
+static __device__ __forceinline__ softmax_sum softmax_join(softmax_sum t, float *smem)
 {
     float top = lam_warp_max(t.top);
     if (W > 1) {
@@ -108,13 +108,13 @@ static __global__ void xent(lam_xent a, bool aligned)
     T *logits = (T *)a.logits + (size_t)row * a.ld;
     const int target = ((const int32_t *)a.target)[row];
     const float wanted = lam_float(logits[max(target, 0)]);
-    tally mine = {-CUDART_INF_F, 0.0f};
+    softmax_sum mine = {-CUDART_INF_F, 0.0f};
 #pragma unroll 4
     for (int col = lane * 8; col < a.cols; col += W * LAM_WARP * 8) {
         const int n = min(a.cols - col, 8);
-        tally_add<T>(mine, lam_load8_n(logits + col, n, aligned), n);
+        softmax_add<T>(mine, lam_load8_n(logits + col, n, aligned), n);
     }
-    const tally all = tally_join<W>(mine, smem);
+    const softmax_sum all = softmax_join<W>(mine, smem);
     if (lane == 0) {
         float *nll = (float *)a.nll + (a.index ? ((const int32_t *)a.index)[row] : row);
         const float loss = target < 0 ? 0.0f : logf(all.sum) + (all.top - wanted);
