@@ -51,6 +51,8 @@ struct lam_cuda_dev {
     } allowed[LAM_CUDA_ALLOWED];
     int n_allowed;
 
+    int chains; /* programmatic dependent launch of decoding's kernels: LAMEMO_PDL=1 in the environment */
+
     /* Captured graphs (repeat.cu). */
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
     cudaStream_t side; /* where uploads go while the stream is being captured */
@@ -90,10 +92,12 @@ static inline void lam_cuda_note_if(lam_cuda_dev *dev, const char *op, cudaError
         lam_cuda_note(dev, op, error);
 }
 
-/* How a kernel is launched. */
+/* How a kernel is launched.  One that is chained may begin before the kernel in front of it has ended, and calls
+ * lam_chain() first (ptx.cuh). */
 struct lam_cuda_grid {
     dim3 grid, block;
     size_t shared = 0; /* bytes of dynamic shared memory of a block */
+    bool chained = false;
 };
 
 /* Allows the kernel so much dynamic shared memory; calls the driver once for each kernel (launch.cu). */
@@ -110,6 +114,11 @@ static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P.
     config.blockDim = g.block;
     config.dynamicSmemBytes = g.shared;
     config.stream = dev->stream;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = g.chained && dev->chains ? 1 : 0;
     cudaError_t error = lam_cuda_allow_shared(dev, (const void *)kernel, g.shared);
     if (error == cudaSuccess)
         error = cudaLaunchKernelEx(&config, kernel, args...);

@@ -10,7 +10,7 @@
  * The new key is read from where the GEMM left it and stored by the group that meets it; nobody else
  * reads it in this launch.  How many keys a stream has is read from memory: the launch is the same for every token, and
  * streams may be of different age.  How a stream's keys are divided depends on its own row and on the launch alone. */
-#include "ops/cuda/cuda_int.cuh"
+#include "ops/cuda/ptx.cuh"
 
 #include <math_constants.h>
 
@@ -233,6 +233,7 @@ static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
 {
     extern __shared__ float smem[]; /* 2 * GROUPS + GROUPS * K */
     __shared__ unsigned ticket;
+    lam_chain();
     const lam_attn &a = n.x.a;
     const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
     const int at = ((const int32_t *)n.x.at)[b];
@@ -285,7 +286,7 @@ static void launch(lam_cuda_dev *dev, const next_call &n)
     const lam_attn *a = &n.x.a;
     const size_t shared = (2 + (size_t)a->K) * GROUPS * sizeof(float);
     const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
-    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, {grid, THREADS, shared}, n);
+    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, {grid, THREADS, shared, true}, n);
 }
 
 template <typename T>

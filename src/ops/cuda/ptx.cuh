@@ -107,6 +107,18 @@ static __device__ __forceinline__ void lam_prefetch(const void *p)
     asm volatile("prefetch.global.L2 [%0];\n" ::"l"(p));
 }
 
+/* Programmatic dependent launch, for kernels that are launched as `chained` (cuda_int.cuh): waits until all work in
+ * front has ended and can be seen, then lets the kernel behind begin, which waits here in its turn.  Comes before any
+ * access to memory; does nothing in a kernel that was launched otherwise. */
+static __device__ __forceinline__ void lam_chain(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n"
+                 "griddepcontrol.launch_dependents;\n" ::
+                     : "memory");
+#endif
+}
+
 /* Bytes of the pair (y:x) by selector, four bits each: 0-3 from x, 4-7 from y. */
 static __device__ __forceinline__ uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {
