@@ -1,6 +1,4 @@
-# What of src/ops/cuda/*.cu is not C++: launches and shared memory (cuda_runtime.h).
-s/<<</ ->* emu::launch(/
-s/>>>/)/
+# What of src/ops/cuda/*.cu is not C++: shared memory (cuda_runtime.h).
 s/extern __shared__ ([a-z ]+) ([a-z_]+)\[\];/\1 *\2 = (\1 *)emu::shared_memory();/
 s/__shared__ (__align__\([0-9]+\) )?([a-z0-9_]+) ([a-z_]+)((\[[^]]*\])*);/auto \&\3 = emu::shared<\2\4>(__COUNTER__);/
 # No scratch that nobody asked for: what reserve() is told must be enough.

@@ -3,8 +3,8 @@
  * The kernels are compiled as C++ and run here: the threads of a block are fibers that take turns, and
  * everything they do together (barriers, shuffles, products of a warp) is a meeting (block.cc).  Streams
  * put work off until somebody waits for it (runtime.h).  CMake rewrites what is not C++ (cuda.sed):
- *     kernel<<<grid, block, shared, stream>>>(a, b)   kernel ->* emu::launch(grid, block, shared, stream)(a, b)
- *     __shared__ float room[4];                       auto &room = emu::shared<float[4]>(number of the place);
+ *     __shared__ float smem[4];   auto &smem = emu::shared<float[4]>(number of the place);
+ * A launch is an ordinary call: lam_cuda_launch of cuda_int.cuh, so a raw <<<...>>> does not compile here.
  *
  * What it is for is finding mistakes, so it is as unkind as a GPU may be: fresh memory is NaN, shared
  * memory is so in every block, blocks, warps and lanes come in one order in one launch and in the other in the
@@ -16,7 +16,6 @@
 
 #include <math.h>
 
-#include <tuple>
 #include <type_traits>
 
 #define __CUDACC_VER_MAJOR__ 0
@@ -66,10 +65,21 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 
 /* ---- launches ----------------------------------------------------------------------------------- */
 
+enum { cudaLaunchAttributeProgrammaticStreamSerialization };
+
+struct cudaLaunchAttribute {
+    int id;
+    struct {
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
+
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
 };
 
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -97,31 +107,6 @@ cudaError_t start(const cudaLaunchConfig_t &config, void (*kernel)(P...), A... a
         return note(cudaErrorInvalidConfiguration);
     config.stream->add([=] { run_grid(config, [=] { kernel(static_cast<P>(args)...); }); });
     return cudaSuccess;
-}
-
-template <typename... A>
-struct launch_with {
-    cudaLaunchConfig_t config;
-    std::tuple<A...> args;
-};
-
-struct launch {
-    cudaLaunchConfig_t config;
-    launch(dim3 grid, dim3 block, size_t shared, cudaStream_t stream)
-        : config{grid, block, shared, stream}
-    {
-    }
-    template <typename... A>
-    launch_with<A...> operator()(A... args) const
-    {
-        return {config, std::tuple<A...>(args...)};
-    }
-};
-
-template <typename... P, typename... A>
-void operator->*(void (*kernel)(P...), const launch_with<A...> &l)
-{
-    std::apply([&](A... args) { start(l.config, kernel, args...); }, l.args);
 }
 
 /* ---- what a kernel finds in its block ----------------------------------------------------------- */
@@ -186,8 +171,6 @@ void match(unsigned mask, void **given);
 void nothing(unsigned mask, void **given);
 
 } // namespace emu
-
-using emu::operator->*;
 
 template <typename... P, typename... A>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), A... args)

@@ -10,14 +10,9 @@
 enum { FEW_QUERIES = 16, FAR = 1 << 29 };
 enum kind { PLAIN, TILED, SM90 };
 
-static bool on_border(const void *p, size_t stride, size_t element)
-{
-    return (uintptr_t)p % 16 == 0 && stride * element % 16 == 0;
-}
-
 static bool view_on_border(lam_view v, size_t ld, size_t element)
 {
-    return !v.p || (on_border(v.p, ld, element) && v.step * element % 16 == 0);
+    return !v.p || (lam_cuda_on_border(v.p, ld, element) && v.step * element % 16 == 0);
 }
 
 static int all_on_border(const lam_attn *a, size_t element)
@@ -26,8 +21,8 @@ static int all_on_border(const lam_attn *a, size_t element)
            view_on_border(a->k, a->ldk, element) && view_on_border(a->value, a->ldk, element) &&
            view_on_border(a->o, a->ldo, element) && view_on_border(a->d_o, a->ldo, element) &&
            view_on_border(a->dq, a->ldq, element) && view_on_border(a->dk, a->ldk, element) &&
-           view_on_border(a->dvalue, a->ldk, element) && on_border(a->r, a->ldr, element) &&
-           on_border(a->dr, a->ldr, element);
+           view_on_border(a->dvalue, a->ldk, element) &&
+           lam_cuda_on_border(a->r, a->ldr, element) && lam_cuda_on_border(a->dr, a->ldr, element);
 }
 
 static attn_call call_of(const lam_cuda_dev *dev, const lam_attn *a)
@@ -62,7 +57,7 @@ static bool is_sm90(const lam_cuda_dev *dev, const attn_call *c)
 
 /* Backward on Hopper leaves dS (bf16, never scores or P) of some heads at a time behind, at most so
  * many bytes: three kernels need it, and to read it costs less than to compute it again. */
-static const size_t ds_room = (size_t)512 << 20;
+static const size_t ds_limit = (size_t)512 << 20;
 
 /* Bytes of one head. */
 static size_t ds_of_head(const lam_attn *a)
@@ -85,21 +80,21 @@ static float *take(float **next, size_t n)
     return p;
 }
 
-/* Room for r in the order of place, where it is not so already. */
+/* Scratch for r in the order of offsets, where it is not so already. */
 static lam_bf16 *take_reversed(const attn_call *c, float **next)
 {
     const size_t n = (size_t)c->a.r_rows * (size_t)c->a.H * (size_t)c->a.K;
     return c->a.r_sign < 0 ? (lam_bf16 *)take(next, n / 2) : NULL;
 }
 
-/* Takes room for dS of as many heads as there is room for. */
+/* Takes scratch for dS of as many heads as the limit allows. */
 static lam_bf16 *take_ds(attn_call *c, float **next)
 {
     const size_t one = ds_of_head(&c->a), all = one * (size_t)c->a.H;
     c->key_tiles = lam_cuda_ceil(c->a.keys, ATTN_Q_TILE);
-    c->heads = all <= ds_room ? c->a.H : (int)(ds_room / one);
+    c->heads = all <= ds_limit ? c->a.H : (int)(ds_limit / one);
     /* Not heads * one, so that less of everything never needs more. */
-    return (lam_bf16 *)take(next, (all < ds_room ? all : ds_room) / sizeof(float));
+    return (lam_bf16 *)take(next, (all < ds_limit ? all : ds_limit) / sizeof(float));
 }
 
 /* Lays the scratch of a pass out from `base` (NULL: to measure); returns the floats it needs. */
@@ -193,7 +188,7 @@ extern "C" void lam_cuda_attn_bwd(lam_dev *base, const lam_attn *a)
     lam_cuda_dev *dev = lam_cuda(base);
     attn_call c = call_of(dev, a);
     kind how = kind_of(dev, &c);
-    if (how == SM90 && ds_of_head(a) > ds_room)
+    if (how == SM90 && ds_of_head(a) > ds_limit)
         how = TILED;
     const size_t bytes = sizeof(float) * lay_out_bwd(&c, NULL, how);
     lay_out_bwd(&c, (float *)lam_cuda_scratch(dev, bytes), how);

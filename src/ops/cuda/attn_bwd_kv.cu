@@ -41,8 +41,8 @@ static __global__ void __launch_bounds__(attn_own_plan<K, KEYS>::THREADS)
     attn_own_share((float *)(lam_shared_memory() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.u)
-        attn_own_weigh<K, KEYS>(c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K,
-                                (float)a.scale);
+        attn_own_sum_rows<K, KEYS>(
+            c.du_part + (((size_t)b * gridDim.x + blockIdx.x) * a.H + w.h) * K, (float)a.scale);
     __syncthreads();
     attn_own_add_bias<K, KEYS>(m, a.u ? (const float *)a.u + col : NULL, lanes);
     unsigned char *out = lam_shared_memory() + 16 * warp * P::PITCH;
@@ -63,7 +63,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(a->keys, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)a->B);
     const auto kernel = a->valid ? tile_bwd_kv<K, true> : tile_bwd_kv<K, false>;
-    lam_cuda_launch(dev, "attn_bwd", kernel, grid, P::THREADS, P::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, P::THREADS, P::BYTES}, *c);
     if (a->u && a->du)
         lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, a->B * tiles, width);
 }

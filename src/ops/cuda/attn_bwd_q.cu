@@ -74,31 +74,17 @@ add_band(float (&dq)[K / 8][4], const float (&ds)[plan<K>::KEYS / 8][4], uint32_
     }
 }
 
-/* dS from scores and dP - delta; what is not visible becomes 0. */
-template <int K>
-static __device__ __forceinline__ void grade(float (&s)[1][plan<K>::KEYS / 8][4],
-                                             const float (&dp)[1][plan<K>::KEYS / 8][4],
-                                             float scale2, const float (&lse2)[2])
+/* dS = P (dP - delta) from the scores, in their place; what is not visible becomes 0. */
+template <int TILES>
+static __device__ __forceinline__ void score_gradient(float (&s)[TILES][4],
+                                                      const float (&dp)[TILES][4], float scale2,
+                                                      const float (&lse2)[2])
 {
 #pragma unroll
-    for (int n = 0; n < plan<K>::KEYS / 8; n++)
+    for (int n = 0; n < TILES; n++)
 #pragma unroll
         for (int x = 0; x < 4; x++)
-            s[0][n][x] = lam_exp2(fmaf(s[0][n][x], scale2, -lse2[x / 2])) * dp[0][n][x];
-}
-
-template <int K>
-static __device__ __forceinline__ void hide(float (&s)[1][plan<K>::KEYS / 8][4], int lo, int hi,
-                                            int start, int end, int t)
-{
-#pragma unroll
-    for (int n = 0; n < plan<K>::KEYS / 8; n++)
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-            const int key = 8 * n + 2 * t + x % 2, row = x / 2 * 8;
-            if (key < lo + row || key > hi + row || key < start || key >= end)
-                s[0][n][x] = -CUDART_INF_F;
-        }
+            s[n][x] = lam_exp2(fmaf(s[n][x], scale2, -lse2[x / 2])) * dp[n][x];
 }
 
 template <int K, bool PARTLY>
@@ -126,12 +112,8 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
         smem + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, col), a.ldq, i0, 1, a.queries);
     attn_load_rows<K, P::QUERIES, P::THREADS>(
         smem + P::DO, attn_row<const lam_bf16>(a.d_o, a.ldo, b, 0, col), a.ldo, i0, 1, a.queries);
-    if (tiles > 0) {
-        if (a.r)
-            attn_load_band<K, P::QUERIES + P::KEYS, P::THREADS>(smem + P::BAND, c, h, e0);
-        attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::KEY, k, a.ldk, key_lo, 1, a.keys);
-        attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
-    }
+    if (tiles > 0)
+        attn_load_first_tile<K, P>(c, smem, k, value, h, key_lo, e0);
     lam_copy_close();
     lam_copy_wait<0>();
     __syncthreads();
@@ -159,17 +141,8 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
             lam_copy_wait<0>();
             __syncthreads(); /* all have this tile, and none reads the one before it any more */
         }
-        if (t + 1 < tiles) {
-            const uint32_t next = (uint32_t)((t + 1) % 2 * P::KEYS * P::PITCH);
-            const int fresh = t * P::KEYS + P::QUERIES + P::KEYS;
-            attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::KEY + next, k, a.ldk, j0 + P::KEYS, 1,
-                                                   a.keys);
-            if (a.r)
-                attn_load_band<K, P::KEYS, P::THREADS>(
-                    smem + P::BAND + (uint32_t)(fresh % P::RING * P::PITCH), c, h, e0 + fresh);
-            attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::VALUE + next, value, a.ldk,
-                                                   j0 + P::KEYS, 1, a.keys);
-        }
+        if (t + 1 < tiles)
+            attn_load_next_tile<K, P>(c, smem, k, value, h, t, j0, e0);
         lam_copy_close();
 
         const int at = a.shift + i0 + row0; /* where the warp's first query stands */
@@ -188,9 +161,9 @@ static __global__ void __launch_bounds__(plan<K>::THREADS) tile_bwd_q(const attn
         attn_scores<K, 1, P::KEYS>(dp, d_o, smem + P::VALUE + stage, lanes);
         if (j0 - (at + 15) < c.e_lo || j0 + P::KEYS - 1 - at > c.e_hi || j0 + P::KEYS > a.keys ||
             (PARTLY && j0 < oldest))
-            hide<K>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0,
-                    PARTLY ? oldest - j0 : 0, a.keys - j0, lanes.t);
-        grade<K>(s, dp, scale2, lse2);
+            attn_hide(s[0], at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0,
+                      PARTLY ? oldest - j0 : 0, a.keys - j0, lanes.t);
+        score_gradient(s[0], dp[0], scale2, lse2);
         add_keys<K>(dq, s[0], smem + P::KEY + stage, lanes);
         if (a.r)
             add_band<K>(dq, s[0], smem + P::BAND, first, lanes, back);
@@ -208,7 +181,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
     const auto kernel = c->a.valid ? tile_bwd_q<K, true> : tile_bwd_q<K, false>;
-    lam_cuda_launch(dev, "attn_bwd", kernel, grid, plan<K>::THREADS, plan<K>::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, plan<K>::THREADS, plan<K>::BYTES}, *c);
 }
 
 void lam_cuda_attn_tile_bwd_q(lam_cuda_dev *dev, const attn_call *c)

@@ -4,7 +4,7 @@
  *   dr_e = scale ( sum_{b,i} dS q_i + (sum dS) v )           dv = scale sum_e (sum dS) r_e */
 #include "ops/cuda/attn_own.cuh"
 
-/* Distances nearest to the query have most pairs, and they come last in order of place when causal. */
+/* Distances nearest to the query have most pairs, and they come last in the order of offsets when causal. */
 template <int K, bool PARTLY>
 static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     tile_bwd_r(const attn_call c)
@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(attn_own_plan<K, DISTANCES>::THREADS)
     attn_own_share((float *)(lam_shared_memory() + P::SUMS), m.sum, warp, lanes);
     __syncthreads();
     if (a.v)
-        attn_own_weigh<K, DISTANCES>(
+        attn_own_sum_rows<K, DISTANCES>(
             c.dv_part + (((size_t)group * gridDim.x + blockIdx.x) * a.H + w.h) * K, (float)a.scale);
     attn_own_add_bias<K, DISTANCES>(m, a.v ? (const float *)a.v + col : NULL, lanes);
 #pragma unroll
@@ -64,7 +64,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(a->r_rows, P::OWN), width = a->H * K;
     const dim3 grid((unsigned)tiles, (unsigned)a->H, (unsigned)c->groups);
     const auto kernel = a->valid ? tile_bwd_r<K, true> : tile_bwd_r<K, false>;
-    lam_cuda_launch(dev, "attn_bwd", kernel, grid, P::THREADS, P::BYTES, *c);
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, P::THREADS, P::BYTES}, *c);
     lam_cuda_attn_sum_groups(dev, c);
     if (a->v && a->dv)
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, c->groups * tiles, width);

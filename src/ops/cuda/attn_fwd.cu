@@ -6,17 +6,19 @@
  * a tile the band of distances does too, so r is a ring: each of its rows is copied once per block.
  *
  * A warp owns 16 * MT queries.  q + u and q + v are formed once, rounded to bf16, and kept as left
- * operands.  Every mode is an interval of places (attn_int.cuh); tiles inside it need no masks. */
+ * operands.  Every mode is an interval of offsets (attn_int.cuh); tiles inside it need no masks. */
 #include "ops/cuda/attn_tile.cuh"
 
-enum { WARPS = 4, THREADS = WARPS * LAM_WARP, KEYS = 64 };
+enum { WARPS = 4, KEYS = 64 };
 
 template <int K>
 struct plan {
     enum {
+        THREADS = WARPS * LAM_WARP,
         MT = K <= 64 ? 2 : 1,
         ROWS = 16 * MT, /* queries of a warp */
         QUERIES = ROWS * WARPS,
+        KEYS = ::KEYS,
         RING = 256, /* >= QUERIES + 2 * KEYS */
         PITCH = attn_tile<K>::PITCH,
         Q = 0,
@@ -35,24 +37,6 @@ struct state {
     float total[plan<K>::MT][2]; /* this lane's share of the sum */
 };
 
-/* Scores that are not visible become -infinity; lo and hi are the keys row g of row-tile 0 sees, of those from
- * start to end - 1. */
-template <int MT>
-static __device__ __forceinline__ void hide(float (&s)[MT][KEYS / 8][4], int lo, int hi, int start,
-                                            int end, int t)
-{
-#pragma unroll
-    for (int m = 0; m < MT; m++)
-#pragma unroll
-        for (int n = 0; n < KEYS / 8; n++)
-#pragma unroll
-            for (int x = 0; x < 4; x++) {
-                const int key = 8 * n + 2 * t + x % 2, row = 16 * m + x / 2 * 8;
-                if (key < lo + row || key > hi + row || key < start || key >= end)
-                    s[m][n][x] = -CUDART_INF_F;
-            }
-}
-
 /* One tile's step of the online softmax; leaves the weights in s. */
 template <int K>
 static __device__ __forceinline__ void
@@ -66,8 +50,7 @@ softmax_step(state<K> &st, float (&s)[plan<K>::MT][KEYS / 8][4], float scale2)
 #pragma unroll
             for (int n = 0; n < KEYS / 8; n++)
                 top = fmaxf(top, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
-            top = fmaxf(top, __shfl_xor_sync(ATTN_FULL_WARP, top, 1));
-            top = fmaxf(top, __shfl_xor_sync(ATTN_FULL_WARP, top, 2));
+            top = attn_quad_max(top);
             /* A row that has seen nothing yet: 2^(-infinity - 0) = 0, not 2^(inf - inf). */
             const float base = top == -CUDART_INF_F ? 0.0f : top * scale2;
             const float shrink = lam_exp2(st.top[m][half] * scale2 - base);
@@ -89,10 +72,11 @@ softmax_step(state<K> &st, float (&s)[plan<K>::MT][KEYS / 8][4], float scale2)
         }
 }
 
+/* o += P value. */
 template <int K>
-static __device__ __forceinline__ void weigh(state<K> &st,
-                                             const float (&s)[plan<K>::MT][KEYS / 8][4],
-                                             uint32_t values, const attn_lanes &lanes)
+static __device__ __forceinline__ void add_values(state<K> &st,
+                                                  const float (&s)[plan<K>::MT][KEYS / 8][4],
+                                                  uint32_t values, const attn_lanes &lanes)
 {
     enum { MT = plan<K>::MT };
 #pragma unroll
@@ -131,9 +115,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, state<K> &st, 
         float inv_sum[2];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            float total = st.total[m][half];
-            total += __shfl_xor_sync(ATTN_FULL_WARP, total, 1);
-            total += __shfl_xor_sync(ATTN_FULL_WARP, total, 2);
+            const float total = attn_quad_sum(st.total[m][half]);
             inv_sum[half] = total > 0.0f ? 1.0f / total : 0.0f;
             const int i = row + lanes.g + 8 * half;
             if (lanes.t == 0 && i < a.queries)
@@ -149,7 +131,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, state<K> &st, 
 }
 
 template <int K, bool PARTLY>
-static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
+static __global__ void __launch_bounds__(plan<K>::THREADS) tile_fwd(const attn_call c)
 {
     typedef plan<K> P;
     const lam_attn &a = c.a;
@@ -168,15 +150,11 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
     const attn_tile_walk walk = attn_tile_walk_of<P::QUERIES, KEYS>(c, i0);
     const int key_lo = walk.key_lo, tiles = walk.tiles, e0 = walk.e0;
 
-    attn_load_rows<K, P::QUERIES, THREADS>(
+    attn_load_rows<K, P::QUERIES, P::THREADS>(
         smem + P::Q, attn_row<const lam_bf16>(a.q, a.ldq, b, 0, (size_t)h * K), a.ldq, i0, 1,
         a.queries);
-    if (tiles > 0) {
-        if (a.r)
-            attn_load_band<K, P::QUERIES + KEYS, THREADS>(smem + P::BAND, c, h, e0);
-        attn_load_rows<K, KEYS, THREADS>(smem + P::KEY, k, a.ldk, key_lo, 1, a.keys);
-        attn_load_rows<K, KEYS, THREADS>(smem + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
-    }
+    if (tiles > 0)
+        attn_load_first_tile<K, P>(c, smem, k, value, h, key_lo, e0);
     lam_copy_close();
     lam_copy_wait<0>();
     __syncthreads();
@@ -201,16 +179,8 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
             lam_copy_wait<0>();
             __syncthreads(); /* all have this tile, and none reads the one before it any more */
         }
-        if (t + 1 < tiles) {
-            const uint32_t next = (uint32_t)((t + 1) % 2 * KEYS * P::PITCH);
-            const int fresh = (t * KEYS + P::QUERIES + KEYS) % P::RING;
-            attn_load_rows<K, KEYS, THREADS>(smem + P::KEY + next, k, a.ldk, j0 + KEYS, 1, a.keys);
-            if (a.r)
-                attn_load_band<K, KEYS, THREADS>(smem + P::BAND + (uint32_t)(fresh * P::PITCH), c,
-                                                 h, e0 + t * KEYS + P::QUERIES + KEYS);
-            attn_load_rows<K, KEYS, THREADS>(smem + P::VALUE + next, value, a.ldk, j0 + KEYS, 1,
-                                             a.keys);
-        }
+        if (t + 1 < tiles)
+            attn_load_next_tile<K, P>(c, smem, k, value, h, t, j0, e0);
         lam_copy_close();
 
         const int at = a.shift + i0 + row0; /* where the warp's first query stands */
@@ -223,10 +193,12 @@ static __global__ void __launch_bounds__(THREADS) tile_fwd(const attn_call c)
         attn_scores<K, P::MT, KEYS>(s, qu, smem + P::KEY + stage, lanes);
         if (j0 - (at + P::ROWS - 1) < c.e_lo || j0 + KEYS - 1 - at > c.e_hi || j0 + KEYS > a.keys ||
             (PARTLY && j0 < oldest))
-            hide<P::MT>(s, at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0,
-                        PARTLY ? oldest - j0 : 0, a.keys - j0, lanes.t);
+#pragma unroll
+            for (int m = 0; m < P::MT; m++)
+                attn_hide(s[m], at + lanes.g + c.e_lo - j0, at + lanes.g + c.e_hi - j0,
+                          PARTLY ? oldest - j0 : 0, a.keys - j0, lanes.t, 16 * m);
         softmax_step<K>(st, s, scale2);
-        weigh<K>(st, s, smem + P::VALUE + stage, lanes);
+        add_values<K>(st, s, smem + P::VALUE + stage, lanes);
     }
     finish<K>(c, st, b, h, i0 + row0, lam_shared_memory() + P::Q + row0 * P::PITCH, lanes);
 }
@@ -237,7 +209,7 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int tiles = lam_cuda_ceil(c->a.queries, plan<K>::QUERIES);
     const dim3 grid((unsigned)tiles, (unsigned)c->a.H, (unsigned)c->a.B);
     const auto kernel = c->a.valid ? tile_fwd<K, true> : tile_fwd<K, false>;
-    lam_cuda_launch(dev, "attn_fwd", kernel, grid, THREADS, plan<K>::BYTES, *c);
+    lam_cuda_launch(dev, "attn_fwd", kernel, {grid, plan<K>::THREADS, plan<K>::BYTES}, *c);
 }
 
 void lam_cuda_attn_tile_fwd(lam_cuda_dev *dev, const attn_call *c)

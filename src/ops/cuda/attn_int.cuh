@@ -4,7 +4,7 @@
  *   attn_simt*.cu  plain loops over ACT = float or bf16, any shape and option: verification, odd cases
  *   attn_fwd.cu, attn_bwd_*.cu  tiles on tensor cores: bf16, head widths that are multiples of 16
  *   attn_sm90_*.cu              the same with the products of Hopper's warpgroups, heads up to 64
- * With e = j - shift - i, the place of a key seen from its query, every mode is one interval:
+ * With e = j - shift - i, the offset of a key from its query, every mode is one interval:
  * a pair is visible iff e_lo <= e <= e_hi (and, where streams remember different numbers of rows, j is one of
  * theirs: attn_oldest), and row(i,j) = r_zero + r_sign * e (ops/attn.h). */
 #ifndef LAM_OPS_CUDA_ATTN_INT_CUH
@@ -18,11 +18,11 @@ struct attn_call {
     lam_attn a;
     int e_lo, e_hi;
     lam_cuda_mask mask;
-    int e_first; /* the lowest place r has a row for */
+    int e_first; /* the lowest offset r has a row for */
     int aligned; /* rows of all ACT operands begin on 16-byte borders */
 
     /* All in scratch; backward only, except rp. */
-    lam_bf16 *rp;      /* [r_rows][H * K]  r in the order of place, where r_sign < 0   (sm90) */
+    lam_bf16 *rp;      /* [r_rows][H * K]  r in the order of offsets, where r_sign < 0   (sm90) */
     int q_pad;         /* queries rounded up to whole tiles: the row length of the next two */
     float *delta;      /* [B][H][q_pad]  do . o - dlse; 0 beyond the queries */
     float *lse2;       /* [B][H][q_pad]  log2(e) * lse; +infinity for a query that sees nothing */
@@ -76,7 +76,7 @@ static __device__ __forceinline__ int attn_oldest(const attn_call &c, int b)
 
 /* ---- the pieces attn.cu puts together -------------------------------------------------------- */
 
-/* Whichever of delta, lse2, qu, qv, k_bias and r_bias there is room for. */
+/* Whichever of delta, lse2, qu, qv, k_bias and r_bias have scratch. */
 void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c);
 
 /* out[x] += the sum over p of part[p][x], p = 0 .. parts - 1, in a fixed order: du and dv. */

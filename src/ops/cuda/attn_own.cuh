@@ -8,7 +8,7 @@
  * Scores are computed transposed, owned rows down and queries across, so that P and dS are at once
  * left operands of the sums.  Of the two parts of S one is a direct product with the owned rows; the
  * other belongs to rows that move along with the queries: a window of 32 rows for 16 queries, of r
- * for KEYS (place j - i, so tiles go from the last query to the first), of k and value for DISTANCES
+ * for KEYS (offset j - i, so tiles go from the last query to the first), of k and value for DISTANCES
  * (key i + e).  Its product is skewed down the columns (attn_own_skew.cuh).  Each owner sums over
  * everything, in order: no atomics.  k, value and r are read through windows kept in registers (heads
  * up to 64) that move on by one 16-row tile a step. */
@@ -46,7 +46,7 @@ struct attn_own_plan {
 /* What a block does: `steps` tiles of queries; step n of a stream uses chunks n .. n + CHUNKS - 1 of
  * the ring, and every stream starts a fresh run of chunks. */
 struct attn_own_task {
-    int h, stream, first; /* the first stream, the first owned row: a key, or a place */
+    int h, stream, first; /* the first stream, the first owned row: a key, or an offset */
     int tile_lo, tile_hi; /* tiles of queries with something visible */
     int steps;
 };
@@ -89,13 +89,13 @@ static __device__ __forceinline__ void fetch(const attn_call &c, const attn_own_
                                  c.q_pad);
     for (int x = s.fresh ? 0 : P::CHUNKS - 1; x < P::CHUNKS; x++) {
         const uint32_t slot = (uint32_t)((s.chunk + x) % P::SLOTS * P::QUERIES);
-        if (OWNER == KEYS) { /* the lowest place belongs to the last query */
-            const int place = w.first - a.shift - (i0 + P::QUERIES - 1) + x * P::QUERIES;
+        if (OWNER == KEYS) { /* the lowest offset belongs to the last query */
+            const int offset = w.first - a.shift - (i0 + P::QUERIES - 1) + x * P::QUERIES;
             attn_load_band<K, P::QUERIES, P::THREADS>(smem + P::RING + slot * P::PITCH, c, w.h,
-                                                      place);
+                                                      offset);
             attn_load_floats<P::QUERIES>(smem + P::BIAS + slot * 4,
                                          c.r_bias + (size_t)w.h * a.r_rows,
-                                         a.r_zero + a.r_sign * place, a.r_sign, a.r_rows);
+                                         a.r_zero + a.r_sign * offset, a.r_sign, a.r_rows);
         } else {
             const int key = w.first + a.shift + i0 + x * P::QUERIES;
             attn_load_rows<K, P::QUERIES, P::THREADS>(
@@ -220,8 +220,8 @@ static __device__ __forceinline__ void step16(attn_owned<K, OWNER> &m, int even,
             const int row = lanes.g + x / 2 * 8, column = 8 * n + 2 * lanes.t + x % 2;
             p[n][x] = lam_exp2(fmaf(p[n][x], scale2, -at.lse2[column]));
             if (at.hidden) {
-                const int place = OWNER == KEYS ? row - column : row + column;
-                if (place < at.lo || place > at.hi || row < at.row_lo || row > at.row_hi)
+                const int offset = OWNER == KEYS ? row - column : row + column;
+                if (offset < at.lo || offset > at.hi || row < at.row_lo || row > at.row_hi)
                     p[n][x] = 0.0f;
             }
             ds[n][x] *= p[n][x];
@@ -303,7 +303,7 @@ static __device__ __forceinline__ void visit(const attn_call &c, const attn_own_
 
 /* part[.] = scale * sum over the owned rows of (sum of dS) * row: this block's share of du or dv. */
 template <int K, attn_owner OWNER>
-static __device__ __forceinline__ void attn_own_weigh(float *part, float scale)
+static __device__ __forceinline__ void attn_own_sum_rows(float *part, float scale)
 {
     typedef attn_own_plan<K, OWNER> P;
     const unsigned char *rows = lam_shared_memory() + P::MINE;

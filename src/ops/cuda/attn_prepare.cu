@@ -22,14 +22,6 @@ enum {
     ROWS = 4 /* queries of a thread, which share u and v; q_pad is a multiple of it */
 };
 
-static __device__ __forceinline__ float lanes_sum(float x)
-{
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-    return x;
-}
-
 /* The dot product of two rows; ok = 0: of nothing. */
 template <typename T, typename U>
 static __device__ __forceinline__ float dot(const attn_call &c, const T *x, const U *y, bool ok,
@@ -44,7 +36,7 @@ static __device__ __forceinline__ float dot(const attn_call &c, const T *x, cons
         for (int m = 0; m < 8; m++)
             sum += f.v[m] * g.v[m];
     }
-    return lanes_sum(sum);
+    return lam_lanes_sum<LANES>(sum);
 }
 
 /* qu = q + u and qv = q + v of one row, rounded to bf16; ok = 0: zeros.  K is a multiple of 8. */
@@ -168,10 +160,8 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
         kinds = a->r ? 3 : 2;
     }
     const dim3 grid((unsigned)lam_cuda_ceil(rows * a->H, THREADS / LANES), kinds, (unsigned)a->B);
-    if (dev->bf16)
-        lam_cuda_launch(dev, "attn_bwd", prepare<lam_bf16>, grid, THREADS, 0, *c);
-    else
-        lam_cuda_launch(dev, "attn_bwd", prepare<float>, grid, THREADS, 0, *c);
+    lam_cuda_launch(dev, "attn_bwd", dev->bf16 ? prepare<lam_bf16> : prepare<float>,
+                    {grid, THREADS}, *c);
 }
 
 /* A thread for each eight columns of each row; rows in x, where a grid has no limit they could reach. */
@@ -194,7 +184,7 @@ void lam_cuda_attn_reverse(lam_cuda_dev *dev, const attn_call *c)
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
     if (c->rp)
-        lam_cuda_launch(dev, "attention", reverse, by_rows(a->r_rows, width, threads), threads, 0,
+        lam_cuda_launch(dev, "attention", reverse, {by_rows(a->r_rows, width, threads), threads},
                         c->rp, (const lam_bf16 *)a->r, a->ldr, a->r_rows, width);
 }
 
@@ -226,7 +216,7 @@ void lam_cuda_attn_sum_groups(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
     const int width = a->H * a->K, threads = 64;
-    lam_cuda_launch(dev, "attn_bwd", sum_groups, by_rows(a->r_rows, width, threads), threads, 0,
+    lam_cuda_launch(dev, "attn_bwd", sum_groups, {by_rows(a->r_rows, width, threads), threads},
                     (lam_bf16 *)a->dr, a->ldr, (const float *)c->dr_part, c->groups, a->r_rows,
                     width);
 }

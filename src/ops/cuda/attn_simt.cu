@@ -24,7 +24,7 @@ static __global__ void simt_fwd(const attn_call c)
     const int thread = (int)threadIdx.x, threads = (int)blockDim.x;
     const int lane = thread % LAM_WARP, warp = thread / LAM_WARP, warps = threads / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *part = smem.part + warp * smem.wide;
     float top = -CUDART_INF_F, total = 0.0f;
 
@@ -70,12 +70,10 @@ void lam_cuda_attn_simt_fwd(lam_cuda_dev *dev, const attn_call *c)
 {
     const lam_attn *a = &c->a;
     const dim3 grid((unsigned)a->queries, (unsigned)a->H, (unsigned)a->B);
-    /* Few rows: more threads each, for the sake of latency, where shared memory has room for them. */
+    /* Few rows: more threads each, for the sake of latency, where shared memory suffices. */
     const size_t rows = (size_t)a->queries * (size_t)a->H * (size_t)a->B;
     const int threads = rows <= 4 * (size_t)dev->sms && a->K <= 512 ? 512 : 128;
     const size_t shared = simt_floats(a->K, threads) * sizeof(float);
-    if (dev->bf16)
-        lam_cuda_launch(dev, "attn_fwd", simt_fwd<lam_bf16>, grid, threads, shared, *c);
-    else
-        lam_cuda_launch(dev, "attn_fwd", simt_fwd<float>, grid, threads, shared, *c);
+    lam_cuda_launch(dev, "attn_fwd", dev->bf16 ? simt_fwd<lam_bf16> : simt_fwd<float>,
+                    {grid, threads, shared}, *c);
 }

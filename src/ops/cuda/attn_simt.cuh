@@ -14,7 +14,7 @@
 enum { SIMT_CHUNK = 1024 };
 
 /* Shared memory of a block, in floats. */
-struct simt_room {
+struct simt_shared {
     float *u, *v;          /* [wide] this head's, zeros where the call has none */
     float *weight, *other; /* [SIMT_CHUNK] */
     float *part, *part2;   /* [warps][wide] */
@@ -28,10 +28,10 @@ static inline __host__ __device__ size_t simt_floats(int K, int threads)
     return 2 * wide + 2 * SIMT_CHUNK + 2 * LAM_WARP + 2 * wide * (size_t)(threads / LAM_WARP);
 }
 
-static __device__ __forceinline__ simt_room simt_open(const attn_call &c, int h)
+static __device__ __forceinline__ simt_shared simt_open(const attn_call &c, int h)
 {
     const int K = c.a.K, warps = (int)blockDim.x / LAM_WARP;
-    simt_room r;
+    simt_shared r;
     r.wide = lam_cuda_ceil(K, 8) * 8;
     r.u = (float *)lam_shared_memory();
     r.v = r.u + r.wide;
@@ -82,7 +82,7 @@ static __device__ __forceinline__ simt_pair<T> simt_pair_at(const attn_call &c, 
 
 /* scale * ((q + u) . k + (q + v) . r + rbias) */
 template <typename T>
-static __device__ __forceinline__ float simt_score(const attn_call &c, const simt_room &smem,
+static __device__ __forceinline__ float simt_score(const attn_call &c, const simt_shared &smem,
                                                    const simt_pair<T> &p)
 {
     const int K = c.a.K;

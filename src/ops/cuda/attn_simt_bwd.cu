@@ -17,7 +17,7 @@ struct pair_grad {
 };
 
 template <typename T>
-static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const simt_room &smem,
+static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const simt_shared &smem,
                                                     int b, int h, int i, int j)
 {
     const lam_attn &a = c.a;
@@ -31,7 +31,7 @@ static __device__ __forceinline__ pair_grad grad_of(const attn_call &c, const si
     return {p * keep, (float)a.scale * p * (dp - delta)};
 }
 
-static __device__ __forceinline__ float sum_of_warps(const simt_room &smem, const float *part,
+static __device__ __forceinline__ float sum_of_warps(const simt_shared &smem, const float *part,
                                                      int x)
 {
     float sum = 0.0f;
@@ -47,7 +47,7 @@ static __global__ void simt_bwd_q(const attn_call c)
     const int i = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *part = smem.part + warp * smem.wide;
 
     const int last = min(a.keys - 1, a.shift + i + c.e_hi);
@@ -78,7 +78,7 @@ static __global__ void simt_bwd_kv(const attn_call c)
     const int j = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *pk = smem.part + warp * smem.wide, *pv = smem.part2 + warp * smem.wide, total = 0.0f;
 
     const bool valid = j >= attn_oldest<true>(c, b);
@@ -118,7 +118,7 @@ static __global__ void simt_bwd_kv(const attn_call c)
         c.k_sum[((size_t)b * a.H + h) * a.keys + j] = total;
 }
 
-/* One row of r: its pairs are (b, i) with the key at the one place that makes the distance. */
+/* One row of r: its pairs are (b, i) with the one key at this distance. */
 template <typename T>
 static __global__ void simt_bwd_r(const attn_call c)
 {
@@ -126,7 +126,7 @@ static __global__ void simt_bwd_r(const attn_call c)
     const int row = (int)blockIdx.x, h = (int)blockIdx.y;
     const int thread = (int)threadIdx.x, lane = thread % LAM_WARP, warp = thread / LAM_WARP;
     const size_t col = (size_t)h * a.K;
-    const simt_room smem = simt_open(c, h);
+    const simt_shared smem = simt_open(c, h);
     float *part = smem.part + warp * smem.wide, total = 0.0f;
 
     const int e = a.r_sign * (row - a.r_zero), first = max(0, -a.shift - e);
@@ -168,8 +168,8 @@ static __global__ void simt_bwd_r(const attn_call c)
 /* part[chunk][h][.] = the sum of weight * row over the chunk's rows: du from (k_sum, k) and dv from
  * (r_sum, r). */
 template <typename T>
-static __global__ void weigh_rows(float *part, const float *weight, const T *rows, size_t step,
-                                  size_t ld, int B, int n, int K)
+static __global__ void sum_weighted_rows(float *part, const float *weight, const T *rows,
+                                         size_t step, size_t ld, int B, int n, int K)
 {
     const int h = (int)blockIdx.y, H = (int)gridDim.y, chunk = (int)blockIdx.x;
     const long all = (long)B * n;
@@ -193,18 +193,20 @@ static void launch(lam_cuda_dev *dev, const attn_call *c)
     const int width = a->H * a->K;
     const char *op = "attn_bwd";
 
-    lam_cuda_launch(dev, op, simt_bwd_q<T>, dim3((unsigned)a->queries, H, B), THREADS, shared, *c);
-    lam_cuda_launch(dev, op, simt_bwd_kv<T>, dim3((unsigned)a->keys, H, B), THREADS, shared, *c);
+    lam_cuda_launch(dev, op, simt_bwd_q<T>, {dim3((unsigned)a->queries, H, B), THREADS, shared},
+                    *c);
+    lam_cuda_launch(dev, op, simt_bwd_kv<T>, {dim3((unsigned)a->keys, H, B), THREADS, shared}, *c);
     if (a->r || a->rbias)
-        lam_cuda_launch(dev, op, simt_bwd_r<T>, dim3((unsigned)a->r_rows, H), THREADS, shared, *c);
+        lam_cuda_launch(dev, op, simt_bwd_r<T>, {dim3((unsigned)a->r_rows, H), THREADS, shared},
+                        *c);
     if (a->u && a->du) {
-        lam_cuda_launch(dev, op, weigh_rows<T>, dim3(ATTN_CHUNKS, H), THREADS, 0, c->du_part,
+        lam_cuda_launch(dev, op, sum_weighted_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->du_part,
                         (const float *)c->k_sum, (const T *)a->k.p, a->k.step, a->ldk, a->B,
                         a->keys, a->K);
         lam_cuda_attn_fold(dev, (float *)a->du, c->du_part, ATTN_CHUNKS, width);
     }
     if (a->v && a->dv && a->r) {
-        lam_cuda_launch(dev, op, weigh_rows<T>, dim3(ATTN_CHUNKS, H), THREADS, 0, c->dv_part,
+        lam_cuda_launch(dev, op, sum_weighted_rows<T>, {dim3(ATTN_CHUNKS, H), THREADS}, c->dv_part,
                         (const float *)c->r_sum, (const T *)a->r, (size_t)0, a->ldr, 1, a->r_rows,
                         a->K);
         lam_cuda_attn_fold(dev, (float *)a->dv, c->dv_part, ATTN_CHUNKS, width);

@@ -10,10 +10,12 @@
 #include "ops/cuda/tma.cuh"
 #include "ops/cuda/wgmma.cuh"
 
-/* The tensors of a call, by place in the kernel's parameters. */
+#include <limits.h>
+
+/* The tensors of a call, as parameters of the kernel. */
 struct attn_maps {
     CUtensorMap q, k, value; /* q: forward only */
-    CUtensorMap r;           /* rows in the order of place */
+    CUtensorMap r;           /* rows in the order of offsets */
     CUtensorMap qu, qv, d_o; /* backward only */
 };
 
@@ -24,7 +26,7 @@ enum {
     WG_STEP_ROWS = 2,
     WG_STEP_COLS = 128, /* a step of depth 16, by rows and by columns, in units of 16 bytes */
     WG_GROUPS = 3,      /* warpgroups of a block that compute */
-    WG_OWN = WG_GROUPS * WG_ROWS,      /* queries, keys or places of a block */
+    WG_OWN = WG_GROUPS * WG_ROWS,      /* queries, keys or offsets of a block */
     WG_BLOCK = WG_GROUPS * WG_THREADS, /* threads that compute; then those that copy */
     WG_ALL = WG_BLOCK + WG_THREADS,
     WG_REGISTERS = 160 /* of a thread that computes */
@@ -97,8 +99,8 @@ static __device__ __forceinline__ void attn_store_left(uint32_t rows, const floa
 
 /* ---- the pipeline of tiles ------------------------------------------------------------------- */
 
-/* One thread of the last warpgroup asks the copy engine for tiles ahead of their use: `full` turns
- * when a stage has come, `empty` when all warps that compute are done with it. */
+/* One thread of the last warpgroup, the producer, has the copy engine load tiles ahead of their use: `full`
+ * turns when a stage has come, `empty` when all warps that compute are done with it. */
 struct attn_turn {
     int stage;
     uint32_t phase;
@@ -119,6 +121,12 @@ static __device__ __forceinline__ int attn_next(int x)
 {
     return x + 1 == N ? 0 : x + 1;
 }
+
+/* What the producer loads next: this tile, into this stage; the next chunk of r into this slot of its ring. */
+struct attn_producer {
+    int tile, slot;
+    attn_turn turn;
+};
 
 /* Barriers at `bars`: full[STAGES], empty[STAGES] and one for what is copied once. */
 template <int STAGES>
@@ -153,7 +161,49 @@ static __device__ __forceinline__ uint32_t attn_once(uint32_t bars)
     return bars + 16 * STAGES;
 }
 
-/* A thread's place among those that compute, and in shared memory. */
+/* Waits until the stage for tile `tile` of the walk is free; returns the barrier that counts its bytes. */
+template <int STAGES>
+static __device__ __forceinline__ uint32_t attn_open_stage(uint32_t bars, int tile,
+                                                           const attn_turn &turn)
+{
+    const uint32_t full = attn_full<STAGES>(bars, turn.stage);
+    if (tile >= STAGES)
+        lam_bar_wait(attn_empty<STAGES>(bars, turn.stage), turn.phase ^ 1);
+    return full;
+}
+
+/* After the last copy of a stage was started. */
+template <int STAGES>
+static __device__ __forceinline__ void attn_close_stage(attn_producer &p)
+{
+    p.tile++;
+    attn_advance<STAGES>(p.turn);
+}
+
+/* A block needs WG_GROUPS + 1 neighbouring chunks of r for a tile, and one of them is new, but for the first
+ * tile. */
+static __device__ __forceinline__ int attn_fresh_chunks(const attn_producer &p)
+{
+    return p.tile == 0 ? 1 + WG_GROUPS : 1;
+}
+
+/* Loads those that no tile before brought.  The tile's first chunk is number `first` of those that begin at
+ * `row` of r.  TWICE: slot 0 is kept twice, again behind the last, so that any two neighbours lie in line. */
+template <int SLOTS, bool TWICE>
+static __device__ __forceinline__ void attn_load_chunks(attn_producer &p, uint32_t band,
+                                                        const CUtensorMap *r, int x, int row,
+                                                        int first, uint32_t bar)
+{
+    for (int chunk = p.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
+        lam_tma_tile(band + (uint32_t)(p.slot * WG_TILE), r, x, row + (first + chunk) * WG_ROWS, 0,
+                     bar);
+        if (TWICE && p.slot == 0)
+            lam_tma_tile(band + SLOTS * WG_TILE, r, x, row + (first + chunk) * WG_ROWS, 0, bar);
+        p.slot = attn_next<SLOTS>(p.slot);
+    }
+}
+
+/* A thread's position among those that compute, and in shared memory. */
 struct attn_me {
     int group, warp; /* warpgroup of the block, warp of the group */
     int lane;
@@ -219,23 +269,16 @@ static __device__ __forceinline__ bool attn_sees(const attn_call &c, int at, int
     return last - at >= c.e_lo && j0 - (at + WG_ROWS - 1) <= c.e_hi;
 }
 
-/* Scores of pairs that are not visible become -infinity; queries from position `at` on, keys from j0. */
-static __device__ __forceinline__ void attn_hide(float (&s)[8][4], const attn_call &c,
-                                                 const attn_me &me, int at, int j0)
+/* attn_hide() for queries from position `at` on and keys from j0 on, where it is needed. */
+static __device__ __forceinline__ void attn_wg_hide(float (&s)[8][4], const attn_call &c,
+                                                    const attn_me &me, int at, int j0)
 {
     if (j0 - (at + WG_ROWS - 1) >= c.e_lo && j0 + WG_ROWS - 1 - at <= c.e_hi &&
         j0 + WG_ROWS <= c.a.keys)
         return;
     const int row = 16 * me.warp + me.lanes.g; /* this thread's first query */
-    const int lo = at + row - j0 + c.e_lo, hi = at + row - j0 + c.e_hi, end = c.a.keys - j0;
-#pragma unroll
-    for (int n = 0; n < 8; n++)
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-            const int key = 8 * n + 2 * me.lanes.t + x % 2, down = x / 2 * 8;
-            if (key < lo + down || key > hi + down || key >= end)
-                s[n][x] = -CUDART_INF_F;
-        }
+    attn_hide(s, at + row - j0 + c.e_lo, at + row - j0 + c.e_hi, INT_MIN, c.a.keys - j0,
+              me.lanes.t);
 }
 
 /* Tile (query_tile, key_tile) of dS of a stream and head. */
@@ -253,7 +296,7 @@ struct attn_walk {
     int b, h;
     int i0;            /* the first query; below 0 where a block is not full */
     int key_lo, tiles; /* tiles of 64 keys */
-    int r0;            /* the row of r, in the order of place, that chunk 0 begins with */
+    int r0;            /* the row of r, in the order of offsets, that chunk 0 begins with */
 };
 
 static __device__ __forceinline__ attn_walk attn_walk_of(const attn_call &c)
@@ -279,12 +322,6 @@ static __device__ __forceinline__ bool attn_uses(const attn_call &c, int i0, int
 {
     return i0 >= 0 && i0 < c.a.queries && attn_sees(c, c.a.shift + i0, j0);
 }
-
-/* What is asked for next. */
-struct attn_asked {
-    int tile, slot;
-    attn_turn turn;
-};
 
 /* Describes the call's tensors; false, and noted, if the driver cannot. */
 bool lam_cuda_attn_maps(lam_cuda_dev *dev, const char *op, attn_maps *m, const attn_call *c);

@@ -4,7 +4,7 @@
  * dS = P (do . value - delta)
  *   dvalue_j = sum_i P_ij do_i        dk_j = scale sum_i dS_ij qu_i.
  * A block owns 192 keys, a warpgroup 64; tiles of 64 queries come by from the last to the first, so
- * that the places of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
+ * that the offsets of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
  * read by columns: the left operands of the two sums.  The tile of dS then leaves for device memory,
  * for attn_sm90_bwd_q.cu and attn_sm90_bwd_r.cu, which so need neither scores nor exponentials. */
 #include "ops/cuda/attn_sm90.cuh"
@@ -50,59 +50,41 @@ static __device__ __forceinline__ walk walk_of(const attn_call &c)
     return w;
 }
 
-/* Asks for one more tile of queries, from the last to the first. */
+/* Loads one more tile of queries, from the last to the first. */
 template <int K>
 static __device__ __forceinline__ void load_stage(const attn_call &c, const attn_maps &maps,
-                                                  const walk &w, uint32_t smem, attn_asked &asked)
+                                                  const walk &w, uint32_t smem, attn_producer &p)
 {
     const lam_attn &a = c.a;
-    const uint32_t bars = smem + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
-    const uint32_t stage = (uint32_t)asked.turn.stage;
-    const int i0 = (w.tile_hi - asked.tile) * WG_ROWS, line = (w.b * a.H + w.h) * c.q_pad + i0;
+    const uint32_t bar = attn_open_stage<STAGES>(smem + BARS, p.tile, p.turn);
+    const uint32_t stage = (uint32_t)p.turn.stage;
+    const int i0 = (w.tile_hi - p.tile) * WG_ROWS, line = (w.b * a.H + w.h) * c.q_pad + i0;
     const int row = w.first - a.shift - (i0 + WG_ROWS - 1) - c.e_first; /* the last query's */
-    if (asked.tile >= STAGES)
-        lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
-    const int tiles = asked.tile == 0 ? 4 + WG_GROUPS : 4;
-    lam_bar_expect(bar, (uint32_t)tiles * WG_TILE + 2 * WG_ROWS * 4);
+    lam_bar_expect(bar, (uint32_t)(3 + attn_fresh_chunks(p)) * WG_TILE + 2 * WG_ROWS * 4);
     lam_tma_tile(smem + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
     lam_tma_tile(smem + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
-    for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
-        lam_tma_tile(smem + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, w.h * K,
-                     row + chunk * WG_ROWS, 0, bar);
-        asked.slot = attn_next<SLOTS>(asked.slot);
-    }
+    attn_load_chunks<SLOTS, false>(p, smem + BAND, &maps.r, w.h * K, row, 0, bar);
     lam_tma_tile(smem + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
     lam_tma_line(smem + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
     lam_tma_line(smem + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
-    asked.tile++;
-    attn_advance<STAGES>(asked.turn);
+    attn_close_stage<STAGES>(p);
 }
 
-/* P from scores. */
-static __device__ __forceinline__ void weigh(float (&s)[8][4], float scale2, const float (&lse2)[2])
-{
-#pragma unroll
-    for (int n = 0; n < 8; n++)
-#pragma unroll
-        for (int x = 0; x < 4; x++)
-            s[n][x] = lam_exp2(fmaf(s[n][x], scale2, -lse2[x / 2]));
-}
-
-/* Asks for all that the block needs. */
+/* The producer: loads all that the block needs. */
 template <int K>
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
                                             const walk &w, uint32_t smem)
 {
     const uint32_t once = attn_once<STAGES>(smem + BARS);
-    attn_asked asked = {};
+    attn_producer p = {};
     lam_bar_expect(once, 2 * WG_GROUPS * WG_TILE);
     for (int x = 0; x < WG_GROUPS; x++) {
         const uint32_t to = smem + (uint32_t)(x * WG_TILE);
         lam_tma_tile(to + KEY, &maps.k, w.h * K, w.first + x * WG_ROWS, w.b, once);
         lam_tma_tile(to + VALUE, &maps.value, w.h * K, w.first + x * WG_ROWS, w.b, once);
     }
-    while (asked.tile < w.tiles)
-        load_stage<K>(c, maps, w, smem, asked);
+    while (p.tile < w.tiles)
+        load_stage<K>(c, maps, w, smem, p);
 }
 
 /* Writes dk and dvalue. */
@@ -127,15 +109,90 @@ static __device__ __forceinline__ void finish(const attn_call &c, const walk &w,
                        a.keys - row, a.kv_add);
 }
 
-/* dS from P and dP. */
-static __device__ __forceinline__ void grade(float (&p)[8][4], const float (&dp)[8][4],
-                                             const float (&delta)[2])
+/* P from scores. */
+static __device__ __forceinline__ void probabilities(float (&s)[8][4], float scale2,
+                                                     const float (&lse2)[2])
+{
+#pragma unroll
+    for (int n = 0; n < 8; n++)
+#pragma unroll
+        for (int x = 0; x < 4; x++)
+            s[n][x] = lam_exp2(fmaf(s[n][x], scale2, -lse2[x / 2]));
+}
+
+/* dS = P (dP - delta), in place of P. */
+static __device__ __forceinline__ void score_gradient(float (&p)[8][4], const float (&dp)[8][4],
+                                                      const float (&delta)[2])
 {
 #pragma unroll
     for (int n = 0; n < 8; n++)
 #pragma unroll
         for (int x = 0; x < 4; x++)
             p[n][x] *= dp[n][x] - delta[x / 2];
+}
+
+/* A tile of queries: where it stands, and where its operands lie in shared memory. */
+struct tile_at {
+    int tile, stage;
+    int at; /* the position of its first query */
+    uint32_t qu, qv, d_o;
+    uint32_t chunk0, chunk1; /* of the band of r */
+};
+
+/* One tile of queries that sees keys from j0 on: scores, P and dS, and the sums of the group's keys over it. */
+template <int K>
+static __device__ __forceinline__ void
+visit(const attn_call &c, const walk &w, const attn_me &me, const tile_at &t, int j0, float scale2,
+      const attn_skew &skew, const float *floats, bool lead, int &before, float (&dk)[K / 8][4],
+      float (&dv)[K / 8][4])
+{
+    const uint32_t bars = me.smem + BARS;
+    float s[8][4], band[8][4], last[4], lse2[2], delta[2];
+    lam_wg_hold(s);
+    lam_wg_hold(band);
+    lam_wg_begin();
+    attn_wg_rows<K, 64>(s, t.qu, me.mine + KEY);
+    attn_wg_rows<K, 64>(band, t.qv, t.chunk0);
+    lam_wg_close();
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        lse2[half] = floats[t.stage * WG_ROWS + 8 * half];
+        delta[half] = floats[(STAGES + t.stage) * WG_ROWS + 8 * half];
+    }
+    lam_wg_wait<0>(); /* for the sums of the tile before, too */
+    lam_wg_hold(s);
+    lam_wg_hold(band);
+    attn_leave_before<STAGES>(bars, before, t.stage);
+    attn_add_skewed<0>(s, band, last, me.warp, skew);
+    lam_wg_hold(band);
+    lam_wg_begin();
+    attn_wg_rows<K, 64>(band, t.qv, t.chunk1);
+    lam_wg_close();
+    if (lead)
+        lam_tma_stores_read(); /* dS of the tile before has left */
+    lam_wg_wait<0>();
+    lam_wg_hold(band);
+    attn_add_skewed<8>(s, band, last, me.warp, skew);
+    lam_wg_hold(band);
+    lam_wg_begin();
+    attn_wg_rows<K, 64>(band, t.d_o, me.mine + VALUE); /* dP */
+    lam_wg_close();
+    attn_wg_hide(s, c, me, t.at, j0);
+    probabilities(s, scale2, lse2);
+    lam_wg_barrier(me.group); /* P and dS of the tile before are no longer read */
+    attn_store_left(me.mine + me.rows + P, s, me.lanes);
+    lam_wg_wait<0>();
+    lam_wg_hold(band);
+    score_gradient(s, band, delta);
+    attn_store_left(me.mine + me.rows + DS, s, me.lanes);
+    lam_wg_publish();
+    lam_wg_barrier(me.group);
+    if (lead)
+        lam_tma_store(attn_ds_tile(c, w.b, w.h, t.tile, j0 / WG_ROWS), me.mine + DS, WG_TILE);
+    lam_wg_begin();
+    attn_wg_columns<K>(dv, me.mine + P, t.d_o);
+    attn_wg_columns<K>(dk, me.mine + DS, t.qu);
+    lam_wg_close();
 }
 
 template <int K>
@@ -156,68 +213,25 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
     int slot = me.group; /* the first chunk of the group's band */
     int before = -1;     /* the stage whose sums may still run */
     for (int n = 0; n < w.tiles; n++) {
-        const int tile = w.tile_hi - n, stage = turn.stage;
-        const int at = a.shift + tile * WG_ROWS; /* where the first query stands */
-        const uint32_t qu = me.smem + QU + (uint32_t)(stage * WG_TILE);
-        const uint32_t qv = me.smem + QV + (uint32_t)(stage * WG_TILE);
-        const uint32_t d_o = me.smem + DO + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunk0 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
+        tile_at t;
+        t.tile = w.tile_hi - n;
+        t.stage = turn.stage;
+        t.at = a.shift + t.tile * WG_ROWS;
+        t.qu = me.smem + QU + (uint32_t)(t.stage * WG_TILE);
+        t.qv = me.smem + QV + (uint32_t)(t.stage * WG_TILE);
+        t.d_o = me.smem + DO + (uint32_t)(t.stage * WG_TILE);
+        t.chunk0 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
-        const uint32_t chunk1 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
-        lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
+        t.chunk1 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
+        lam_bar_wait(attn_full<STAGES>(bars, t.stage), turn.phase);
         attn_advance<STAGES>(turn);
-        if (j0 < 0 || j0 >= a.keys || !attn_sees(c, at, j0)) {
+        if (j0 < 0 || j0 >= a.keys || !attn_sees(c, t.at, j0)) {
             lam_wg_wait<0>();
             attn_leave_before<STAGES>(bars, before, -1);
-            lam_bar_leave(attn_empty<STAGES>(bars, stage));
+            lam_bar_leave(attn_empty<STAGES>(bars, t.stage));
             continue;
         }
-        float s[8][4], band[8][4], last[4], lse2[2], delta[2];
-        lam_wg_hold(s);
-        lam_wg_hold(band);
-        lam_wg_begin();
-        attn_wg_rows<K, 64>(s, qu, me.mine + KEY);
-        attn_wg_rows<K, 64>(band, qv, chunk0);
-        lam_wg_close();
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            lse2[half] = floats[stage * WG_ROWS + 8 * half];
-            delta[half] = floats[(STAGES + stage) * WG_ROWS + 8 * half];
-        }
-        lam_wg_wait<0>(); /* for the sums of the tile before, too */
-        lam_wg_hold(s);
-        lam_wg_hold(band);
-        attn_leave_before<STAGES>(bars, before, stage);
-        attn_add_skewed<0>(s, band, last, me.warp, skew);
-        lam_wg_hold(band);
-        lam_wg_begin();
-        attn_wg_rows<K, 64>(band, qv, chunk1);
-        lam_wg_close();
-        if (lead)
-            lam_tma_stores_read(); /* dS of the tile before has left */
-        lam_wg_wait<0>();
-        lam_wg_hold(band);
-        attn_add_skewed<8>(s, band, last, me.warp, skew);
-        lam_wg_hold(band);
-        lam_wg_begin();
-        attn_wg_rows<K, 64>(band, d_o, me.mine + VALUE); /* dP */
-        lam_wg_close();
-        attn_hide(s, c, me, at, j0);
-        weigh(s, scale2, lse2);
-        lam_wg_barrier(me.group); /* P and dS of the tile before are no longer read */
-        attn_store_left(me.mine + me.rows + P, s, me.lanes);
-        lam_wg_wait<0>();
-        lam_wg_hold(band);
-        grade(s, band, delta);
-        attn_store_left(me.mine + me.rows + DS, s, me.lanes);
-        lam_wg_publish();
-        lam_wg_barrier(me.group);
-        if (lead)
-            lam_tma_store(attn_ds_tile(c, w.b, w.h, tile, j0 / WG_ROWS), me.mine + DS, WG_TILE);
-        lam_wg_begin();
-        attn_wg_columns<K>(dv, me.mine + P, d_o);
-        attn_wg_columns<K>(dk, me.mine + DS, qu);
-        lam_wg_close();
+        visit<K>(c, w, me, t, j0, scale2, skew, floats, lead, before, dk, dv);
     }
     lam_wg_wait<0>();
     lam_wg_hold(dk);
@@ -242,6 +256,6 @@ void lam_cuda_attn_sm90_bwd_kv(lam_cuda_dev *dev, const attn_call *c, const attn
     const dim3 grid((unsigned)lam_cuda_ceil(c->a.keys, WG_OWN), (unsigned)c->heads,
                     (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_kv<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_kv<width>, {grid, WG_ALL, BYTES}, *c, *maps);
     });
 }

@@ -89,19 +89,17 @@ static __device__ __forceinline__ void sum_rows(float *part, const float (&d)[K 
     lam_wg_all<WG_BLOCK>();
 }
 
-/* Asks for one more tile of keys, the tiles of dS above it, and the chunks of r no tile before it
+/* Loads one more tile of keys, the tiles of dS above it, and the chunks of r no tile before it
  * brought: a block uses chunks t .. t + WG_GROUPS for tile t. */
 template <int K>
 static __device__ __forceinline__ void load_stage(const attn_call &c, const attn_maps &maps,
                                                   const attn_walk &w, uint32_t smem,
-                                                  attn_asked &asked)
+                                                  attn_producer &p)
 {
-    const uint32_t bars = smem + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
-    const uint32_t stage = (uint32_t)asked.turn.stage;
-    const int j0 = w.key_lo + asked.tile * WG_ROWS, x = w.h * K;
-    if (asked.tile >= STAGES)
-        lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
-    int tiles = asked.tile == 0 ? 2 + WG_GROUPS : 2;
+    const uint32_t bar = attn_open_stage<STAGES>(smem + BARS, p.tile, p.turn);
+    const uint32_t stage = (uint32_t)p.turn.stage;
+    const int j0 = w.key_lo + p.tile * WG_ROWS, x = w.h * K;
+    int tiles = 1 + attn_fresh_chunks(p);
     for (int group = 0; group < WG_GROUPS; group++)
         tiles += attn_uses(c, w.i0 + group * WG_ROWS, j0);
     lam_bar_expect(bar, (uint32_t)tiles * WG_TILE);
@@ -112,22 +110,18 @@ static __device__ __forceinline__ void load_stage(const attn_call &c, const attn
                          attn_ds_tile(c, w.b, w.h, i0 / WG_ROWS, j0 / WG_ROWS), WG_TILE, bar);
     }
     lam_tma_tile(smem + KEY + stage * WG_TILE, &maps.k, x, j0, w.b, bar);
-    for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
-        lam_tma_tile(smem + BAND + (uint32_t)(asked.slot * WG_TILE), &maps.r, x,
-                     w.r0 + (asked.tile + chunk) * WG_ROWS, 0, bar);
-        asked.slot = attn_next<SLOTS>(asked.slot);
-    }
-    asked.tile++;
-    attn_advance<STAGES>(asked.turn);
+    attn_load_chunks<SLOTS, false>(p, smem + BAND, &maps.r, x, w.r0, p.tile, bar);
+    attn_close_stage<STAGES>(p);
 }
 
+/* The producer: loads all that the block needs. */
 template <int K>
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
                                             const attn_walk &w, uint32_t smem)
 {
-    attn_asked asked = {};
-    while (asked.tile < w.tiles)
-        load_stage<K>(c, maps, w, smem, asked);
+    attn_producer p = {};
+    while (p.tile < w.tiles)
+        load_stage<K>(c, maps, w, smem, p);
 }
 
 /* Writes du, dv and dq. */
@@ -222,6 +216,6 @@ void lam_cuda_attn_sm90_bwd_q(lam_cuda_dev *dev, const attn_call *c, const attn_
 {
     const dim3 grid((unsigned)attn_query_blocks(&c->a), (unsigned)c->heads, (unsigned)c->a.B);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_q<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_q<width>, {grid, WG_ALL, BYTES}, *c, *maps);
     });
 }

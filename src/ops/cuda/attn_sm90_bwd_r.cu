@@ -2,9 +2,9 @@
  *
  * fwd was S = scale (qu . k + qv . r); along the diagonal j - shift - i = e and over all streams
  *   dr_e = scale sum_{b,i} dS qv_i.
- * A block owns 192 places e, a warpgroup 64, for a group of streams.  Tiles of 64 queries come by,
+ * A block owns 192 offsets e, a warpgroup 64, for a group of streams.  Tiles of 64 queries come by,
  * one stream after the other, with the tiles of dS that attn_sm90_bwd_kv.cu left: those of two
- * neighbouring tiles of keys hold the 64 diagonals, because places are counted from a multiple of 64
+ * neighbouring tiles of keys hold the 64 diagonals, because offsets are counted from a multiple of 64
  * keys on.  Their rows are shifted in registers so that diagonals become columns, which are then the
  * left operand of the sum.  Groups of streams are summed in order at the end. */
 #include "ops/cuda/attn_sm90.cuh"
@@ -27,7 +27,7 @@ static __host__ __device__ __forceinline__ int tile_of(int x)
 
 struct walk {
     int h, stream;      /* the first stream */
-    int first;          /* the tile of keys at the first owned place from query 0 */
+    int first;          /* the tile of keys at the first owned offset from query 0 */
     int tile_lo, tiles; /* of queries, in every stream */
     int steps;
 };
@@ -57,17 +57,14 @@ static __device__ __forceinline__ bool is_there(const attn_call &c, int query_ti
            attn_sees(c, c.a.shift + query_tile * WG_ROWS, key_tile * WG_ROWS);
 }
 
-/* Asks for all that the block needs. */
+/* The producer: loads all that the block needs. */
 static __device__ __forceinline__ void copy(const attn_call &c, const attn_maps &maps,
                                             const walk &w, uint32_t smem)
 {
-    const uint32_t bars = smem + BARS;
     attn_turn turn = {};
     int b = w.stream, tile = w.tile_lo;
     for (int n = 0; n < w.steps; n++) {
-        const uint32_t bar = attn_full<STAGES>(bars, turn.stage);
-        if (n >= STAGES)
-            lam_bar_wait(attn_empty<STAGES>(bars, turn.stage), turn.phase ^ 1);
+        const uint32_t bar = attn_open_stage<STAGES>(smem + BARS, n, turn);
         int tiles = 1;
         for (int x = 0; x < CHUNKS; x++)
             tiles += is_there(c, tile, w.first + tile + x);
@@ -200,10 +197,10 @@ static __global__ void __launch_bounds__(WG_ALL, 1)
 void lam_cuda_attn_sm90_bwd_r(lam_cuda_dev *dev, const attn_call *c, const attn_maps *maps)
 {
     const int lo = c->e_first + c->a.shift, hi = lo + c->a.r_rows - 1;
-    const int places = tile_of(hi) - tile_of(lo) + 1;
-    const dim3 grid((unsigned)lam_cuda_ceil(places, WG_GROUPS), (unsigned)c->heads,
+    const int tiles = tile_of(hi) - tile_of(lo) + 1;
+    const dim3 grid((unsigned)lam_cuda_ceil(tiles, WG_GROUPS), (unsigned)c->heads,
                     (unsigned)c->groups);
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_r<width>, grid, WG_ALL, BYTES, *c, *maps);
+        lam_cuda_launch(dev, "attn_bwd", sm90_bwd_r<width>, {grid, WG_ALL, BYTES}, *c, *maps);
     });
 }

@@ -1,7 +1,7 @@
 /* cuda/attn_sm90_fwd.cu -- relative-position attention forward for Hopper (Eq. 2, 6, 9, 12).
  *
  * The walk of attn_fwd.cu with products of whole warpgroups: a block owns 192 queries, a warpgroup
- * 64; tiles of 64 keys and chunks of 64 rows of r come by, asked for ahead of their use.  q + u and
+ * 64; tiles of 64 keys and chunks of 64 rows of r come by, loaded ahead of their use.  q + u and
  * q + v stay in shared memory, the left operands of both parts of the scores.
  *
  * The softmax is online with a lazy base: weights are 2^(S - base), and the base only moves when a
@@ -58,8 +58,7 @@ static __device__ __forceinline__ void softmax_step(state<K> &st, float (&s)[8][
 #pragma unroll
         for (int n = 0; n < 8; n++)
             top[half] = fmaxf(top[half], fmaxf(s[n][2 * half], s[n][2 * half + 1]));
-        top[half] = fmaxf(top[half], __shfl_xor_sync(ATTN_FULL_WARP, top[half], 1));
-        top[half] = fmaxf(top[half], __shfl_xor_sync(ATTN_FULL_WARP, top[half], 2)) * scale2;
+        top[half] = attn_quad_max(top[half]) * scale2;
     }
     rebase<K>(st, top);
 #pragma unroll
@@ -88,9 +87,7 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
     float inv_sum[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float total = st.total[half];
-        total += __shfl_xor_sync(ATTN_FULL_WARP, total, 1);
-        total += __shfl_xor_sync(ATTN_FULL_WARP, total, 2);
+        const float total = attn_quad_sum(st.total[half]);
         inv_sum[half] = total > 0.0f ? 1.0f / total : 0.0f;
         const int i = row + lanes.g + 8 * half;
         if (lanes.t == 0 && i < a.queries)
@@ -103,52 +100,37 @@ static __device__ __forceinline__ void finish(const attn_call &c, const attn_wal
                        a.queries - row, false);
 }
 
-/* Asks for a chunk of r into the next slot of the ring.  Slot 0 is kept twice, again behind the last,
- * so that any two neighbours lie in line. */
-static __device__ __forceinline__ void ask_chunk(const attn_maps &maps, uint32_t band, int x,
-                                                 int row, uint32_t bar, int &slot)
-{
-    lam_tma_tile(band + (uint32_t)(slot * WG_TILE), &maps.r, x, row, 0, bar);
-    if (slot == 0)
-        lam_tma_tile(band + SLOTS * WG_TILE, &maps.r, x, row, 0, bar);
-    slot = attn_next<SLOTS>(slot);
-}
-
-/* Asks for one more tile: its keys and values, and the chunks of r no tile before it brought.  A
+/* Loads one more tile: its keys and values, and the chunks of r no tile before it brought.  A
  * block uses chunks t .. t + WG_GROUPS for tile t; with STAGES + WG_GROUPS slots what a chunk
  * replaces is done with when the stage is. */
 template <int K>
 static __device__ __forceinline__ void load_stage(const attn_maps &maps, const attn_walk &w,
-                                                  uint32_t smem, attn_asked &asked)
+                                                  uint32_t smem, attn_producer &p)
 {
-    const uint32_t bars = smem + BARS, bar = attn_full<STAGES>(bars, asked.turn.stage);
-    const uint32_t stage = (uint32_t)(asked.turn.stage * WG_TILE);
-    const int x = w.h * K, key = w.key_lo + asked.tile * WG_ROWS;
-    if (asked.tile >= STAGES)
-        lam_bar_wait(attn_empty<STAGES>(bars, asked.turn.stage), asked.turn.phase ^ 1);
-    const int twice = asked.slot == 0; /* chunk 0 is the only one of the first WG_GROUPS + 1 */
-    lam_bar_expect(bar, (uint32_t)((asked.tile == 0 ? 3 + WG_GROUPS : 3) + twice) * WG_TILE);
+    const uint32_t bar = attn_open_stage<STAGES>(smem + BARS, p.tile, p.turn);
+    const uint32_t stage = (uint32_t)(p.turn.stage * WG_TILE);
+    const int x = w.h * K, key = w.key_lo + p.tile * WG_ROWS;
+    const int twice = p.slot == 0; /* chunk 0 is the only one of the first WG_GROUPS + 1 */
+    lam_bar_expect(bar, (uint32_t)(2 + attn_fresh_chunks(p) + twice) * WG_TILE);
     lam_tma_tile(smem + KEY + stage, &maps.k, x, key, w.b, bar);
-    for (int chunk = asked.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++)
-        ask_chunk(maps, smem + BAND, x, w.r0 + (asked.tile + chunk) * WG_ROWS, bar, asked.slot);
+    attn_load_chunks<SLOTS, true>(p, smem + BAND, &maps.r, x, w.r0, p.tile, bar);
     lam_tma_tile(smem + VALUE + stage, &maps.value, x, key, w.b, bar);
-    asked.tile++;
-    attn_advance<STAGES>(asked.turn);
+    attn_close_stage<STAGES>(p);
 }
 
-/* Asks for all that the block needs. */
+/* The producer: loads all that the block needs. */
 template <int K>
 static __device__ __forceinline__ void copy(const attn_maps &maps, const attn_walk &w,
                                             uint32_t smem)
 {
     const uint32_t once = attn_once<STAGES>(smem + BARS);
-    attn_asked asked = {};
+    attn_producer p = {};
     lam_bar_expect(once, WG_GROUPS * WG_TILE);
     for (int x = 0; x < WG_GROUPS; x++)
         lam_tma_tile(smem + QU + (uint32_t)(x * WG_TILE), &maps.q, w.h * K, w.i0 + x * WG_ROWS, w.b,
                      once);
-    while (asked.tile < w.tiles)
-        load_stage<K>(maps, w, smem, asked);
+    while (p.tile < w.tiles)
+        load_stage<K>(maps, w, smem, p);
 }
 
 /* q becomes q + u and q + v, rounded once, in this warp's sixteen rows. */
@@ -207,7 +189,7 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
             lam_wg_hold(s);
             lam_wg_hold(band);
             attn_add_skewed<0>(s, band, last, me.warp, skew);
-            attn_hide(s, c, me, at, j0);
+            attn_wg_hide(s, c, me, at, j0);
             softmax_step<K>(st, s, scale2);
             uint32_t p[4][4];
             attn_pack_left(p, s);
@@ -241,6 +223,6 @@ void lam_cuda_attn_sm90_fwd(lam_cuda_dev *dev, const attn_call *c)
     if (!lam_cuda_attn_maps(dev, "attn_fwd", &maps, c))
         return;
     attn_by_sm90_width(c->a.K, [&](auto width) {
-        lam_cuda_launch(dev, "attn_fwd", sm90_fwd<width>, grid, WG_ALL, BYTES, *c, maps);
+        lam_cuda_launch(dev, "attn_fwd", sm90_fwd<width>, {grid, WG_ALL, BYTES}, *c, maps);
     });
 }

@@ -1,10 +1,10 @@
 /* cuda/attn_sm90_skew.cuh -- the skew between keys and distances in the 64 x 64 tiles of a warpgroup.
  *
  * Of the two parts of a score, content and position, the second is a product with a *band* of 128
- * rows of r in the order of place, of which every score reads one element:
+ * rows of r in the order of offsets, of which every score reads one element:
  *     S[row][x] += band[row][x + 63 - row]
  * A row of the band lies in one quad of lanes; warp w reads ten of its sixteen tiles of 8 columns,
- * starting at a place that depends on w: a branch on w, so that register numbers are constants.
+ * starting at a column that depends on w: a branch on w, so that register numbers are constants.
  * attn_tile.cuh explains the shuffles. */
 #ifndef LAM_OPS_CUDA_ATTN_SM90_SKEW_CUH
 #define LAM_OPS_CUDA_ATTN_SM90_SKEW_CUH

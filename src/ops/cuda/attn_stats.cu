@@ -19,7 +19,7 @@ static __global__ void attn_stats_rows(const attn_stats_call call)
     const lam_attn &a = call.c.a;
     const int i = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z;
     const size_t row = ((size_t)b * a.queries + i) * a.H + h;
-    const simt_room smem = simt_open(call.c, h);
+    const simt_shared smem = simt_open(call.c, h);
     const int at = a.shift + i, left = min(at + 1, a.reach > 0 ? a.reach : at + 1);
     const float lse = *attn_row<const float>(a.lse, (size_t)a.H, b, i, (size_t)h);
     float *peak = (float *)x.peak + row * x.bins;
@@ -55,8 +55,6 @@ void lam_cuda_attn_stats_run(lam_cuda_dev *dev, const attn_call *c, const lam_at
     const size_t shared = simt_floats(a->K, BLOCK) * sizeof(float);
     const attn_stats_call call = {*c, *x};
     assert(a->mode == LAM_CAUSAL && x->interval >= 1 && x->bins >= 1);
-    if (dev->bf16)
-        lam_cuda_launch(dev, "attn_stats", attn_stats_rows<lam_bf16>, grid, BLOCK, shared, call);
-    else
-        lam_cuda_launch(dev, "attn_stats", attn_stats_rows<float>, grid, BLOCK, shared, call);
+    const auto kernel = dev->bf16 ? attn_stats_rows<lam_bf16> : attn_stats_rows<float>;
+    lam_cuda_launch(dev, "attn_stats", kernel, {grid, BLOCK, shared}, call);
 }

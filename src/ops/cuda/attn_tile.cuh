@@ -1,8 +1,8 @@
 /* cuda/attn_tile.cuh -- tiles of bf16 rows in shared memory, and the skew between keys and distances.
  *
  * A tile holds rows of one head, 128 bytes apart (256 for heads wider than 64), in chunks of 16 bytes;
- * chunk x of row y lies at place x ^ (y % 8), so that eight rows at one chunk, which is what the matrix
- * loads ask for, touch all banks once.
+ * chunk x of row y lies at position x ^ (y % 8), so that eight rows at one chunk, which is what the matrix
+ * loads want, touch all banks once.
  *
  * The skew.  For 16 queries and n keys the distances are n + 15 neighbours.  The positional scores
  * are therefore a product of the queries with a *band* of n + 16 rows of r, and the score of the
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void attn_load_floats(uint32_t to, const float
         lam_copy4(to + 4u * (uint32_t)x, from + (valid ? source : 0), valid);
 }
 
-/* The band of rows of r that a block needs, by place: row x of it is the place `first + x`. */
+/* The band of rows of r that a block needs, by offset: row x of it has the offset `first + x`. */
 template <int K, int ROWS, int THREADS>
 static __device__ __forceinline__ void attn_load_band(uint32_t to, const attn_call &c, int h,
                                                       int first)
@@ -87,10 +87,41 @@ static __device__ __forceinline__ void attn_load_band(uint32_t to, const attn_ca
                                      c.a.r_zero + c.a.r_sign * first, c.a.r_sign, c.a.r_rows);
 }
 
+/* A block that owns P::QUERIES queries of head h walks over tiles of P::KEYS keys: keys and values lie in two stages,
+ * rows of r in a ring of P::RING, whose row 0 has offset e0.  Copies what the first tile needs .. */
+template <int K, typename P>
+static __device__ __forceinline__ void
+attn_load_first_tile(const attn_call &c, uint32_t smem, const lam_bf16 *k, const lam_bf16 *value,
+                     int h, int key_lo, int e0)
+{
+    const lam_attn &a = c.a;
+    if (a.r)
+        attn_load_band<K, P::QUERIES + P::KEYS, P::THREADS>(smem + P::BAND, c, h, e0);
+    attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::KEY, k, a.ldk, key_lo, 1, a.keys);
+    attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::VALUE, value, a.ldk, key_lo, 1, a.keys);
+}
+
+/* .. and what the tile behind tile t needs, whose keys begin at j0. */
+template <int K, typename P>
+static __device__ __forceinline__ void attn_load_next_tile(const attn_call &c, uint32_t smem,
+                                                           const lam_bf16 *k, const lam_bf16 *value,
+                                                           int h, int t, int j0, int e0)
+{
+    const lam_attn &a = c.a;
+    const uint32_t next = (uint32_t)((t + 1) % 2 * P::KEYS * P::PITCH);
+    const int fresh = t * P::KEYS + P::QUERIES + P::KEYS;
+    attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::KEY + next, k, a.ldk, j0 + P::KEYS, 1, a.keys);
+    if (a.r)
+        attn_load_band<K, P::KEYS, P::THREADS>(
+            smem + P::BAND + (uint32_t)(fresh % P::RING * P::PITCH), c, h, e0 + fresh);
+    attn_load_rows<K, P::KEYS, P::THREADS>(smem + P::VALUE + next, value, a.ldk, j0 + P::KEYS, 1,
+                                           a.keys);
+}
+
 /* The keys that the block of QUERIES queries from i0 on walks over, in tiles of KEYS. */
 struct attn_tile_walk {
     int key_lo, tiles;
-    int e0; /* the place of row 0 of the ring */
+    int e0; /* the offset of row 0 of the ring */
 };
 
 template <int QUERIES, int KEYS>
@@ -102,6 +133,38 @@ static __device__ __forceinline__ attn_tile_walk attn_tile_walk_of(const attn_ca
     const int key_hi = min(a.keys - 1, a.shift + i_end - 1 + c.e_hi);
     return {key_lo, key_hi < key_lo ? 0 : (key_hi - key_lo) / KEYS + 1,
             key_lo - a.shift - (i0 + QUERIES - 1)};
+}
+
+/* ---- scores and their softmax ------------------------------------------------------------------- */
+
+/* The largest, and the sum, of the four lanes that share a row of accumulators. */
+static __device__ __forceinline__ float attn_quad_max(float x)
+{
+    x = fmaxf(x, __shfl_xor_sync(ATTN_FULL_WARP, x, 1));
+    return fmaxf(x, __shfl_xor_sync(ATTN_FULL_WARP, x, 2));
+}
+
+static __device__ __forceinline__ float attn_quad_sum(float x)
+{
+    x += __shfl_xor_sync(ATTN_FULL_WARP, x, 1);
+    return x + __shfl_xor_sync(ATTN_FULL_WARP, x, 2);
+}
+
+/* Scores of 16 queries with TILES * 8 keys that are not visible become -infinity.  Row g + down sees keys
+ * lo + down .. hi + down of those from start to end - 1, counted from the first key of the tile; the queries are
+ * rows `first` .. `first` + 15. */
+template <int TILES>
+static __device__ __forceinline__ void attn_hide(float (&s)[TILES][4], int lo, int hi, int start,
+                                                 int end, int t, int first = 0)
+{
+#pragma unroll
+    for (int n = 0; n < TILES; n++)
+#pragma unroll
+        for (int x = 0; x < 4; x++) {
+            const int key = 8 * n + 2 * t + x % 2, down = first + x / 2 * 8;
+            if (key < lo + down || key > hi + down || key < start || key >= end)
+                s[n][x] = -CUDART_INF_F;
+        }
 }
 
 /* ---- the skew of rows ------------------------------------------------------------------------ */
@@ -284,10 +347,10 @@ static __device__ __forceinline__ void attn_store_tile(unsigned char *rows,
 {
     unsigned char *at = rows + lanes.g * attn_tile<K>::PITCH + lanes.t * 4;
 #pragma unroll
-    for (int n = 0; n < K / 8; n++) { /* row g + 8 has the same place of chunk n */
-        const int place = (n ^ lanes.g) << 4;
-        *(uint32_t *)(at + place) = lam_pack(o[n][0] * upper, o[n][1] * upper);
-        *(uint32_t *)(at + 8 * attn_tile<K>::PITCH + place) =
+    for (int n = 0; n < K / 8; n++) { /* in row g + 8 chunk n has the same position */
+        const int at_chunk = (n ^ lanes.g) << 4;
+        *(uint32_t *)(at + at_chunk) = lam_pack(o[n][0] * upper, o[n][1] * upper);
+        *(uint32_t *)(at + 8 * attn_tile<K>::PITCH + at_chunk) =
             lam_pack(o[n][2] * lower, o[n][3] * lower);
     }
 }

@@ -36,14 +36,14 @@ struct lam_blas_key {
 
 struct lam_blas_plan {
     lam_blas_key key;
-    int found; /* 0: an empty place; 1: usable; -1: cuBLASLt cannot do it */
+    int found; /* 0: an empty slot; 1: usable; -1: cuBLASLt cannot do it */
     cublasLtMatmulDesc_t product;
     cublasLtMatrixLayout_t a, b, c; /* a is our B: cuBLASLt thinks in columns */
     cublasLtMatmulAlgo_t algo;
 };
 
 enum {
-    LAM_BLAS_PLANS = 1024,  /* places of the hash table; when half full it is emptied */
+    LAM_BLAS_PLANS = 1024,  /* slots of the hash table; when half full it is emptied */
     LAM_BLAS_BIAS = 1 << 20 /* elements of the longest bias that is fused */
 };
 

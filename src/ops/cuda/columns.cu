@@ -47,8 +47,7 @@ static __global__ void fold(lam_cuda_sums s)
 void lam_cuda_fold(lam_cuda_dev *dev, const char *op, const lam_cuda_sums *s)
 {
     const dim3 grid((unsigned)lam_cuda_ceil(s->width, LAM_WARP), LAM_CUDA_SUMS);
-    fold<<<grid, dim3(LAM_WARP, FOLDERS), 0, dev->stream>>>(*s);
-    lam_cuda_check_launch(dev, op);
+    lam_cuda_launch(dev, op, fold, {grid, dim3(LAM_WARP, FOLDERS)}, *s);
 }
 
 struct columns {
@@ -174,12 +173,8 @@ static void launch_columns(lam_cuda_dev *dev, const char *op, columns a)
     if (chunks > 1)
         a.lines = (float *)lam_cuda_scratch(dev, (size_t)chunks * (size_t)a.width * sizeof(float));
     const dim3 grid((unsigned)lam_cuda_ceil(a.width, COLUMNS), (unsigned)chunks);
-    const dim3 block(LAM_WARP, WARPS);
-    if (dev->bf16)
-        sum_columns<lam_bf16, RELU><<<grid, block, 0, dev->stream>>>(a);
-    else
-        sum_columns<float, RELU><<<grid, block, 0, dev->stream>>>(a);
-    lam_cuda_check_launch(dev, op);
+    const auto kernel = dev->bf16 ? sum_columns<lam_bf16, RELU> : sum_columns<float, RELU>;
+    lam_cuda_launch(dev, op, kernel, {grid, dim3(LAM_WARP, WARPS)}, a);
     if (chunks > 1) {
         const lam_cuda_sums sums = {{a.out}, a.lines, (size_t)a.width, 0, chunks, a.width};
         lam_cuda_fold(dev, op, &sums);

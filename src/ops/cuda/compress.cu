@@ -43,11 +43,7 @@ extern "C" void lam_cuda_pool(lam_dev *dev, const lam_pool *a)
     if (a->rows == 0 || a->ld == 0)
         return;
     const lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)lam_cuda_ceil(a->ld, 8), a->rows, 1);
-    if (cuda->bf16)
-        pool<lam_bf16><<<g.grid, g.block, 0, cuda->stream>>>(*a, aligned);
-    else
-        pool<float><<<g.grid, g.block, 0, cuda->stream>>>(*a, aligned);
-    lam_cuda_check_launch(cuda, "pool");
+    lam_cuda_launch(cuda, "pool", cuda->bf16 ? pool<lam_bf16> : pool<float>, g, *a, aligned);
 }
 
 template <typename T>
@@ -75,11 +71,6 @@ extern "C" void lam_cuda_distance(lam_dev *dev, const lam_distance *a)
     lam_cuda_dev *cuda = lam_cuda(dev);
     if (a->rows == 0)
         return;
-    const dim3 block(LAM_WARP, WARPS);
-    const unsigned grid = (unsigned)lam_cuda_ceil(a->rows, WARPS);
-    if (cuda->bf16)
-        distance<lam_bf16><<<grid, block, 0, cuda->stream>>>(*a);
-    else
-        distance<float><<<grid, block, 0, cuda->stream>>>(*a);
-    lam_cuda_check_launch(cuda, "distance");
+    lam_cuda_launch(cuda, "distance", cuda->bf16 ? distance<lam_bf16> : distance<float>,
+                    {lam_cuda_ceil(a->rows, WARPS), dim3(LAM_WARP, WARPS)}, *a);
 }

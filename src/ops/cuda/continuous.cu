@@ -60,11 +60,8 @@ static void launch_gate(lam_dev *dev, const lam_gate *a, const char *op)
     if (a->rows == 0)
         return;
     const lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)lam_cuda_ceil(a->ld, 8), a->rows, 1);
-    if (cuda->bf16)
-        gate<lam_bf16, BACKWARD><<<g.grid, g.block, 0, cuda->stream>>>(*a, aligned);
-    else
-        gate<float, BACKWARD><<<g.grid, g.block, 0, cuda->stream>>>(*a, aligned);
-    lam_cuda_check_launch(cuda, op);
+    const auto kernel = cuda->bf16 ? gate<lam_bf16, BACKWARD> : gate<float, BACKWARD>;
+    lam_cuda_launch(cuda, op, kernel, g, *a, aligned);
 }
 
 extern "C" void lam_cuda_gate_fwd(lam_dev *dev, const lam_gate *a)
@@ -80,33 +77,35 @@ extern "C" void lam_cuda_gate_bwd(lam_dev *dev, const lam_gate *a)
 /* ---- attention by a density ------------------------------------------------------------------ */
 
 /* Which query of which head of which stream this warp works on; r's rows are in this order. */
-struct place {
+struct query_index {
     bool in;
     size_t row, b, h, i;
 };
 
 /* 32-bit divisions: those of 64 bits take longer than the rest of a query's sums. */
-static __device__ __forceinline__ place place_of(const lam_density &a)
+static __device__ __forceinline__ query_index query_index_of(const lam_density &a)
 {
     const unsigned row = blockIdx.x * WARPS + threadIdx.y, n = (unsigned)a.queries;
     const unsigned H = (unsigned)a.H, head = row / n;
     return {head < (unsigned)a.B * H, row, head / H, head % H, row % n};
 }
 
-static __device__ __forceinline__ float *stat_at(const lam_density &a, lam_view v, const place &p)
+static __device__ __forceinline__ float *stat_at(const lam_density &a, lam_view v,
+                                                 const query_index &p)
 {
     return (float *)v.p + p.b * v.step + p.i * (size_t)a.H + p.h;
 }
 
 /* The query's head in q or dq; head h of row `which` of pull or dpull. */
 template <typename T>
-static __device__ __forceinline__ T *query_at(const lam_density &a, lam_view v, const place &p)
+static __device__ __forceinline__ T *query_at(const lam_density &a, lam_view v,
+                                              const query_index &p)
 {
     return (T *)v.p + p.b * v.step + p.i * a.ldq + p.h * (size_t)a.K;
 }
 
 template <typename T>
-static __device__ __forceinline__ T *pull_at(const lam_density &a, lam_view v, const place &p,
+static __device__ __forceinline__ T *pull_at(const lam_density &a, lam_view v, const query_index &p,
                                              int which)
 {
     return (T *)v.p + p.b * v.step + ((size_t)which * a.H + p.h) * (size_t)a.K;
@@ -133,7 +132,7 @@ static __device__ __forceinline__ bumps bumps_at(const lam_density &a, int j, bo
 template <typename T>
 static __global__ void density_fwd(lam_density a, bool aligned)
 {
-    const place p = place_of(a);
+    const query_index p = query_index_of(a);
     const int lane = (int)threadIdx.x;
     if (!p.in)
         return; /* whole warps leave together */
@@ -166,7 +165,7 @@ static __global__ void density_fwd(lam_density a, bool aligned)
 template <typename T>
 static __global__ void density_bwd(lam_density a, float2 *slopes, bool aligned)
 {
-    const place p = place_of(a);
+    const query_index p = query_index_of(a);
     const int lane = (int)threadIdx.x;
     if (!p.in)
         return;
@@ -208,7 +207,7 @@ static __global__ void density_pull(lam_density a, const float2 *slopes)
 {
     __shared__ float2 smem[PULL_ROWS][LAM_WARP];
     const size_t H = (size_t)a.H;
-    place p = {true, 0, blockIdx.x / H, blockIdx.x % H, 0};
+    query_index p = {true, 0, blockIdx.x / H, blockIdx.x % H, 0};
     const float2 *slope = slopes + (size_t)blockIdx.x * (size_t)a.queries;
     const int y = (int)threadIdx.y;
     for (int first = 0; first < a.K; first += LAM_WARP) {
@@ -255,13 +254,8 @@ static bool in_eights(const lam_density *a, const void *r)
 extern "C" void lam_cuda_density_fwd(lam_dev *dev, const lam_density *a)
 {
     lam_cuda_dev *cuda = lam_cuda(dev);
-    const dim3 block(LAM_WARP, WARPS);
-    const bool aligned = in_eights(a, a->r);
-    if (cuda->bf16)
-        density_fwd<lam_bf16><<<warps_of(a), block, 0, cuda->stream>>>(*a, aligned);
-    else
-        density_fwd<float><<<warps_of(a), block, 0, cuda->stream>>>(*a, aligned);
-    lam_cuda_check_launch(cuda, "density_fwd");
+    lam_cuda_launch(cuda, "density_fwd", cuda->bf16 ? density_fwd<lam_bf16> : density_fwd<float>,
+                    {warps_of(a), dim3(LAM_WARP, WARPS)}, *a, in_eights(a, a->r));
 }
 
 template <typename T>
@@ -269,10 +263,10 @@ static void run_density_bwd(lam_cuda_dev *cuda, const lam_density *a)
 {
     const size_t rows = (size_t)a->B * (size_t)a->H * (size_t)a->queries;
     float2 *slopes = (float2 *)lam_cuda_scratch(cuda, rows * sizeof(float2));
-    density_bwd<T>
-        <<<warps_of(a), dim3(LAM_WARP, WARPS), 0, cuda->stream>>>(*a, slopes, in_eights(a, a->dr));
-    density_pull<T>
-        <<<(unsigned)(a->B * a->H), dim3(LAM_WARP, PULL_ROWS), 0, cuda->stream>>>(*a, slopes);
+    lam_cuda_launch(cuda, "density_bwd", density_bwd<T>, {warps_of(a), dim3(LAM_WARP, WARPS)}, *a,
+                    slopes, in_eights(a, a->dr));
+    lam_cuda_launch(cuda, "density_bwd", density_pull<T>, {a->B * a->H, dim3(LAM_WARP, PULL_ROWS)},
+                    *a, slopes);
 }
 
 extern "C" void lam_cuda_density_bwd(lam_dev *dev, const lam_density *a)
@@ -282,7 +276,6 @@ extern "C" void lam_cuda_density_bwd(lam_dev *dev, const lam_density *a)
         run_density_bwd<lam_bf16>(cuda, a);
     else
         run_density_bwd<float>(cuda, a);
-    lam_cuda_check_launch(cuda, "density_bwd");
 }
 
 /* ---- sampling where attention was ------------------------------------------------------------ */
@@ -336,13 +329,10 @@ static __global__ void sticky_rows(lam_sticky_samples a)
 extern "C" void lam_cuda_sticky(lam_dev *dev, const lam_sticky_samples *a)
 {
     lam_cuda_dev *cuda = lam_cuda(dev);
-    const dim3 edges((unsigned)a->bins + 1, (unsigned)a->B), block(LAM_WARP, WARPS);
+    const dim3 edges((unsigned)a->bins + 1, (unsigned)a->B);
     const size_t rows = (size_t)a->B * (size_t)a->samples;
     const unsigned grid = (unsigned)((rows + WARPS - 1) / WARPS);
-    sticky_edges<<<edges, THREADS, 0, cuda->stream>>>(*a);
-    if (cuda->bf16)
-        sticky_rows<lam_bf16><<<grid, block, 0, cuda->stream>>>(*a);
-    else
-        sticky_rows<float><<<grid, block, 0, cuda->stream>>>(*a);
-    lam_cuda_check_launch(cuda, "sticky");
+    lam_cuda_launch(cuda, "sticky", sticky_edges, {edges, THREADS}, *a);
+    lam_cuda_launch(cuda, "sticky", cuda->bf16 ? sticky_rows<lam_bf16> : sticky_rows<float>,
+                    {grid, dim3(LAM_WARP, WARPS)}, *a);
 }

@@ -27,7 +27,7 @@ extern "C" {
 #include "ops/cuda/element.cuh"
 #include "ops/cuda/mask.cuh"
 
-enum { LAM_CUDA_PAD = 16, LAM_CUDA_TICKETS = 1024 };
+enum { LAM_CUDA_PAD = 16, LAM_CUDA_TICKETS = 1024, LAM_CUDA_ALLOWED = 128 };
 
 struct lam_cuda_blas;  /* cuda/blas.cuh: cuBLASLt and the algorithms found so far */
 struct lam_cuda_stage; /* cuda/transfer.cu: pinned memory for uploads */
@@ -44,7 +44,16 @@ struct lam_cuda_dev {
     unsigned
         *tickets; /* [LAM_CUDA_TICKETS], zero between operations: which block is the last; owned */
 
-    /* Recordings (repeat.cu). */
+    /* Kernels that were allowed more than 48 KB of shared memory (launch.cu). */
+    struct {
+        const void *kernel;
+        size_t bytes;
+    } allowed[LAM_CUDA_ALLOWED];
+    int n_allowed;
+
+    int chains; /* programmatic dependent launch of decoding's kernels: LAMEMO_PDL=1 in the environment */
+
+    /* Captured graphs (repeat.cu). */
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
     cudaStream_t side; /* where uploads go while the stream is being captured */
     int capturing;
@@ -83,29 +92,43 @@ static inline void lam_cuda_note_if(lam_cuda_dev *dev, const char *op, cudaError
         lam_cuda_note(dev, op, error);
 }
 
-/* To be called after every launch: picks up its error, if any. */
-static inline void lam_cuda_check_launch(lam_cuda_dev *dev, const char *op)
-{
-    lam_cuda_note_if(dev, op, cudaGetLastError());
-}
+/* How a kernel is launched.  One that is chained may begin before the kernel in front of it has ended, and calls
+ * lam_chain() first (ptx.cuh). */
+struct lam_cuda_grid {
+    dim3 grid, block;
+    size_t shared = 0; /* bytes of dynamic shared memory of a block */
+    bool chained = false;
+};
 
-/* Launches a kernel that may want more than 48 KB of shared memory. */
+/* Allows the kernel so much dynamic shared memory; calls the driver once for each kernel (launch.cu). */
+cudaError_t lam_cuda_allow_shared(lam_cuda_dev *dev, const void *kernel, size_t bytes);
+
+/* Launches a kernel: every launch of this back-end goes through here.  An error is noted with the name
+ * of the operation. */
 template <typename... P, typename... A>
-static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P...), dim3 grid,
-                            int threads, size_t shared, A... args)
+static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P...),
+                            const lam_cuda_grid &g, A... args)
 {
     cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = dim3((unsigned)threads);
-    config.dynamicSmemBytes = shared;
+    config.gridDim = g.grid;
+    config.blockDim = g.block;
+    config.dynamicSmemBytes = g.shared;
     config.stream = dev->stream;
-    cudaError_t error = cudaSuccess;
-    if (shared > 48 * 1024)
-        error = cudaFuncSetAttribute((const void *)kernel,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = g.chained && dev->chains ? 1 : 0;
+    cudaError_t error = lam_cuda_allow_shared(dev, (const void *)kernel, g.shared);
     if (error == cudaSuccess)
         error = cudaLaunchKernelEx(&config, kernel, args...);
     lam_cuda_note_if(dev, op, error);
+}
+
+/* Do rows of `element` bytes each, `stride` of them apart, begin on 16-byte borders? */
+static inline bool lam_cuda_on_border(const void *p, size_t stride, size_t element)
+{
+    return (uintptr_t)p % 16 == 0 && stride * element % 16 == 0;
 }
 
 static inline __host__ __device__ int lam_cuda_ceil(int n, int step)
@@ -115,9 +138,6 @@ static inline __host__ __device__ int lam_cuda_ceil(int n, int step)
 
 /* A launch over `cols` by `rows` items of `blocks` blocks: x walks the columns, one item a thread; y
  * walks the rows, each thread taking every gridDim.y * blockDim.y-th; z is the block. */
-struct lam_cuda_grid {
-    dim3 grid, block;
-};
 lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, int blocks);
 
 /* Bytes of scratch each family needs for the largest shapes; reserve() takes the maximum. */

@@ -7,10 +7,10 @@
  * blocks too, and the last block to finish joins the parts, in order: the result does not depend on
  * which one that is.
  *
- * The new key is read from where the product left it and stored by the group that meets it; nobody else
+ * The new key is read from where the GEMM left it and stored by the group that meets it; nobody else
  * reads it in this launch.  How many keys a stream has is read from memory: the launch is the same for every token, and
  * streams may be of different age.  How a stream's keys are divided depends on its own row and on the launch alone. */
-#include "ops/cuda/cuda_int.cuh"
+#include "ops/cuda/ptx.cuh"
 
 #include <math_constants.h>
 
@@ -47,14 +47,6 @@ template <int C>
 struct query {
     lam_f8 u[C], v[C];
 };
-
-static __device__ __forceinline__ float lanes_sum(float x, unsigned mask)
-{
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2)
-        x += __shfl_xor_sync(mask, x, step);
-    return x;
-}
 
 /* Columns of slab c of this lane: how many of the eight exist. */
 static __device__ __forceinline__ int column(int c)
@@ -119,7 +111,7 @@ static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, i
     const query<C> q = load_query<T, C>(n, b, h);
     softmax<C> s = {-CUDART_INF_F, 0.0f, {}};
     for (int first = from; first < to; first += U * GROUPS) {
-        lam_f8 key[U][C], value[U][C], place[U][C];
+        lam_f8 key[U][C], value[U][C], position[U][C];
         float score[U], top = s.top, total = 0.0f;
 #pragma unroll
         for (int x = 0; x < U; x++) {
@@ -129,14 +121,14 @@ static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, i
                            n.aligned);
             load_row<T, C>(value[x], j == at ? new_value : values + (size_t)j * a.ldk, a.K, in,
                            n.aligned);
-            load_row<T, C>(place[x], (const T *)a.r + (size_t)row * a.ldr + head, a.K, in && a.r,
+            load_row<T, C>(position[x], (const T *)a.r + (size_t)row * a.ldr + head, a.K, in && a.r,
                            n.aligned);
         }
 #pragma unroll
         for (int x = 0; x < U; x++) {
             const int j = first + x * GROUPS, row = a.r_zero + a.r_sign * (j - at);
             const bool in = j < to;
-            score[x] = lanes_sum(dot<C>(q.u, key[x]) + dot<C>(q.v, place[x]), mask);
+            score[x] = lam_lanes_sum<LANES>(dot<C>(q.u, key[x]) + dot<C>(q.v, position[x]), mask);
             if (in && a.rbias)
                 score[x] += ((const float *)a.rbias)[(size_t)row * a.H + h];
             score[x] = in ? score[x] * (float)a.scale : -CUDART_INF_F;
@@ -241,6 +233,7 @@ static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
 {
     extern __shared__ float smem[]; /* 2 * GROUPS + GROUPS * K */
     __shared__ unsigned ticket;
+    lam_chain();
     const lam_attn &a = n.x.a;
     const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
     const int at = ((const int32_t *)n.x.at)[b];
@@ -293,7 +286,7 @@ static void launch(lam_cuda_dev *dev, const next_call &n)
     const lam_attn *a = &n.x.a;
     const size_t shared = (2 + (size_t)a->K) * GROUPS * sizeof(float);
     const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
-    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, grid, THREADS, shared, n);
+    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, {grid, THREADS, shared, true}, n);
 }
 
 template <typename T>
@@ -310,11 +303,6 @@ static void launch_width(lam_cuda_dev *dev, const next_call &n)
         launch<T, 8, 1>(dev, n);
 }
 
-static bool on_border(const void *p, size_t step, size_t element)
-{
-    return (uintptr_t)p % 16 == 0 && step * element % 16 == 0;
-}
-
 extern "C" void lam_cuda_attn_next(lam_dev *base, const lam_attn_next *x)
 {
     lam_cuda_dev *dev = lam_cuda(base);
@@ -323,10 +311,12 @@ extern "C" void lam_cuda_attn_next(lam_dev *base, const lam_attn_next *x)
     assert(a->mode == LAM_CAUSAL && a->queries == 1 && a->drop.p == 0.0 && a->K <= LAM_NEXT_WIDTH);
     assert(a->kv_class == LAM_ACT);
     next_call n = {*x, 1, false, NULL, dev->tickets};
-    n.aligned = (size_t)a->K * size % 16 == 0 && on_border(a->q.p, a->q.step, size) &&
-                on_border(a->k.p, a->k.step, size) && on_border(a->value.p, a->value.step, size) &&
-                on_border(x->k.p, x->k.step, size) && on_border(x->value.p, x->value.step, size) &&
-                on_border(a->r, a->ldr, size) && a->ldk * size % 16 == 0;
+    n.aligned = (size_t)a->K * size % 16 == 0 && lam_cuda_on_border(a->q.p, a->q.step, size) &&
+                lam_cuda_on_border(a->k.p, a->k.step, size) &&
+                lam_cuda_on_border(a->value.p, a->value.step, size) &&
+                lam_cuda_on_border(x->k.p, x->k.step, size) &&
+                lam_cuda_on_border(x->value.p, x->value.step, size) &&
+                lam_cuda_on_border(a->r, a->ldr, size) && a->ldk * size % 16 == 0;
     const int rows = a->B * a->H, want = lam_cuda_ceil(2 * dev->sms, rows);
     const int most = lam_cuda_ceil(a->keys, MIN_KEYS);
     n.splits = want < most ? want : most;

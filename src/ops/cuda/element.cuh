@@ -132,6 +132,16 @@ static __device__ __forceinline__ void lam_store8_n(T *p, const lam_f8 &x, int n
 
 /* ---- sums over a warp and a block ------------------------------------------------------------ */
 
+/* The sum over LANES neighbouring lanes, in each of them; the lanes of `mask` take part, whole groups of LANES. */
+template <int LANES>
+static __device__ __forceinline__ float lam_lanes_sum(float x, unsigned mask = 0xffffffffu)
+{
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        x += __shfl_xor_sync(mask, x, step);
+    return x;
+}
+
 /* Every lane receives the result; all 32 lanes must take part. */
 static __device__ __forceinline__ float lam_warp_sum(float x)
 {

@@ -57,14 +57,14 @@ static __device__ void scan(int *smem)
     __syncthreads();
 }
 
-/* The places of this warp's 32 entries: entries of one digit in the order of their lanes, after those
- * that came before.  Lanes with nothing to place bring a digit of their own, VALUES. */
-static __device__ __forceinline__ int take_places(int *place, int digit)
+/* Where this warp's 32 entries go: entries of one digit in the order of their lanes, after those that
+ * came before.  Lanes without an entry bring a digit of their own, VALUES. */
+static __device__ __forceinline__ int take_slots(int *slots, int digit)
 {
     const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
     const unsigned equal = __match_any_sync(0xffffffffu, digit);
     const int rank = __popc(equal & ((1u << lane) - 1u));
-    int *counter = place + (digit < VALUES ? digit : 0) * WARPS + warp;
+    int *counter = slots + (digit < VALUES ? digit : 0) * WARPS + warp;
     const int at = *counter + rank;
     __syncwarp();
     if (rank == 0 && digit < VALUES)
@@ -79,7 +79,7 @@ static __device__ __forceinline__ int take_places(int *place, int digit)
 static __global__ void __launch_bounds__(SORTERS)
     sort_rows(lam_embed a, entry *from, entry *to, int passes)
 {
-    __shared__ int place[VALUES * WARPS];
+    __shared__ int slots[VALUES * WARPS];
     const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
     const int each = lam_cuda_ceil(a.rows, SORTERS) * LAM_WARP; /* entries of a warp */
     const int first = min(warp * each, a.rows), last = min(first + each, a.rows);
@@ -91,23 +91,23 @@ static __global__ void __launch_bounds__(SORTERS)
     for (int pass = 0; pass < passes; pass++) {
         const int shift = pass * DIGIT;
         for (int i = (int)threadIdx.x; i < VALUES * WARPS; i += SORTERS)
-            place[i] = 0;
-        __syncthreads(); /* `from` is complete, `place` is clear */
+            slots[i] = 0;
+        __syncthreads(); /* `from` is complete, `slots` is clear */
 #pragma unroll 4
         for (int r = first + lane; r < last; r += LAM_WARP)
-            atomicAdd(&place[(from[r].id >> shift & (VALUES - 1)) * WARPS + warp], 1);
+            atomicAdd(&slots[(from[r].id >> shift & (VALUES - 1)) * WARPS + warp], 1);
         __syncthreads();
-        scan(place);
+        scan(slots);
         entry next = from[min(first + lane, a.rows - 1)];
         for (int r = first + lane; r - lane < last; r += LAM_WARP) {
             const entry e = next;
             next = from[min(r + LAM_WARP, a.rows - 1)];
             const int digit = r < last ? e.id >> shift & (VALUES - 1) : (int)VALUES;
-            const int at = take_places(place, digit);
+            const int at = take_slots(slots, digit);
             if (r < last)
                 to[at] = e;
         }
-        __syncthreads(); /* `place` is free */
+        __syncthreads(); /* `slots` is free */
         entry *const other = from;
         from = to;
         to = other;
@@ -262,17 +262,14 @@ extern "C" void lam_cuda_embed_bwd(lam_dev *dev, const lam_embed *a)
     char *scratch = (char *)lam_cuda_scratch(cuda, 2 * rows * sizeof(entry) + LINES + 512);
     entry *const one = (entry *)(scratch + LINES), *const two = one + rows;
     const int passes = passes_for(a->count);
-    sort_rows<<<1, SORTERS, 0, cuda->stream>>>(*a, one, two, passes);
+    lam_cuda_launch(cuda, "embed_bwd", sort_rows, {1, SORTERS}, *a, one, two, passes);
 
     const int capacity = (int)((size_t)LINES / line);
     runs s = {*a, passes % 2 ? two : one, lam_cuda_ceil(a->rows, capacity), (float *)scratch};
     s.chunk = s.chunk > MIN_CHUNK ? s.chunk : MIN_CHUNK;
     const dim3 grid((unsigned)lam_cuda_ceil(a->rows, s.chunk),
                     (unsigned)lam_cuda_ceil(a->ld / 8, BLOCK));
-    if (cuda->bf16)
-        add_runs<lam_bf16><<<grid, BLOCK, 0, cuda->stream>>>(s);
-    else
-        add_runs<float><<<grid, BLOCK, 0, cuda->stream>>>(s);
-    join_runs<<<grid, BLOCK, 0, cuda->stream>>>(s);
-    lam_cuda_check_launch(cuda, "embed_bwd");
+    lam_cuda_launch(cuda, "embed_bwd", cuda->bf16 ? add_runs<lam_bf16> : add_runs<float>,
+                    {grid, BLOCK}, s);
+    lam_cuda_launch(cuda, "embed_bwd", join_runs, {grid, BLOCK}, s);
 }

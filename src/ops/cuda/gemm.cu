@@ -79,9 +79,8 @@ static const void *fused_bias(lam_cuda_dev *dev, const lam_gemm *a)
 {
     if (!a->bias || !dev->bf16 || a->c_class == LAM_WIDE)
         return a->bias;
-    round_bias<<<(unsigned)lam_cuda_ceil(a->n, 256), 256, 0, dev->stream>>>(
-        (lam_bf16 *)dev->blas->bias, (const float *)a->bias, a->n);
-    lam_cuda_check_launch(dev, "gemm");
+    lam_cuda_launch(dev, "gemm", round_bias, {lam_cuda_ceil(a->n, 256), 256},
+                    (lam_bf16 *)dev->blas->bias, (const float *)a->bias, a->n);
     return dev->blas->bias;
 }
 

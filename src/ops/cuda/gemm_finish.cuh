@@ -1,13 +1,13 @@
 /* cuda/gemm_finish.cuh -- what gemm_sm90.cu does with a tile of 128 x 128 sums, warp by warp:
  *   forward   C = drop(relu(sum + bias)), with the masks every back-end draws (core/rng.h)
  *   backward  C = h > 0 ? scale * sum : 0, and the column sums of that
- * Accumulators are scaled and rounded as they lie, then pass through shared memory (gemm_place.h) to
+ * Accumulators are scaled and rounded as they lie, then pass through shared memory (gemm_layout.h) to
  * become octets: there one Philox block, or 16 bytes of h, decides about eight elements, and whole
  * lines go to memory.  No warp waits for another. */
 #ifndef LAM_OPS_CUDA_GEMM_FINISH_CUH
 #define LAM_OPS_CUDA_GEMM_FINISH_CUH
 
-#include "ops/cuda/gemm_place.h"
+#include "ops/cuda/gemm_layout.h"
 #include "ops/cuda/wgmma.cuh"
 
 struct gemm_out {
@@ -20,7 +20,7 @@ struct gemm_out {
     float *lines;       /* backward: column sums, [n] for every warp of every block of rows */
 };
 
-/* A thread's place: the first element of its first octet of the tile, in C, and the lane. */
+/* A thread's position: the first element of its first octet of the tile, in C, and the lane. */
 struct gemm_spot {
     int row, col, lane;
 };
@@ -76,7 +76,7 @@ static __device__ __forceinline__ gemm_gates gemm_fetch(const gemm_out &f, const
 }
 
 /* Before the product: has the warp's 64 lines of h brought to L2, where gemm_fetch will find them.  Of the
- * eight lanes that share their rows each asks for another one, left and right. */
+ * eight lanes that share their rows each fetches another one, left and right. */
 static __device__ __forceinline__ void gemm_announce(const gemm_out &f, const gemm_spot &s)
 {
     const int x = s.lane % GEMM_OCTETS;
@@ -85,7 +85,7 @@ static __device__ __forceinline__ void gemm_announce(const gemm_out &f, const ge
             lam_prefetch(f.h + gemm_index(f, s, piece, x));
 }
 
-/* A warp's piece into its room.  ReLU rides in the rounding. */
+/* A warp's piece into its part of shared memory.  ReLU rides in the rounding. */
 template <bool BACK>
 static __device__ __forceinline__ void gemm_put(uint32_t smem, const float (*acc)[4],
                                                 const float2 (&bias)[8], float scale, int lane)
@@ -113,7 +113,7 @@ static __device__ __forceinline__ uint32_t gemm_pass(uint32_t c, uint32_t gate)
     return c & gate;
 }
 
-/* A piece from its room to C. */
+/* A piece from shared memory to C. */
 template <bool BACK>
 static __device__ __forceinline__ void gemm_write(const gemm_out &f, const unsigned char *smem,
                                                   const gemm_gates &g, const gemm_spot &s,
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void gemm_write(const gemm_out &f, const unsig
             *(uint4 *)(f.c + gemm_index(f, s, piece, x)) = c[x].v[0];
 }
 
-/* Finishes a tile.  room: the warp's own; bias: [128] times scale, in shared memory; sums: of the
+/* Finishes a tile.  smem: the warp's own part; bias: [128] times scale, in shared memory; sums: of the
  * columns of this lane's octets, either side. */
 template <bool BACK>
 static __device__ __forceinline__ void gemm_finish(const gemm_out &f, const float (&acc)[2][16][4],
@@ -165,7 +165,7 @@ static __device__ __forceinline__ void gemm_finish(const gemm_out &f, const floa
         gemm_put<BACK>(lam_address(smem), acc[half] + 8 * side, b, f.scale, s.lane);
         __syncwarp();
         gemm_write<BACK>(f, smem, g, s, piece, sums[side]);
-        __syncwarp(); /* the room is free for the next piece */
+        __syncwarp(); /* smem is free for the next piece */
     }
 }
 

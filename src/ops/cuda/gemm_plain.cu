@@ -58,11 +58,8 @@ void lam_cuda_gemm_finish(lam_cuda_dev *dev, const lam_gemm *a)
                         false, lam_cuda_mask_of(&a->drop)};
     args.aligned = (uintptr_t)a->c % 16 == 0 && a->ldc % 8 == 0 && a->step_c % 8 == 0;
     const lam_cuda_grid g = lam_cuda_grid_of(dev, lam_cuda_ceil(a->n, 8), a->m, a->batch);
-    if (dev->bf16 && a->c_class == LAM_ACT)
-        finish<lam_bf16><<<g.grid, g.block, 0, dev->stream>>>(args);
-    else
-        finish<float><<<g.grid, g.block, 0, dev->stream>>>(args);
-    lam_cuda_check_launch(dev, "gemm");
+    const bool narrow = dev->bf16 && a->c_class == LAM_ACT;
+    lam_cuda_launch(dev, "gemm", narrow ? finish<lam_bf16> : finish<float>, g, args);
 }
 
 /* ---- the plain loop -------------------------------------------------------------------------- */
@@ -90,12 +87,8 @@ void lam_cuda_gemm_multiply(lam_cuda_dev *dev, const lam_gemm *a)
 {
     const dim3 grid((unsigned)lam_cuda_ceil(a->n, 32), (unsigned)lam_cuda_ceil(a->m, 8),
                     (unsigned)(a->batch < 1024 ? a->batch : 1024));
-    const dim3 block(32, 8);
-    if (!dev->bf16)
-        multiply<float, float><<<grid, block, 0, dev->stream>>>(*a);
-    else if (a->c_class == LAM_ACT)
-        multiply<lam_bf16, lam_bf16><<<grid, block, 0, dev->stream>>>(*a);
-    else
-        multiply<lam_bf16, float><<<grid, block, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "gemm");
+    const auto kernel = !dev->bf16              ? multiply<float, float>
+                        : a->c_class == LAM_ACT ? multiply<lam_bf16, lam_bf16>
+                                                : multiply<lam_bf16, float>;
+    lam_cuda_launch(dev, "gemm", kernel, {grid, dim3(32, 8)}, *a);
 }

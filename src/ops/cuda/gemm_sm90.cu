@@ -1,7 +1,7 @@
 /* cuda/gemm_sm90.cu -- the feed-forward's inner products for Hopper, finished where they are made:
  *   forward   C = drop(relu(A B^T + bias)),       B stored [n][k]
  *   backward  C = h > 0 ? scale * A B : 0,        B stored [k][n];   dbias += column sums
- * which cuBLASLt would leave to a second pass over C.  gemm.cu asks here first; other cards, types and
+ * which cuBLASLt would leave to a second pass over C.  gemm.cu tries this first; other cards, types and
  * shapes go its own way.  gemm_finish.cuh is what happens to a tile behind its product.
  *
  * A block owns 128 columns of C.  Its part of B, all of k <= 512, stays in shared memory (128 KB) while
@@ -15,7 +15,7 @@
  * warps of the group that read it, after their products are done).
  *   - A stage is filled for u after empty told that u - STAGES is over; so full never runs ahead of a
  *     reader by more than the phase it waits for, provided that readers come in the order of uses:
- *   - turn[g] is over when the other group has seen the last step of its tile and asked for its
+ *   - turn[g] is over when the other group has seen the last step of its tile and started its
  *     products.  So groups wait for full in the order of tiles, and one bit of the phase is enough.
  *     turn[g] itself never gets two phases ahead: for its next arrival the other group needs a turn
  *     that this one gives after it took this one.
@@ -68,7 +68,7 @@ static __device__ __forceinline__ uint32_t turn(uint32_t smem, int group)
     return smem + BARS + 8 * (uint32_t)(2 * STAGES + group);
 }
 
-/* One thread asks for all that the block needs. */
+/* The producer, one thread, loads all that the block needs. */
 template <lam_wg_by B>
 static __device__ __forceinline__ void copy(const fused &f, uint32_t smem)
 {
@@ -228,10 +228,10 @@ bool lam_cuda_gemm_sm90(lam_cuda_dev *dev, const lam_gemm *a)
     f.bias = (const float *)a->bias;
     const dim3 grid((unsigned)columns, (unsigned)rows);
     if (!a->h) {
-        lam_cuda_launch(dev, "gemm", product<BY_ROWS, false>, grid, THREADS, BYTES, f);
+        lam_cuda_launch(dev, "gemm", product<BY_ROWS, false>, {grid, THREADS, BYTES}, f);
         return true;
     }
-    lam_cuda_launch(dev, "gemm", product<BY_COLUMNS, true>, grid, THREADS, BYTES, f);
+    lam_cuda_launch(dev, "gemm", product<BY_COLUMNS, true>, {grid, THREADS, BYTES}, f);
     const lam_cuda_sums sums = {{(float *)a->dbias}, f.out.lines, (size_t)a->n, 0,
                                 rows * WARPS,        a->n};
     lam_cuda_fold(dev, "gemm", &sums);

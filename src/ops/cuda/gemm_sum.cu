@@ -55,7 +55,7 @@ size_t lam_cuda_gemm_scratch(const lam_cuda_dev *dev, const lam_work *w)
     return (size_t)w->rows * 2 * (size_t)w->H * (size_t)w->K * (dev->bf16 ? 2 : 4) + 512;
 }
 
-/* Adds up the products one after the other: only when there is no room to pack.  In bf16 the sum is
+/* Adds up the products one after the other: only when the scratch is too small to pack.  In bf16 the sum is
  * then rounded after each. */
 static void run_in_turn(lam_cuda_dev *dev, const lam_gemm *a)
 {

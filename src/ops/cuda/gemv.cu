@@ -4,12 +4,14 @@
  * one launch.  A warp owns one column of y, which is one row of W: its lanes read it in pieces of
  * sixteen bytes.  Bias and ReLU are applied on the way out. */
 #include "ops/cuda/gemm_int.cuh"
+#include "ops/cuda/ptx.cuh"
 
 enum { WARPS = 8, MOST_ROWS = 4, PIECES = 4 };
 
 template <typename T, typename C, int M>
 static __global__ void __launch_bounds__(WARPS *LAM_WARP) gemv(const __grid_constant__ lam_gemm a)
 {
+    lam_chain();
     const int lane = (int)threadIdx.x % LAM_WARP;
     const int col = (int)blockIdx.x * WARPS + (int)threadIdx.x / LAM_WARP;
     if (col >= a.n)
@@ -49,16 +51,12 @@ static __global__ void __launch_bounds__(WARPS *LAM_WARP) gemv(const __grid_cons
 template <typename T, typename C>
 static void launch(lam_cuda_dev *dev, const lam_gemm *a)
 {
-    const unsigned grid = (unsigned)lam_cuda_ceil(a->n, WARPS), block = WARPS * LAM_WARP;
-    if (a->m == 1)
-        gemv<T, C, 1><<<grid, block, 0, dev->stream>>>(*a);
-    else if (a->m == 2)
-        gemv<T, C, 2><<<grid, block, 0, dev->stream>>>(*a);
-    else if (a->m == 3)
-        gemv<T, C, 3><<<grid, block, 0, dev->stream>>>(*a);
-    else
-        gemv<T, C, 4><<<grid, block, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "gemm");
+    const auto kernel = a->m == 1   ? gemv<T, C, 1>
+                        : a->m == 2 ? gemv<T, C, 2>
+                        : a->m == 3 ? gemv<T, C, 3>
+                                    : gemv<T, C, 4>;
+    lam_cuda_launch(dev, "gemm", kernel, {lam_cuda_ceil(a->n, WARPS), WARPS * LAM_WARP, 0, true},
+                    *a);
 }
 
 bool lam_cuda_gemv(lam_cuda_dev *dev, const lam_gemm *a)

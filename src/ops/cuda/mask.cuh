@@ -68,7 +68,8 @@ static __device__ __forceinline__ bool lam_mask_keep(const lam_cuda_mask &m, con
     return (i % 2 ? w : w << 16) >= m.threshold << 16; /* the lower half cannot decide */
 }
 
-/* x = drop(x) for the eight elements of one block. */
+/* x = drop(x) for the eight elements of one block.  Loads the step every time, from the L1 cache; a kernel that is
+ * short of instructions takes lam_mask_step() once and uses lam_mask_bits() itself, as gemm_finish.cuh does. */
 static __device__ __forceinline__ void lam_mask8(lam_f8 &x, const lam_cuda_mask &m, uint64_t block)
 {
     if (m.threshold == 0)

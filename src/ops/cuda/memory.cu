@@ -30,25 +30,27 @@ static __device__ mix mix_of(float lse_old, float lse_new, float eps)
 }
 
 /* Which head of which slot of which stream this thread works on; threadIdx.y counts heads. */
-struct place {
+struct slot_index {
     bool in;
     size_t b, r, h;
 };
 
-static __device__ __forceinline__ place place_of(const lam_interp &a)
+static __device__ __forceinline__ slot_index slot_index_of(const lam_interp &a)
 {
     const size_t at = (size_t)blockIdx.x * blockDim.y + threadIdx.y;
     const size_t H = (size_t)a.H, rows = (size_t)a.rows;
     return {at < (size_t)a.B * rows * H, at / H / rows, at / H % rows, at % H};
 }
 
-static __device__ __forceinline__ float *stat_at(const lam_interp &a, lam_view v, const place &p)
+static __device__ __forceinline__ float *stat_at(const lam_interp &a, lam_view v,
+                                                 const slot_index &p)
 {
     return (float *)v.p + p.b * v.step + p.r * (size_t)a.H + p.h;
 }
 
 template <typename T>
-static __device__ __forceinline__ T *context_at(const lam_interp &a, lam_view v, const place &p)
+static __device__ __forceinline__ T *context_at(const lam_interp &a, lam_view v,
+                                                const slot_index &p)
 {
     return (T *)v.p + p.b * v.step + (p.r * (size_t)a.H + p.h) * (size_t)a.K + threadIdx.x * 8;
 }
@@ -56,7 +58,7 @@ static __device__ __forceinline__ T *context_at(const lam_interp &a, lam_view v,
 template <typename T>
 static __global__ void interp_fwd(lam_interp a)
 {
-    const place p = place_of(a);
+    const slot_index p = slot_index_of(a);
     mix w = {};
     if (p.in) {
         w = mix_of(*stat_at(a, a.lse_old, p), *stat_at(a, a.lse_new, p), (float)a.eps);
@@ -81,7 +83,7 @@ template <typename T>
 static __global__ void interp_bwd(lam_interp a)
 {
     __shared__ float smem[BLOCK];
-    const place p = place_of(a);
+    const slot_index p = slot_index_of(a);
     const int at = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     mix w = {};
     if (p.in) {
@@ -118,8 +120,7 @@ static void launch(lam_dev *dev, const lam_interp *a, kernel *run, const char *o
     const unsigned x = (unsigned)a->K / 8, y = BLOCK / x;
     if (heads == 0)
         return;
-    run<<<(unsigned)((heads + y - 1) / y), dim3(x, y), 0, cuda->stream>>>(*a);
-    lam_cuda_check_launch(cuda, op);
+    lam_cuda_launch(cuda, op, run, {(unsigned)((heads + y - 1) / y), dim3(x, y)}, *a);
 }
 
 extern "C" void lam_cuda_interp_fwd(lam_dev *dev, const lam_interp *a)

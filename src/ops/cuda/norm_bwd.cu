@@ -124,9 +124,8 @@ static void launch_bwd(lam_cuda_dev *dev, const lam_norm *a)
     const int blocks = blocks_of<W>(dev, a);
     const size_t line = LAM_CUDA_SUMS * (size_t)a->ld;
     float *lines = (float *)lam_cuda_scratch(dev, (size_t)blocks * line * sizeof(float));
-    norm_bwd<T, W, FULL><<<(unsigned)blocks, team<W>::BLOCK, 0, dev->stream>>>(
-        *a, lam_cuda_mask_of(&a->drop), lines);
-    lam_cuda_check_launch(dev, "norm_bwd");
+    lam_cuda_launch(dev, "norm_bwd", norm_bwd<T, W, FULL>, {blocks, team<W>::BLOCK}, *a,
+                    lam_cuda_mask_of(&a->drop), lines);
     const lam_cuda_sums sums = {{a->gain ? (float *)a->dgain : NULL,
                                  a->gain ? (float *)a->dshift : NULL,
                                  a->add ? (float *)a->dbias : NULL},

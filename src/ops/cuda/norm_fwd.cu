@@ -107,10 +107,8 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
 template <typename T, int NG, int W, bool FULL>
 static void launch_fwd(lam_cuda_dev *dev, const lam_norm *a)
 {
-    const unsigned blocks = (unsigned)blocks_of<W>(dev, a);
-    norm_fwd<T, NG, W, FULL>
-        <<<blocks, team<W>::BLOCK, 0, dev->stream>>>(*a, lam_cuda_mask_of(&a->drop));
-    lam_cuda_check_launch(dev, "norm_fwd");
+    lam_cuda_launch(dev, "norm_fwd", norm_fwd<T, NG, W, FULL>,
+                    {blocks_of<W>(dev, a), team<W>::BLOCK}, *a, lam_cuda_mask_of(&a->drop));
 }
 
 template <typename T>

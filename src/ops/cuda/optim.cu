@@ -123,12 +123,11 @@ extern "C" void lam_cuda_gnorm(lam_dev *dev, const lam_gnorm *a)
         const parts p = take_parts(a->parts, a->n_parts, &next, tile_size);
         assert(tiles + p.tiles <= MAX_TILES);
         if (p.tiles > 0)
-            square_tiles<<<(unsigned)p.tiles, BLOCK, 0, cuda->stream>>>(p, (const float *)a->grad,
-                                                                        sums + tiles);
+            lam_cuda_launch(cuda, "gnorm", square_tiles, {p.tiles, BLOCK}, p,
+                            (const float *)a->grad, sums + tiles);
         tiles += p.tiles;
     }
-    add_tiles<<<1, BLOCK, 0, cuda->stream>>>(sums, tiles, (float *)a->norm);
-    lam_cuda_check_launch(cuda, "gnorm");
+    lam_cuda_launch(cuda, "gnorm", add_tiles, {1, BLOCK}, sums, tiles, (float *)a->norm);
 }
 
 /* ---- the update ------------------------------------------------------------------------------ */
@@ -253,12 +252,8 @@ static __global__ void __launch_bounds__(BLOCK)
 template <lam_update_kind KIND>
 static void launch(lam_cuda_dev *dev, const parts &p, const rule &r)
 {
-    const unsigned tiles = (unsigned)p.tiles;
-    if (dev->bf16)
-        update_tiles<KIND, lam_bf16><<<tiles, BLOCK, 0, dev->stream>>>(p, r);
-    else
-        update_tiles<KIND, float><<<tiles, BLOCK, 0, dev->stream>>>(p, r);
-    lam_cuda_check_launch(dev, "update");
+    const auto kernel = dev->bf16 ? update_tiles<KIND, lam_bf16> : update_tiles<KIND, float>;
+    lam_cuda_launch(dev, "update", kernel, {p.tiles, BLOCK}, p, r);
 }
 
 extern "C" void lam_cuda_update(lam_dev *dev, const lam_update *a)

@@ -105,12 +105,9 @@ extern "C" void lam_cuda_ortho_begin(lam_dev *dev, const lam_ortho_begin *a)
         for (int i = 0; i < MAX_MATRICES; i++)
             args.offset[i] = i < count ? a->offset[from + i] : 0;
         const dim3 grid((unsigned)tiles, (unsigned)count);
-        move_on<<<grid, BLOCK, 0, cuda->stream>>>(args);
-        if (cuda->bf16)
-            scale<lam_bf16><<<grid, BLOCK, 0, cuda->stream>>>(args);
-        else
-            scale<float><<<grid, BLOCK, 0, cuda->stream>>>(args);
-        lam_cuda_check_launch(cuda, "ortho_begin");
+        lam_cuda_launch(cuda, "ortho_begin", move_on, {grid, BLOCK}, args);
+        lam_cuda_launch(cuda, "ortho_begin", cuda->bf16 ? scale<lam_bf16> : scale<float>,
+                        {grid, BLOCK}, args);
     }
 }
 
@@ -154,11 +151,7 @@ extern "C" void lam_cuda_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
         a->n, (float)a->a, (float)a->b, (float)a->c, bits % 16 == 0 && a->n % 8 == 0,
         a->A, a->P,        a->q};
     const lam_cuda_grid g = lam_cuda_grid_of(cuda, lam_cuda_ceil(a->n, 8), a->n, a->count);
-    if (cuda->bf16)
-        mix<lam_bf16><<<g.grid, g.block, 0, cuda->stream>>>(args);
-    else
-        mix<float><<<g.grid, g.block, 0, cuda->stream>>>(args);
-    lam_cuda_check_launch(cuda, "ortho_mix");
+    lam_cuda_launch(cuda, "ortho_mix", cuda->bf16 ? mix<lam_bf16> : mix<float>, g, args);
 }
 
 /* ---- rows of one length ---------------------------------------------------------------------- */
@@ -202,7 +195,6 @@ extern "C" void lam_cuda_ortho_even(lam_dev *dev, const lam_ortho_even *a)
         for (int k = 0; k < count; k++)
             args.offset[k] = a->offset[from + k];
         const dim3 grid((unsigned)lam_cuda_ceil(a->rows, BLOCK / LAM_WARP), (unsigned)count);
-        even<<<grid, BLOCK, 0, cuda->stream>>>(args);
-        lam_cuda_check_launch(cuda, "ortho_even");
+        lam_cuda_launch(cuda, "ortho_even", even, {grid, BLOCK}, args);
     }
 }

@@ -13,8 +13,8 @@
 /* The block's dynamic shared memory and the address of a byte in it. */
 static __device__ __forceinline__ unsigned char *lam_shared_memory(void)
 {
-    extern __shared__ __align__(1024) unsigned char lam_shared_room[];
-    return lam_shared_room;
+    extern __shared__ __align__(1024) unsigned char lam_shared_bytes[];
+    return lam_shared_bytes;
 }
 
 static __device__ __forceinline__ uint32_t lam_address(const void *p)
@@ -105,6 +105,18 @@ static __device__ __forceinline__ uint32_t lam_pack_relu(float low, float high)
 static __device__ __forceinline__ void lam_prefetch(const void *p)
 {
     asm volatile("prefetch.global.L2 [%0];\n" ::"l"(p));
+}
+
+/* Programmatic dependent launch, for kernels that are launched as `chained` (cuda_int.cuh): waits until all work in
+ * front has ended and can be seen, then lets the kernel behind begin, which waits here in its turn.  Comes before any
+ * access to memory; does nothing in a kernel that was launched otherwise. */
+static __device__ __forceinline__ void lam_chain(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n"
+                 "griddepcontrol.launch_dependents;\n" ::
+                     : "memory");
+#endif
 }
 
 /* Bytes of the pair (y:x) by selector, four bits each: 0-3 from x, 4-7 from y. */

@@ -2,7 +2,7 @@
  *
  * The list travels as a kernel argument; row numbers are read from memory, as in decode.cu: the launch is
  * the same for every token. */
-#include "ops/cuda/cuda_int.cuh"
+#include "ops/cuda/ptx.cuh"
 
 enum { MOST_ITEMS = 64 }; /* of one launch: an argument must stay below 4096 bytes */
 
@@ -19,6 +19,7 @@ struct put_list {
 
 static __global__ void put_rows(const __grid_constant__ put_list list, const int32_t *at)
 {
+    lam_chain();
     const put_item i = list.item[blockIdx.x];
     const size_t row = (size_t)at[blockIdx.y] * i.words;
     for (int x = (int)threadIdx.x; x < i.words; x += (int)blockDim.x)
@@ -38,8 +39,8 @@ extern "C" void lam_cuda_put_rows(lam_dev *base, const lam_put_rows *a)
             list.item[i] = {(const uint32_t *)x->in, (uint32_t *)x->out.p, x->out.step * size / 4,
                             (int)((size_t)x->width * size / 4)};
         }
-        put_rows<<<dim3((unsigned)n, (unsigned)a->B), 256, 0, dev->stream>>>(
-            list, (const int32_t *)a->at);
-        lam_cuda_check_launch(dev, "put_rows");
+        lam_cuda_launch(dev, "put_rows", put_rows,
+                        {dim3((unsigned)n, (unsigned)a->B), 256, 0, true}, list,
+                        (const int32_t *)a->at);
     }
 }

@@ -1,24 +1,8 @@
-/* cuda/rowwise.cu -- dropout and copies, and the grid of such work.
+/* cuda/rowwise.cu -- dropout and copies.
  *
  * ref/rowwise.c says what is computed; norms: norm_fwd.cu, norm_bwd.cu; column sums: columns.cu.  Everything
  * here is bandwidth: 16 bytes a thread and access, coalesced along the row. */
 #include "ops/cuda/cuda_int.cuh"
-
-lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, int blocks)
-{
-    unsigned x = 256;
-    while (x > 1 && x / 2 >= cols)
-        x /= 2;
-    assert(blocks >= 1 && blocks <= LAM_CUDA_STREAMS);
-    const unsigned y = 256 / x, wide = (unsigned)((cols + x - 1) / x);
-    const unsigned tall = (unsigned)lam_cuda_ceil(rows, (int)y), deep = (unsigned)blocks;
-    /* enough to fill the card several times over, then rows are walked */
-    const unsigned most = (unsigned)dev->sms * 32 / wide / deep + 1;
-    lam_cuda_grid g;
-    g.grid = dim3(wide, tall < most ? tall : most, deep);
-    g.block = dim3(x, y, 1);
-    return g;
-}
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
@@ -50,11 +34,7 @@ extern "C" void lam_cuda_dropout(lam_dev *dev, const lam_dropout *a)
         return;
     const lam_cuda_mask mask = lam_cuda_mask_of(&a->drop);
     const lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)a->ld / 8, a->rows, a->blocks);
-    if (cuda->bf16)
-        drop<lam_bf16><<<g.grid, g.block, 0, cuda->stream>>>(*a, mask);
-    else
-        drop<float><<<g.grid, g.block, 0, cuda->stream>>>(*a, mask);
-    lam_cuda_check_launch(cuda, "dropout");
+    lam_cuda_launch(cuda, "dropout", cuda->bf16 ? drop<lam_bf16> : drop<float>, g, *a, mask);
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -73,12 +53,12 @@ static __global__ void copy_words(lam_cuda_rows c, size_t words)
 }
 
 template <typename Word>
-static void launch_copy(lam_cuda_dev *dev, const lam_cuda_rows *c)
+static void launch_copy(lam_cuda_dev *dev, const char *op, const lam_cuda_rows *c)
 {
     const size_t words = c->width / sizeof(Word);
     const int rows = c->rows < 1 << 20 ? (int)c->rows : 1 << 20;
     const lam_cuda_grid g = lam_cuda_grid_of(dev, words, rows, c->blocks);
-    copy_words<Word><<<g.grid, g.block, 0, dev->stream>>>(*c, words);
+    lam_cuda_launch(dev, op, copy_words<Word>, g, *c, words);
 }
 
 void lam_cuda_copy_rows(lam_cuda_dev *dev, const char *op, const lam_cuda_rows *c)
@@ -88,12 +68,11 @@ void lam_cuda_copy_rows(lam_cuda_dev *dev, const char *op, const lam_cuda_rows *
     const size_t bits = (uintptr_t)c->src | (uintptr_t)c->dst | c->src_step | c->src_ld |
                         c->dst_step | c->dst_ld | c->width;
     if (bits % 16 == 0)
-        launch_copy<uint4>(dev, c);
+        launch_copy<uint4>(dev, op, c);
     else if (bits % 4 == 0)
-        launch_copy<uint32_t>(dev, c);
+        launch_copy<uint32_t>(dev, op, c);
     else
-        launch_copy<uint16_t>(dev, c);
-    lam_cuda_check_launch(dev, op);
+        launch_copy<uint16_t>(dev, op, c);
 }
 
 extern "C" void lam_cuda_copy(lam_dev *dev, const lam_copy *a)

@@ -59,6 +59,7 @@ static lam_status check_card(lam_cuda_dev *dev)
                         "device cuda: compute capability %d.%d, must be %d.0 or newer", major,
                         minor, (int)MIN_MAJOR);
     dev->capability = 10 * major + minor;
+    dev->chains = dev->chains && major >= 9; /* Hopper and later can */
     return LAM_OK;
 }
 
@@ -111,6 +112,9 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for the device itself");
     const char *graphs = getenv("LAMEMO_GRAPHS"); /* 0: every operation is started by the host */
     dev->repeats = !graphs || strcmp(graphs, "0") != 0;
+    const char *chains =
+        getenv("LAMEMO_PDL"); /* 1: decoding's kernels overlap; off until measured */
+    dev->chains = chains && strcmp(chains, "1") == 0;
     dev->bf16 = !options->full_prec;
     dev->base.ops = &lam_ops_cuda;
     dev->base.act = dev->bf16 ? LAM_BF16 : LAM_F32;

@@ -52,13 +52,12 @@ extern "C" void lam_cuda_tally(lam_dev *dev, const lam_tally *a)
     lam_cuda_dev *cuda = lam_cuda(dev);
     const float *x = (const float *)a->x;
     if (a->n <= MANY_TERMS) {
-        tally<float><<<1, TALLY, 0, cuda->stream>>>(*a, x, a->n);
+        lam_cuda_launch(cuda, "tally", tally<float>, {1, TALLY}, *a, x, a->n);
     } else {
         const int wanted = lam_cuda_ceil(a->n, 4 * TALLY),
                   n = wanted < MOST_PARTS ? wanted : MOST_PARTS;
         double *parts = (double *)lam_cuda_scratch(cuda, (size_t)n * sizeof *parts);
-        tally_parts<<<(unsigned)n, TALLY, 0, cuda->stream>>>(x, a->n, parts);
-        tally<double><<<1, TALLY, 0, cuda->stream>>>(*a, parts, n);
+        lam_cuda_launch(cuda, "tally", tally_parts, {n, TALLY}, x, a->n, parts);
+        lam_cuda_launch(cuda, "tally", tally<double>, {1, TALLY}, *a, parts, n);
     }
-    lam_cuda_check_launch(cuda, "tally");
 }

@@ -2,7 +2,7 @@
  *
  * A map describes a tensor of bf16 (columns, rows, streams) in global memory; a copy brings 64 columns
  * of 64 rows of it into a tile, swizzled as wgmma.cuh wants it, zeros where there is no element
- * (row numbers may be negative).  One thread asks; the barrier counts the bytes that have come.
+ * (row numbers may be negative).  One thread starts the copy; the barrier counts the bytes that have come.
  *
  * A barrier turns its phase (0, 1, 0, ...) when the expected arrivals and bytes are complete; waiting
  * for phase p returns once p is over. */

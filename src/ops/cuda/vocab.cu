@@ -1,8 +1,8 @@
 /* cuda/vocab.cu -- embedding rows, softmax cross-entropy, row lists.
  *
  * ref/vocab.c says what is computed; the embedding's gradient, which has to bring equal ids together
- * first, is in embed_bwd.cu.  A row of logits is read twice and written once; the second read comes
- * from the cache, for the model hands over at most a few hundred megabytes at a time. */
+ * first, is in embed_bwd.cu.  A row of logits is read twice and written once.  The second read comes from a cache
+ * where rows are short; with 267,735 columns the rows that are worked on at a time exceed the L2 cache. */
 #include "ops/cuda/cuda_int.cuh"
 
 #include <math_constants.h>
@@ -36,11 +36,7 @@ extern "C" void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a)
     if (a->rows == 0)
         return;
     const lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)a->ld / 8, a->rows, 1);
-    if (cuda->bf16)
-        embed_fwd<lam_bf16><<<g.grid, g.block, 0, cuda->stream>>>(*a);
-    else
-        embed_fwd<float><<<g.grid, g.block, 0, cuda->stream>>>(*a);
-    lam_cuda_check_launch(cuda, "embed_fwd");
+    lam_cuda_launch(cuda, "embed_fwd", cuda->bf16 ? embed_fwd<lam_bf16> : embed_fwd<float>, g, *a);
 }
 
 /* ---- cross-entropy --------------------------------------------------------------------------- */
@@ -63,12 +59,12 @@ __device__ __forceinline__ float exp_of<lam_bf16>(float x)
 }
 
 /* The running state of a softmax denominator: sum of exp(x - top). */
-struct tally {
+struct softmax_sum {
     float top, sum;
 };
 
 template <typename T>
-static __device__ __forceinline__ void tally_add(tally &t, const lam_f8 &x, int n)
+static __device__ __forceinline__ void softmax_add(softmax_sum &t, const lam_f8 &x, int n)
 {
     float top = t.top;
 #pragma unroll
@@ -83,9 +79,9 @@ static __device__ __forceinline__ void tally_add(tally &t, const lam_f8 &x, int 
     t.top = top;
 }
 
-/* The tally of a whole row; every thread receives it. */
+/* That of a whole row; every thread receives it. */
 template <int W>
-static __device__ __forceinline__ tally tally_join(tally t, float *smem)
+static __device__ __forceinline__ softmax_sum softmax_join(softmax_sum t, float *smem)
 {
     float top = lam_warp_max(t.top);
     if (W > 1) {
@@ -112,13 +108,13 @@ static __global__ void xent(lam_xent a, bool aligned)
     T *logits = (T *)a.logits + (size_t)row * a.ld;
     const int target = ((const int32_t *)a.target)[row];
     const float wanted = lam_float(logits[max(target, 0)]);
-    tally mine = {-CUDART_INF_F, 0.0f};
+    softmax_sum mine = {-CUDART_INF_F, 0.0f};
 #pragma unroll 4
     for (int col = lane * 8; col < a.cols; col += W * LAM_WARP * 8) {
         const int n = min(a.cols - col, 8);
-        tally_add<T>(mine, lam_load8_n(logits + col, n, aligned), n);
+        softmax_add<T>(mine, lam_load8_n(logits + col, n, aligned), n);
     }
-    const tally all = tally_join<W>(mine, smem);
+    const softmax_sum all = softmax_join<W>(mine, smem);
     if (lane == 0) {
         float *nll = (float *)a.nll + (a.index ? ((const int32_t *)a.index)[row] : row);
         const float loss = target < 0 ? 0.0f : logf(all.sum) + (all.top - wanted);
@@ -145,12 +141,11 @@ static void launch_xent(lam_cuda_dev *dev, const lam_xent *a)
     if (a->rows == 0)
         return;
     if (a->cols < WIDE_ROW)
-        xent<T, 1><<<(unsigned)lam_cuda_ceil(a->rows, WARPS), WARPS * LAM_WARP, 0, dev->stream>>>(
-            *a, aligned);
+        lam_cuda_launch(dev, "xent", xent<T, 1>, {lam_cuda_ceil(a->rows, WARPS), WARPS * LAM_WARP},
+                        *a, aligned);
     else
-        xent<T, WIDE_WARPS>
-            <<<(unsigned)a->rows, WIDE_WARPS * LAM_WARP, 0, dev->stream>>>(*a, aligned);
-    lam_cuda_check_launch(dev, "xent");
+        lam_cuda_launch(dev, "xent", xent<T, WIDE_WARPS>, {a->rows, WIDE_WARPS * LAM_WARP}, *a,
+                        aligned);
 }
 
 extern "C" void lam_cuda_xent(lam_dev *dev, const lam_xent *a)
@@ -193,11 +188,7 @@ static void launch_pick(lam_cuda_dev *dev, const lam_pick *a, const char *op)
     if (a->rows == 0 || a->width == 0)
         return;
     const lam_cuda_grid g = lam_cuda_grid_of(dev, (size_t)lam_cuda_ceil(a->width, 8), a->rows, 1);
-    if (dev->bf16)
-        pick<lam_bf16, ADD><<<g.grid, g.block, 0, dev->stream>>>(*a, aligned);
-    else
-        pick<float, ADD><<<g.grid, g.block, 0, dev->stream>>>(*a, aligned);
-    lam_cuda_check_launch(dev, op);
+    lam_cuda_launch(dev, op, dev->bf16 ? pick<lam_bf16, ADD> : pick<float, ADD>, g, *a, aligned);
 }
 
 extern "C" void lam_cuda_gather(lam_dev *dev, const lam_pick *a)

@@ -2,7 +2,7 @@
  *
  * A warpgroup is four warps; warp w holds rows 16 w .. of a 64-row result in the layout of
  * ptx.cuh, N / 8 tiles of 8 columns.  Operands lie in shared memory as tiles of rows of 128
- * bytes with the hardware's 128-byte swizzle (chunk x of row y, 16 bytes, lies at place x ^ (y % 8));
+ * bytes with the hardware's 128-byte swizzle (chunk x of row y, 16 bytes, lies at position x ^ (y % 8));
  * tiles begin on 1024-byte borders.  Read "by rows" the depth of the product runs along a row (32 bytes a step);
  * "by columns" it runs down the rows (16 rows, 2048 bytes a step).  The left operand may also come
  * from registers, as a 16 x 16 left operand of each warp.

@@ -91,6 +91,8 @@ static inline uint32_t lam_pack(float low, float high)
 
 static inline void lam_prefetch(const void *) {}
 
+static inline void lam_chain(void) {}
+
 static inline uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {
     const uint64_t pair = (uint64_t)y << 32 | x;

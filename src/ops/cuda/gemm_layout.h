@@ -1,13 +1,13 @@
-/* cuda/gemm_place.h -- where the numbers of a tile of gemm_sm90.cu lie: index arithmetic alone, in
- * plain C, so that a test without a GPU can follow every element (gemm_place_test.c).
+/* cuda/gemm_layout.h -- where the numbers of a tile of gemm_sm90.cu lie: index arithmetic alone, in
+ * plain C, so that a test without a GPU can follow every element (gemm_layout_test.c).
  *
  * A tile has 128 x 128 numbers.  Products leave them as wgmma does: warp w of the warpgroup holds rows
  * 16 w .. 16 w + 15 of either half of 64 rows.  It passes them on in four pieces of 16 rows and 64
- * columns through a room of its own in shared memory, rows of 128 bytes, chunk x of row y at place
+ * columns through a part of shared memory of its own, rows of 128 bytes, chunk x of row y at position
  * x ^ (y % 8).  In go accumulators, four 8 x 8 matrices at a time (stmatrix); out come octets, eight
  * neighbours of a row: 16 bytes, one Philox block, and eight lanes cover a line of 128 bytes. */
-#ifndef LAM_OPS_CUDA_GEMM_PLACE_H
-#define LAM_OPS_CUDA_GEMM_PLACE_H
+#ifndef LAM_OPS_CUDA_GEMM_LAYOUT_H
+#define LAM_OPS_CUDA_GEMM_LAYOUT_H
 
 #ifdef __CUDACC__
 #define GEMM_BOTH static __host__ __device__ __forceinline__
@@ -33,7 +33,7 @@ GEMM_BOTH int gemm_half(int piece)
     return piece % 2;
 }
 
-/* Where in the room the row goes that lane `lane` names for the matrices of columns 16 kk .. 16 kk + 15:
+/* Where in it the row goes that lane `lane` names for the matrices of columns 16 kk .. 16 kk + 15:
  * rows 0-7 and 8-15 of the first eight columns, then of the other eight. */
 GEMM_BOTH unsigned gemm_store_at(int lane, int kk)
 {
@@ -63,7 +63,7 @@ GEMM_BOTH int gemm_right(int piece)
     return 64 * gemm_side(piece);
 }
 
-/* .. and in the room it lies here. */
+/* .. and in shared memory it lies here. */
 GEMM_BOTH unsigned gemm_load_at(int lane, int x)
 {
     const int row = 4 * x + lane / 8, chunk = lane % 8;

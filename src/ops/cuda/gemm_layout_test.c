@@ -1,7 +1,7 @@
-/* gemm_place_test.c -- the index arithmetic of cuda/gemm_sm90.cu, followed on the host: does every element
+/* gemm_layout_test.c -- the index arithmetic of cuda/gemm_sm90.cu, followed on the host: does every element
  * of a tile arrive once, where it belongs, in the hands of its own Philox block?  And do the phases that
  * the pipeline waits for tell one use of a stage from the next? */
-#include "ops/cuda/gemm_place.h"
+#include "ops/cuda/gemm_layout.h"
 
 #include "core/rng.h"
 
@@ -32,7 +32,7 @@ static void store4(int smem[ROOM], const unsigned at[LANES], int regs[LANES][4][
                 smem[at[8 * i + lane / 4] / 2 + (unsigned)(lane % 4 * 2 + x)] = regs[lane][i][x];
 }
 
-/* A warp's piece into its room, elements named by row * 128 + column; as gemm_put does it. */
+/* A warp's piece into its part of shared memory, elements named by row * 128 + column; as gemm_put does it. */
 static void put(int smem[ROOM], int warp, int piece)
 {
     for (int kk = 0; kk < 4; kk++) {
@@ -210,5 +210,5 @@ int main(void)
     tcase_add_test(tests, no_two_lanes_of_eight_meet_in_a_bank);
     tcase_add_test(tests, all_lines_of_h_are_announced);
     tcase_add_loop_test(tests, the_pipeline_neither_stops_nor_mixes_up_its_stages, 0, 4);
-    return test_run("ops/cuda/gemm_place", tests);
+    return test_run("ops/cuda/gemm_layout", tests);
 }
