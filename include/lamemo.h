@@ -138,6 +138,9 @@ typedef struct lamemo_engine_options {
     /* Cached keys and values on cpu: "auto" (default: bf16 where weights are bf16 or int8), "float32",
      * "bf16". */
     const char *cache;
+    /* "fast" (default), or "exact": the same bits on every machine, device, number of threads and of streams, and however
+     * a text is cut into calls; weights and caches are int8.  Memories none, xl and lamemo (docs/exact.md). */
+    const char *numerics;
     /* Bytes: what would take the process above (on cuda: the memory taken of the card since the engine, or the
      * session, was opened) is refused with LAMEMO_ERR_MEMORY before it is allocated.  0: what the machine has free;
      * on cuda, the card. */

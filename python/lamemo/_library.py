@@ -31,7 +31,7 @@ ProgressFunction = CFUNCTYPE(c_int, c_void_p, c_double)
 
 class EngineOptions(Structure):
     _fields_ = [("device", c_char_p), ("threads", c_int), ("full_precision", c_int), ("weights", c_char_p),
-                ("cache", c_char_p), ("max_memory", c_size_t), ("progress", ProgressFunction),
+                ("cache", c_char_p), ("numerics", c_char_p), ("max_memory", c_size_t), ("progress", ProgressFunction),
                 ("progress_user", c_void_p)]
 
 

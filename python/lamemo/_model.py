@@ -68,8 +68,8 @@ class Model:
 
     `path` is a model folder, a run folder, or the name of a model that comes with lamemo ("wiki11m"). `device` is "auto"
     (cuda where there is a GPU, else cpu), "cpu", "cuda" or "ref"; `weights` are "auto" (as the folder has them),
-    "float32", "bf16" or "int8", `cache` (keys and values) "auto", "float32" or "bf16"; `threads` 0 means all cores. What
-    would take the process above `max_memory` bytes is refused before it is allocated. `progress` is called with the part
+    "float32", "bf16" or "int8", `cache` (keys and values) "auto", "float32" or "bf16"; `threads` 0 means all cores.
+    `numerics` "exact" gives the same bits on every machine, device and number of threads. What would take the process above `max_memory` bytes is refused before it is allocated. `progress` is called with the part
     of the weights that is read, 0 to 1; if it returns something true, opening ends with Interrupted.
 
     Any number of threads may use one model at once.
@@ -81,11 +81,12 @@ class Model:
     """
 
     def __init__(self, path: "Union[str, os.PathLike[str]]", *, device: str = "auto", weights: str = "auto",
-                 cache: str = "auto", threads: int = 0, full_precision: bool = False, max_memory: int = 0,
+                 cache: str = "auto", numerics: str = "fast", threads: int = 0, full_precision: bool = False,
+                 max_memory: int = 0,
                  progress: Optional[Callable[[float], Any]] = None) -> None:
         told = _Progress(progress)
-        options = EngineOptions(device.encode(), threads, bool(full_precision), weights.encode(), cache.encode(), max_memory,
-                                told.function)
+        options = EngineOptions(device.encode(), threads, bool(full_precision), weights.encode(), cache.encode(),
+                                numerics.encode(), max_memory, told.function)
         pointer = c_void_p()
         with told:
             lib.lamemo_engine_open(as_bytes(os.fspath(path)), options, pointer)

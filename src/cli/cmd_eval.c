@@ -74,6 +74,7 @@ static const lam_option options[] = {
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, json),
      .help = "Print one JSON object per memory length."},
     LAM_STORAGE_OPTIONS(eval_options, storage, "the folder's"),
+    LAM_NUMERICS_OPTION(eval_options, device),
     LAM_DEVICE_OPTIONS(eval_options, device, "auto"),
     {0},
 };

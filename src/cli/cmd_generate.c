@@ -82,6 +82,7 @@ static const lam_option options[] = {
      .help = "Print one JSON object per sample when all are done."},
     {.type = LAM_OPT_GROUP, .help = "Machine"},
     LAM_STORAGE_OPTIONS(generate_options, storage, "the folder's"),
+    LAM_NUMERICS_OPTION(generate_options, device),
     LAM_DEVICE_OPTIONS(generate_options, device, "auto"),
     {0},
 };

@@ -35,6 +35,7 @@ static const lam_option options[] = {
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(score_options, mem_len), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Memory length, in tokens."},
     LAM_STORAGE_OPTIONS(score_options, storage, "the folder's"),
+    LAM_NUMERICS_OPTION(score_options, device),
     LAM_DEVICE_OPTIONS(score_options, device, "auto"),
     {0},
 };
@@ -224,7 +225,8 @@ static lam_status open_engine(job *j)
                                           .threads = o->device.threads,
                                           .full_precision = o->device.precision == 1,
                                           .weights = lam_stores[o->storage.weights],
-                                          .cache = lam_cache_stores[o->storage.cache]};
+                                          .cache = lam_cache_stores[o->storage.cache],
+                                          .numerics = lam_numerics[o->device.numerics]};
     LAM_TRY((lam_status)lamemo_engine_open(o->model, &wanted, &j->engine));
     lamemo_model_info info;
     lamemo_engine_info(j->engine, &info);

@@ -19,6 +19,7 @@ typedef struct verify_options {
 
 static const lam_option options[] = {
     LAM_DEVICE_OPTIONS(verify_options, device, "ref"),
+    LAM_NUMERICS_OPTION(verify_options, device),
     {"tolerance", 0, "X", LAM_OPT_DOUBLE, offsetof(verify_options, tolerance), "0", .max = 1,
      .shown = "ref 1e-10, cpu 1e-4, cuda 1e-3",
      .help = "Largest relative error allowed for every quantity."},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 const char *const lam_precisions[] = {"bf16", "float32", NULL};
+const char *const lam_numerics[] = {"fast", "exact", NULL};
 const char *const lam_stores[] = {"auto", "float32", "bf16", "int8", NULL};
 const char *const lam_cache_stores[] = {"auto", "float32", "bf16", NULL};
 
@@ -23,7 +24,8 @@ lam_status lam_device_open(lam_dev **out, const lam_device_options *options)
         return lam_fail(LAM_ERR_ARG, "--device gpu: GPUs are used with --device cuda");
     LAM_TRY(lam_ops_find(&ops, options->device));
     LAM_TRY(ops->open(out, &(lam_dev_options){.threads = options->threads,
-                                              .full_prec = options->precision == 1}));
+                                              .full_prec = options->precision == 1,
+                                              .exact = options->numerics == 1}));
     lam_log(LAM_LOG_DEBUG, "device %s: %s", ops->name, ops->summary);
     return LAM_OK;
 }

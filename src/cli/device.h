@@ -1,5 +1,5 @@
 /* device.h -- the --device, --threads and --precision options that every computing command shares, and
- * --weights and --cache of those that only infer. */
+ * --weights, --cache and --numerics of those that only infer. */
 #ifndef LAM_CLI_DEVICE_H
 #define LAM_CLI_DEVICE_H
 
@@ -11,9 +11,11 @@ typedef struct lam_device_options {
     const char *device;
     int threads;
     int precision; /* index into lam_precisions */
+    int numerics;  /* index into lam_numerics */
 } lam_device_options;
 
 extern const char *const lam_precisions[]; /* "bf16", "float32"; ends with NULL */
+extern const char *const lam_numerics[];   /* "fast", "exact" */
 extern const char *const lam_stores[];     /* "auto", "float32", "bf16", "int8"; as in lam_store */
 extern const char *const lam_cache_stores[]; /* the same without int8 */
 
@@ -63,6 +65,16 @@ lam_storage lam_storage_of(const lam_storage_options *options);
         "precision", 0, "P", LAM_OPT_CHOICE, offsetof(type, field.precision), "bf16",              \
             .choices = lam_precisions,                                                             \
             .help = "Type of activations and weights on cuda: bf16, or float32 (slow, to verify)." \
+    }
+
+/* For a command that computes forward alone: a table entry for the same lam_device_options. */
+#define LAM_NUMERICS_OPTION(type, field)                                                           \
+    {                                                                                              \
+        "numerics", 0, "N", LAM_OPT_CHOICE, offsetof(type, field.numerics), "fast",                \
+            .choices = lam_numerics,                                                               \
+            .help = "Arithmetic: fast, or exact: int8 weights and integer sums that give the "     \
+                    "same bits on every machine, device, number of threads and batch size "        \
+                    "(memories none, xl and lamemo)."                                              \
     }
 
 /* Opens the device and logs which one it is.  Close it with dev->ops->close(dev). */

@@ -118,6 +118,14 @@ static lam_status find_store(lam_store *out, const char *name, lam_store last)
                     last == LAM_STORE_INT8 ? " and int8" : "");
 }
 
+static lam_status find_numerics(int *exact, const char *name)
+{
+    *exact = name && strcmp(name, "exact") == 0;
+    return !name || *exact || strcmp(name, "fast") == 0
+               ? LAM_OK
+               : lam_fail(LAM_ERR_ARG, "numerics '%s': there are fast and exact", name);
+}
+
 static lam_status open_engine(lamemo_engine *e, const char *path, const lamemo_engine_options *o)
 {
     const lam_ops *ops = NULL;
@@ -125,6 +133,7 @@ static lam_status open_engine(lamemo_engine *e, const char *path, const lamemo_e
     lam_storage storage = {.watch = &watch};
     LAM_TRY(find_store(&storage.weights, o->weights, LAM_STORE_INT8));
     LAM_TRY(find_store(&storage.cache, o->cache, LAM_STORE_BF16));
+    LAM_TRY(find_numerics(&e->dev_options.exact, o->numerics));
     LAM_TRY(
         lam_api_not_negative("threads", e->dev_options.threads)); /* the device knows how many */
     LAM_TRY(lam_ops_find(&ops, o->device ? o->device : "auto"));

@@ -43,7 +43,15 @@ lam_view lam_qkv_view(const lam_segment *s, int layer, lam_third third, int row)
     if (third == LAM_Q)
         return (lam_view){lam_at(s->dev, LAM_ACT, rows->qkv, at * HK), T * HK};
     const size_t half = third == LAM_K ? 0 : HK;
-    return (lam_view){lam_at(s->dev, LAM_HALF, rows->kv, at * 2 * HK + half), T * 2 * HK};
+    return (lam_view){lam_at(s->dev, s->cache, rows->kv, at * 2 * HK + half), T * 2 * HK};
+}
+
+void *lam_kv_scale(const lam_segment *s, int layer, lam_third third, int row)
+{
+    const size_t H = (size_t)s->cfg->n_head, half = third == LAM_K ? 0 : H;
+    if (s->cache != LAM_BYTE || third == LAM_Q)
+        return NULL;
+    return lam_at(s->dev, LAM_WIDE, s->layer[layer].kv_scale, row_at(s, row) * 2 * H + half);
 }
 
 size_t lam_q_ld(const lam_segment *s)
@@ -90,7 +98,9 @@ static void project_part(const lam_segment *s, int layer, lam_third third, int t
     lam_linear_fwd(&l, (lam_rows){out.p, out.step, third == LAM_Q ? lam_q_ld(s) : kv_ld(s)},
                    lam_rows_from(s->dev, s->layer[layer].xn, s->T, (size_t)s->dims.D, from),
                    third_weight(s, layer, third),
-                   &(lam_epilogue){.type = third == LAM_Q ? LAM_ACT : s->cache});
+                   &(lam_epilogue){.type = third == LAM_Q ? LAM_ACT : s->cache,
+                                   .scale = lam_kv_scale(s, layer, third, from),
+                                   .group = s->dims.K});
 }
 
 /* Queries are activations, keys and values may be cached in another type: then they go apart. */
@@ -135,6 +145,8 @@ static lam_attn causal_attn(const lam_segment *s, int layer)
     a.q = lam_qkv_view(s, layer, LAM_Q, at);
     a.k = lam_qkv_view(s, layer, LAM_K, 0);
     a.value = lam_qkv_view(s, layer, LAM_V, 0);
+    a.k_scale = lam_kv_scale(s, layer, LAM_K, 0);
+    a.value_scale = lam_kv_scale(s, layer, LAM_V, 0);
     a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, at);
     a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, at);
     lam_pos_past(s->pos, layer, &a);

@@ -35,6 +35,8 @@ void lam_causal_attend_bwd(const lam_segment *s, int layer);
 /* q, k and v of `row` of a layer, wherever the segment keeps them; queries are lam_q_ld apart. */
 typedef enum lam_third { LAM_Q, LAM_K, LAM_V } lam_third;
 lam_view lam_qkv_view(const lam_segment *s, int layer, lam_third third, int row);
+/* The scales of these rows of keys or values; NULL where their cache has none. */
+void *lam_kv_scale(const lam_segment *s, int layer, lam_third third, int row);
 size_t lam_q_ld(const lam_segment *s);
 /* The same of their gradients, a [B][T][3HK] buffer. */
 lam_view lam_dqkv_view(const lam_segment *s, lam_third third, int row);

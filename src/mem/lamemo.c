@@ -149,6 +149,8 @@ static lam_attn ahead_attn(const lam_segment *s, int layer)
     a.q = lam_qkv_view(s, layer, LAM_Q, 0);
     a.k = lam_qkv_view(s, layer, LAM_K, oldest);
     a.value = lam_qkv_view(s, layer, LAM_V, oldest);
+    a.k_scale = lam_kv_scale(s, layer, LAM_K, oldest);
+    a.value_scale = lam_kv_scale(s, layer, LAM_V, oldest);
     if (fields_of(s->cfg).alpha == ZERO) { /* C<-> is C<- */
         a.o = lam_row_view(s, LAM_ACT, rows->c, s->dims.HK, 0);
         a.lse = lam_row_view(s, LAM_WIDE, rows->lse, s->cfg->n_head, 0);
@@ -296,7 +298,7 @@ const lam_mem_ops lam_mem_lamemo = {
     .name = "lamemo",
     .title = "LaMemo",
     .paper = {.role = LAM_SUBJECT, .parameters = 151, .macs = 191},
-    .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS,
+    .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS | LAM_IN_INTEGERS,
     .attn_types = (const int[]){LAM_ATTN_LAMEMO, LAM_ATTN_LAMEMO_XL, LAM_ATTN_LAMEMO_BOTH,
                                 LAM_ATTN_LAMEMO_FULL, -1},
     .cost = cost,

@@ -61,13 +61,15 @@ typedef struct lam_mem lam_mem; /* mem.h */
 
 /* Buffers of one layer, for all B streams.  [B][T][..] have T rows per stream (G1). */
 typedef struct lam_layer_rows {
-    void *x;   /* ACT [B][T][D]: input of the layer; ctx rows first */
-    void *xn;  /* what attention reads: x itself, or LayerNorm(x) in pre-norm models */
-    void *qkv; /* ACT [B][T][3HK]; with a HALF cache only q, [B][T][HK], the same for all layers */
-    void *kv;  /* HALF [B][T][2HK], or NULL */
-    void *c;   /* ACT [B][T][HK]: contexts, before W_o */
-    void *lse; /* WIDE [B][T][H]: log s of each context */
-    void *own; /* the mechanism's struct of this layer, zeroed before its layout */
+    void *x;  /* ACT [B][T][D]: input of the layer; ctx rows first */
+    void *xn; /* what attention reads: x itself, or LayerNorm(x) in pre-norm models */
+    void *
+        qkv; /* ACT [B][T][3HK]; with a cache of another class only q, [B][T][HK], the same for all layers */
+    void *kv;       /* HALF or BYTE [B][T][2HK], or NULL */
+    void *kv_scale; /* WIDE [B][T][2H]: of each head of a BYTE cache; otherwise NULL */
+    void *c;        /* ACT [B][T][HK]: contexts, before W_o */
+    void *lse;      /* WIDE [B][T][H]: log s of each context */
+    void *own;      /* the mechanism's struct of this layer, zeroed before its layout */
 } lam_layer_rows;
 
 typedef struct lam_segment {
@@ -81,7 +83,7 @@ typedef struct lam_segment {
     lam_layer_rows *layer; /* [L + 1]: the last one has only x, the output rows */
     int B, M, N;           /* streams and capacities: remembered rows in front, current rows */
     int ctx, first, n, T;  /* G1-G3 */
-    lam_class cache;       /* of keys and values: ACT, or HALF (inference) */
+    lam_class cache;       /* of keys and values: ACT, or HALF or BYTE (inference) */
     int full;              /* compute the last layer's lead rows and state too: verify, analyze */
     int train;             /* there will be a backward */
     int dropout;           /* it is on: each place has the model's probability for it */

@@ -54,6 +54,15 @@ static void move_rows(seat to, void *out, seat from, const void *in, lam_class t
                                     .out = {lam_at(dev, type, out, at * width), 0}});
 }
 
+/* Keys and values in int8, and their scales. */
+static void move_bytes(seat to, seat from, int layer, int rows)
+{
+    const lam_model *model = to.st->model;
+    const lam_layer_rows *out = &to.st->rows[layer], *in = &from.st->rows[layer];
+    move_rows(to, out->kv, from, in->kv, LAM_BYTE, 2 * (size_t)model->dims.HK, rows);
+    move_rows(to, out->kv_scale, from, in->kv_scale, LAM_WIDE, 2 * (size_t)model->cfg.n_head, rows);
+}
+
 static void move(seat to, seat from, int rows)
 {
     const lam_model *model = to.st->model;
@@ -62,8 +71,10 @@ static void move(seat to, seat from, int rows)
     for (int l = 0; l < model->cfg.n_layer; l++) {
         if (to.st->seg.cache == LAM_ACT)
             move_rows(to, to.st->rows[l].qkv, from, from.st->rows[l].qkv, LAM_ACT, 3 * HK, rows);
-        else /* 2HK numbers of 16 bits are HK words */
+        else if (to.st->seg.cache == LAM_HALF) /* 2HK numbers of 16 bits are HK words */
             move_rows(to, to.st->rows[l].kv, from, from.st->rows[l].kv, LAM_INT, HK, rows);
+        else
+            move_bytes(to, from, l, rows);
     }
     for (int i = 0; i < mem->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];

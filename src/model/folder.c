@@ -130,8 +130,11 @@ static lam_class kept_as(const lam_safetensors *st, const lam_dev *dev)
 static lam_status load(lam_model **out, const lam_config *cfg, const lam_safetensors *st,
                        lam_dev *dev, lam_storage storage)
 {
-    const lam_class weights = lam_store_class(storage.weights, kept_as(st, dev));
-    const lam_class cache = lam_store_class(storage.cache, weights == LAM_ACT ? LAM_ACT : LAM_HALF);
+    const lam_class weights =
+        lam_store_class(storage.weights, dev->exact ? LAM_BYTE : kept_as(st, dev));
+    const lam_class cache = lam_store_class(storage.cache, dev->exact           ? LAM_BYTE
+                                                           : weights == LAM_ACT ? LAM_ACT
+                                                                                : LAM_HALF);
     lam_model *model;
     LAM_TRY(check_claim(cfg, st, dev, storage.watch));
     LAM_TRY(lam_model_create_as(&model, cfg, dev, weights, cache));

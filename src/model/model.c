@@ -46,10 +46,31 @@ lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev
     return lam_model_create_as(out, cfg, dev, LAM_ACT, LAM_ACT);
 }
 
+/* What a device with exact arithmetic computes with. */
+static lam_status check_exact(const lam_config *cfg, lam_class weights, lam_class cache)
+{
+    const lam_mem_ops *mem;
+    char all[LAM_MEMORY_TEXT];
+    LAM_TRY(lam_mem_find(&mem, cfg->memory));
+    if (!lam_mem_has(mem, LAM_IN_INTEGERS))
+        return lam_fail(
+            LAM_ERR_UNSUPPORTED,
+            "exact arithmetic: memory %s has none, take --numerics fast; these have: %s",
+            cfg->memory, lam_mem_having(all, LAM_IN_INTEGERS));
+    if (cfg->d_head > LAM_NEXT_WIDTH)
+        return lam_fail(LAM_ERR_UNSUPPORTED, "exact arithmetic: heads of %d columns, at most %d",
+                        cfg->d_head, LAM_NEXT_WIDTH);
+    if (weights != LAM_BYTE || cache != LAM_BYTE)
+        return lam_fail(LAM_ERR_ARG, "exact arithmetic: weights and cache are int8, no other type");
+    return LAM_OK;
+}
+
 lam_status lam_model_create_as(lam_model **out, const lam_config *cfg, lam_dev *dev,
                                lam_class weights, lam_class cache)
 {
     *out = NULL;
+    if (dev->exact)
+        LAM_TRY(check_exact(cfg, weights, cache));
     if (cache != LAM_ACT && !dev->narrow)
         return lam_fail(LAM_ERR_UNSUPPORTED, "device %s: caches in bf16 are for cpu and ref",
                         dev->ops->name);

@@ -20,13 +20,15 @@ typedef struct lam_model {
     lam_head_params head;
     lam_layer_params *layer; /* [L] */
     void *own;               /* [L] of the memory's struct of parameters */
-    lam_class cache; /* of keys, values and positions when nothing is trained: ACT or HALF */
+    lam_class
+        cache; /* of keys, values and positions when nothing is trained: ACT or HALF; exact: BYTE */
 } lam_model;
 
 /* Declares and places all parameters, zeroed.  cfg must be finished.  On failure *out is NULL. */
 lam_status lam_model_create(lam_model **out, const lam_config *cfg, lam_dev *dev);
 /* The same for inference, with matrices in `weights` (ACT, HALF or BYTE) and keys and values in `cache` (ACT
- * or HALF).  LAM_ERR_UNSUPPORTED where the device has no such types. */
+ * or HALF; on an exact device both are BYTE).  LAM_ERR_UNSUPPORTED where the device has no such types, or the model's
+ * memory has no exact arithmetic. */
 lam_status lam_model_create_as(lam_model **out, const lam_config *cfg, lam_dev *dev,
                                lam_class weights, lam_class cache);
 void lam_model_free(lam_model *model); /* NULL is fine */

@@ -48,6 +48,8 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
         r->qkv = layer == 0 ? act(st, arena, rows, d.HK) : st->rows[0].qkv;
         r->kv =
             lam_arena_take(arena, rows * 2 * (size_t)d.HK * lam_class_size(st->dev, st->seg.cache));
+        r->kv_scale =
+            st->seg.cache == LAM_BYTE ? wide(st, arena, rows * 2 * (size_t)cfg->n_head) : NULL;
     }
     r->c = act(st, arena, rows, d.HK);
     r->lse = wide(st, arena, rows * (size_t)cfg->n_head);

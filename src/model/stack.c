@@ -47,7 +47,8 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     const size_t L = (size_t)model->cfg.n_layer;
     const lam_config *const cfg = fit(&st->fitted, model, opt->most);
     const int rows = opt->B * opt->N, front = front_rows(model, cfg, opt->M);
-    const lam_class cache = opt->train || opt->full ? LAM_ACT : model->cache;
+    const int exact = model->dev->exact;
+    const lam_class cache = !exact && (opt->train || opt->full) ? LAM_ACT : model->cache;
     st->model = model;
     st->opt = *opt;
     st->cfg = cfg;
@@ -59,7 +60,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->valid_host = calloc((size_t)opt->B, sizeof *st->valid_host);
     st->own = calloc(1, model->mem->shared_size + 1); /* never 0 bytes, which may be NULL */
     st->layer_own = calloc(L, model->mem->layer_size + 1);
-    st->r = calloc(2 * L, sizeof *st->r);
+    st->r = calloc(3 * L, sizeof *st->r);
     st->next.host = calloc(3 * (size_t)opt->B, sizeof *st->next.host);
     st->next.age = calloc((size_t)opt->B, sizeof *st->next.age);
     st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
@@ -86,7 +87,8 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
                               .N = opt->N,
                               .cache = cache,
                               .r_past = st->r,
-                              .r_ahead = st->r + L};
+                              .r_ahead = st->r + L,
+                              .r_scale = st->r + 2 * L};
     st->embed = (lam_embedding){.dev = st->dev,
                                 .cfg = cfg,
                                 .params = &model->params,
@@ -148,6 +150,9 @@ static lam_status check_options(const lam_model *model, const lam_stack_options 
         return lam_fail(LAM_ERR_ARG, "batch %d times %g rows is more than %d rows", opt->B, rows,
                         1 << 28);
     LAM_TRY(lam_config_extends(&model->cfg, opt->E));
+    if (opt->train && model->dev->exact)
+        return lam_fail(LAM_ERR_UNSUPPORTED,
+                        "exact arithmetic is for inference: train with --numerics fast");
     if (model->mem->check)
         LAM_TRY(model->mem->check(cfg, opt->N, opt->M));
     if (model->cfg.attn_type == LAM_ATTN_LEARNED && opt->M + opt->N > lam_config_span(&model->cfg))

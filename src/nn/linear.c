@@ -53,6 +53,8 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
         g.relu = epilogue->relu;
         g.drop = epilogue->drop;
         g.c_class = epilogue->type;
+        g.c_scale = epilogue->scale;
+        g.c_group = epilogue->group;
     }
     l->dev->ops->gemm(l->dev, &g);
 }

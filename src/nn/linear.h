@@ -27,7 +27,9 @@ typedef struct lam_epilogue {
     const void *bias; /* WIDE [out], or NULL */
     int relu;
     lam_drop drop;
-    lam_class type; /* of y: ACT, or HALF for a cache */
+    lam_class type; /* of y: ACT, or HALF or BYTE for a cache */
+    void *scale;    /* BYTE: as c_scale and c_group of ops/gemm.h */
+    int group;
 } lam_epilogue;
 
 /* y = x W^T, then the epilogue (NULL: none). */

@@ -1,6 +1,7 @@
 /* positions.c -- see positions.h. */
 #include "nn/positions.h"
 
+#include "core/exact.h"
 #include "nn/linear.h"
 #include "nn/sites.h"
 
@@ -76,6 +77,10 @@ void lam_pos_layout(lam_positions *pos, lam_arena *arena, int train)
     for (int l = 0; l < L; l++) {
         pos->r_past[l] =
             lam_arena_take(arena, absolute ? 0 : past * HK * lam_class_size(pos->dev, pos->cache));
+        pos->r_scale[l] = lam_arena_take(arena, absolute || pos->cache != LAM_BYTE
+                                                    ? 0
+                                                    : past * (size_t)pos->cfg->n_head *
+                                                          lam_class_size(pos->dev, LAM_WIDE));
         pos->r_ahead[l] = lam_arena_take(arena, ahead * HK * size);
     }
     const size_t widest = (size_t)pos->past_rows > ahead ? (size_t)pos->past_rows : ahead;
@@ -104,6 +109,15 @@ static double ahead_position(const lam_positions *pos, int i)
     return clamp > 0 && d > clamp ? clamp : d;
 }
 
+/* What libm computes differs in the last bits between machines. */
+static lam_exact_angle angle_of(const lam_positions *pos, double position, int t, int D)
+{
+    if (pos->dev->exact)
+        return lam_exact_position(position, t, D);
+    const double angle = position * pow(10000.0, -2.0 * t / D);
+    return (lam_exact_angle){sin(angle), cos(angle)};
+}
+
 static lam_status fill(const lam_positions *pos, void *table, int rows,
                        double (*position)(const lam_positions *, int))
 {
@@ -120,9 +134,9 @@ static lam_status fill(const lam_positions *pos, void *table, int rows,
     }
     for (int i = 0; i < rows; i++)
         for (int t = 0; t < D / 2; t++) {
-            const double angle = position(pos, i) * pow(10000.0, -2.0 * t / D);
-            host[(size_t)i * (size_t)ld + (size_t)t] = sin(angle);
-            host[(size_t)i * (size_t)ld + (size_t)(D / 2 + t)] = cos(angle);
+            const lam_exact_angle at = angle_of(pos, position(pos, i), t, D);
+            host[(size_t)i * (size_t)ld + (size_t)t] = at.sin;
+            host[(size_t)i * (size_t)ld + (size_t)(D / 2 + t)] = at.cos;
         }
     lam_to_class(pos->dev, LAM_ACT, raw, host, LAM_F64, n);
     pos->dev->ops->upload(pos->dev, table, raw, n * lam_class_size(pos->dev, LAM_ACT));
@@ -186,8 +200,9 @@ void lam_pos_project(lam_positions *pos, lam_drop drop)
     const lam_linear past = r_net(pos, pos->past_rows), ahead = r_net(pos, pos->ahead_rows);
     for (int l = 0; l < pos->cfg->n_layer; l++) {
         const lam_weights w = lam_weight(pos->params, pos->ids->r_net[l]);
-        lam_linear_fwd(&past, (lam_rows){pos->r_past[l], 0, HK}, (lam_rows){pos->past_used, 0, D},
-                       w, &(lam_epilogue){.type = pos->cache});
+        lam_linear_fwd(
+            &past, (lam_rows){pos->r_past[l], 0, HK}, (lam_rows){pos->past_used, 0, D}, w,
+            &(lam_epilogue){.type = pos->cache, .scale = pos->r_scale[l], .group = pos->dims.K});
         lam_linear_fwd(&ahead, (lam_rows){pos->r_ahead[l], 0, HK},
                        (lam_rows){pos->ahead_used, 0, D}, w, NULL);
     }
@@ -221,6 +236,7 @@ void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a)
     a->v = lam_vector(p, ids->v);
     a->r = pos->r_past[layer];
     a->r_class = pos->cache;
+    a->r_scale = pos->r_scale[layer];
     a->r_zero = 0;
     a->r_sign = -1;
 }

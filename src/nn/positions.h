@@ -33,12 +33,13 @@ typedef struct lam_positions {
     const lam_pos_params *ids; /* kept */
     lam_dims dims;
     int M, N;        /* capacities */
-    lam_class cache; /* of r_past: ACT or HALF */
+    lam_class cache; /* of r_past: ACT, HALF or BYTE */
     int past_rows, ahead_rows;
     void *past, *ahead; /* ACT [rows][D]: the tables */
     void *past_used,
         *ahead_used;          /* what this step uses: dropped copies, or the tables themselves */
     void **r_past, **r_ahead; /* cache and ACT [rows][HK] of each layer */
+    void **r_scale;           /* BYTE: WIDE [rows][H] of each layer's r_past */
     void *dr;                 /* ACT scratch of backward, NULL when not training */
 } lam_positions;
 

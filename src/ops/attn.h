@@ -40,9 +40,13 @@ typedef struct lam_attn {
     lam_drop drop;     /* on P; element index ((b * H + h) * queries + i) * round_up(keys, 8) + j */
 
     lam_view q, k, value; /* ACT; k and value: kv_class */
-    lam_class kv_class;   /* ACT, or HALF; backward: ACT */
-    size_t ldq, ldk;      /* row strides of q and of both k and value */
-    const void *u, *v;    /* WIDE [H][K]; NULL: zero */
+    lam_class kv_class;   /* ACT, HALF, or on exact devices BYTE; backward: ACT */
+    /* BYTE only, WIDE: the scale of a head of a row that begins at element x of k is k_scale[x / K]; of value and r
+     * likewise. */
+    void *k_scale, *value_scale;
+    const void *r_scale;
+    size_t ldq, ldk;   /* row strides of q and of both k and value */
+    const void *u, *v; /* WIDE [H][K]; NULL: zero */
     const void *r;     /* r_class [r_rows][ldr], head h at columns h*K; NULL: no positional term */
     lam_class r_class; /* like kv_class */
     const void *rbias; /* WIDE [r_rows][H], or NULL */

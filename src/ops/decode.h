@@ -6,7 +6,7 @@
  * valid[b] (attn.h), so that texts which began at different times share one batch.
  *
  * What a stream gets does not depend on what its neighbours hold or where they are:
- *   ref, ref16  to the last bit, whatever the batch;
+ *   ref, ref16  to the last bit, whatever the batch; all exact devices likewise;
  *   cpu, cuda   to the last bit in a batch of the same B (on cuda: and the same a.keys).  Another B or a.keys may choose
  *               another GEMM kernel or another division of the keys, and changes rounding alone. */
 #ifndef LAM_OPS_DECODE_H
@@ -19,7 +19,7 @@ enum { LAM_NEXT_WIDTH = 512 }; /* widest head of attn_next */
 /* Attention of one new row per stream to the rows before it and to itself.  `a` is a forward CAUSAL call with one query
  * and without dropout, except that a.shift is not read and a.keys only bounds: stream b has at[b] rows before this
  * one, 0 <= at[b] < a.keys.  The new key and value are first put into row at[b] of a.k and a.value, rounded where
- * these are HALF. */
+ * these are HALF or BYTE. */
 typedef struct lam_attn_next {
     lam_attn a;
     lam_view k, value; /* ACT: H * K columns of stream b at b * step */

@@ -16,15 +16,20 @@ typedef enum lam_trans {
  * Weights are stored [out][in] as in PyTorch, so for y = x W^T:
  *   y  = A=x  B=W flipped;     dx = A=dy  B=W kept;     dW = A=dy flipped  B=x kept, beta = 1.
  * B may be weights in HALF or BYTE, one matrix for all products (step_b = 0); a row of it as stored has
- * one scale.  C may be HALF where it is a cache: then beta = 0, and there is no bias, ReLU or dropout. */
+ * one scale.  C may be HALF, or BYTE on exact devices, where it is a cache: then beta = 0, and there is no bias, ReLU or
+ * dropout. */
 typedef struct lam_gemm {
     int m, n, k, batch;
     lam_trans ta, tb;
     const void *a, *b;   /* ACT; b: b_class */
     lam_class b_class;   /* ACT, HALF or BYTE */
     const void *b_scale; /* WIDE, one for each stored row of b; BYTE only */
-    void *c;             /* c_class: ACT, HALF, or WIDE for gradients of parameters */
+    void *c;             /* c_class: ACT, HALF, BYTE, or WIDE for gradients of parameters */
     lam_class c_class;
+    /* BYTE only: every c_group columns have one scale.  c_group divides n, ldc and step_c; the scale of the group that
+     * begins at element x of c is c_scale[x / c_group]. */
+    void *c_scale; /* WIDE */
+    int c_group;
     size_t lda, ldb, ldc;
     size_t step_a, step_b, step_c;
     double beta;      /* 0 (C is not read) or 1 */

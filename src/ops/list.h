@@ -7,19 +7,25 @@
 #ifndef LAM_OPS_LIST_H
 #define LAM_OPS_LIST_H
 
-/* What every back-end computes with kernels of its own. */
-#define LAM_KERNEL_OPS(X)                                                                          \
+/* What a model needs to compute forward with the memories that have exact arithmetic (exact.h). */
+#define LAM_EXACT_OPS(X)                                                                           \
     X(gemm, lam_gemm)                                                                              \
     X(norm_fwd, lam_norm)                                                                          \
-    X(norm_bwd, lam_norm)                                                                          \
     X(dropout, lam_dropout)                                                                        \
     X(copy, lam_copy)                                                                              \
-    X(colsum, lam_colsum)                                                                          \
     X(attn_fwd, lam_attn)                                                                          \
-    X(attn_bwd, lam_attn)                                                                          \
     X(attn_next, lam_attn_next)                                                                    \
-    X(attn_stats, lam_attn_stats)                                                                  \
     X(interp_fwd, lam_interp)                                                                      \
+    X(embed_fwd, lam_embed)                                                                        \
+    X(xent, lam_xent)                                                                              \
+    X(gather, lam_pick)
+
+/* The rest: training, analysis, other memories. */
+#define LAM_OTHER_OPS(X)                                                                           \
+    X(norm_bwd, lam_norm)                                                                          \
+    X(colsum, lam_colsum)                                                                          \
+    X(attn_bwd, lam_attn)                                                                          \
+    X(attn_stats, lam_attn_stats)                                                                  \
     X(interp_bwd, lam_interp)                                                                      \
     X(pool, lam_pool)                                                                              \
     X(distance, lam_distance)                                                                      \
@@ -28,10 +34,7 @@
     X(density_fwd, lam_density)                                                                    \
     X(density_bwd, lam_density)                                                                    \
     X(sticky, lam_sticky_samples)                                                                  \
-    X(embed_fwd, lam_embed)                                                                        \
     X(embed_bwd, lam_embed)                                                                        \
-    X(xent, lam_xent)                                                                              \
-    X(gather, lam_pick)                                                                            \
     X(scatter, lam_pick)                                                                           \
     X(gnorm, lam_gnorm)                                                                            \
     X(update, lam_update)                                                                          \
@@ -39,6 +42,11 @@
     X(ortho_mix, lam_ortho_mix)                                                                    \
     X(ortho_even, lam_ortho_even)                                                                  \
     X(tally, lam_tally)
+
+/* What every back-end computes with kernels of its own. */
+#define LAM_KERNEL_OPS(X)                                                                          \
+    LAM_EXACT_OPS(X)                                                                               \
+    LAM_OTHER_OPS(X)
 
 /* What devices whose memory is the host's share one implementation of, lam_host_NAME (decode.c). */
 #define LAM_SHARED_OPS(X) X(put_rows, lam_put_rows)

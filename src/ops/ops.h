@@ -44,6 +44,7 @@ typedef struct lam_dev_options {
     int threads;       /* 0: as many as the process may use */
     int full_prec;     /* cuda: ACT is float instead of bf16 */
     int pad;           /* ref: pads widths as a GPU would, to test that; 0: not at all */
+    int exact;         /* 1: exact arithmetic (exact.h), for inference */
     size_t max_memory; /* bytes, of the device's own memory or of the process; 0: what there is */
 } lam_dev_options;
 
@@ -96,7 +97,8 @@ struct lam_dev {
     size_t logits;       /* how many logits the softmax should keep at a time; 0: a few million */
     size_t together;     /* elements of small matrices that keep it busy; 0: 16 million */
     int narrow;          /* 1: products, tables and attention take HALF and BYTE */
-    size_t max_memory;   /* as in lam_dev_options */
+    int exact; /* 1: results are the same bits everywhere; BYTE weights and caches, no training (exact.h) */
+    size_t max_memory; /* as in lam_dev_options */
 };
 
 /* The back-end called `name` ("ref", "ref16", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).
@@ -151,5 +153,11 @@ LAM_SHARED_OPS(LAM_HOST_OP)
 #undef LAM_HOST_OP
 void lam_host_put_kv(lam_dev *dev, const lam_attn_next *x);
 #define LAM_HOST_ENTRY(name, argument) .name = lam_host_##name,
+
+/* What exact devices have in the place of the other operations (exact.c). */
+#define LAM_INEXACT_OP(name, argument) void lam_inexact_##name(lam_dev *dev, const argument *a);
+LAM_OTHER_OPS(LAM_INEXACT_OP)
+#undef LAM_INEXACT_OP
+#define LAM_INEXACT_ENTRY(name, argument) .name = lam_inexact_##name,
 
 #endif

@@ -12,8 +12,10 @@
  *                                     gradients of parameters, master weights, moments
  *   INT     int32_t everywhere        token ids, row indices
  *   HALF    bf16 everywhere           weights and cached keys and values, for inference
- *   BYTE    int8_t everywhere         weights, with a scale (WIDE) for each row, for inference
+ *   BYTE    int8_t everywhere         weights, with a scale (WIDE) for each row, for inference; on exact devices
+ *                                     also cached keys and values, with a scale for each head of each row
  * HALF and BYTE are only for devices that say so (lam_dev.narrow), and only where an operation names them.
+ * On exact devices (exact.h) ACT and WIDE are float.
  * Pointers are `void *` because they may be device addresses: code above ops never reads through
  * them.  Strides and offsets are in elements, never in bytes. */
 #ifndef LAM_OPS_TYPES_H

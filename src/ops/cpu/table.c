@@ -1,6 +1,7 @@
 /* cpu/table.c -- the cpu device (threads, host memory, scratch) and its table. */
 #include "core/arena.h"
 #include "core/cpus.h"
+#include "ops/cpu/exact.h"
 #include "ops/cpu/gemv.h"
 
 #include <dlfcn.h>
@@ -15,6 +16,7 @@
 
 /* The table of this level (cmake/levels.cmake). */
 extern const lam_ops LAM_CPU_TABLE;
+static const lam_ops exact_table;
 
 enum { MAX_THREADS = 1024 };
 
@@ -56,6 +58,11 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
     cpu->threads = thread_count(options->threads);
     cpu->ask_team = runs_on_libomp();
     cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
+    if (options->exact) {
+        cpu->base.ops = &exact_table;
+        cpu->base.exact = 1;
+        cpu->base.tolerance = 3e-2; /* 8 bits of a weight */
+    }
     *out = &cpu->base;
     return LAM_OK;
 }
@@ -93,6 +100,11 @@ static void cpu_release(lam_dev *dev, void *memory)
 static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
 {
     const int threads = ((const lam_cpu_dev *)dev)->threads;
+    if (dev->exact) {
+        const size_t gemm = lam_cpu_exact_gemm_scratch(threads);
+        const size_t exact = lam_cpu_exact_attn_scratch(largest, threads);
+        return exact > gemm ? exact : gemm;
+    }
     const size_t attn = lam_cpu_attn_scratch(largest, threads);
     const size_t rowwise = lam_cpu_rowwise_scratch(largest);
     const size_t narrow = largest->narrow ? lam_gemm_narrow_scratch() : 0;
@@ -202,24 +214,26 @@ static void cpu_free_graphs(lam_dev *dev, lam_graphs *graphs)
 #define GEMM_TEXT "CBLAS"
 #endif
 
+#define SERVICES                                                                                   \
+    .open = cpu_open, .close = cpu_close, .reserve = cpu_reserve,                                  \
+    .reserve_bytes = cpu_reserve_bytes, .alloc = cpu_alloc, .release = cpu_release,                \
+    .upload = cpu_upload, .download = cpu_download, .zero = cpu_zero, .sync = cpu_sync,            \
+    .peak = cpu_peak, .left = lam_host_left, .repeat = cpu_repeat, .free_graphs = cpu_free_graphs
+
 #define ENTRY(name, argument) .name = lam_cpu_##name,
 
 const lam_ops LAM_CPU_TABLE = {
     LAM_KERNEL_OPS(ENTRY) LAM_SHARED_OPS(LAM_HOST_ENTRY) /* every operation; then the device */
         .name = "cpu",
     .summary = "float32, " GEMM_TEXT ", " LAM_CPU_LEVEL,
-    .open = cpu_open,
-    .close = cpu_close,
-    .reserve = cpu_reserve,
-    .reserve_bytes = cpu_reserve_bytes,
-    .alloc = cpu_alloc,
-    .release = cpu_release,
-    .upload = cpu_upload,
-    .download = cpu_download,
-    .zero = cpu_zero,
-    .sync = cpu_sync,
-    .peak = cpu_peak,
-    .left = lam_host_left,
-    .repeat = cpu_repeat,
-    .free_graphs = cpu_free_graphs,
+    SERVICES,
+};
+
+#define EXACT_ENTRY(name, argument) .name = lam_cpu_exact_##name,
+
+static const lam_ops exact_table = {
+    LAM_EXACT_OPS(EXACT_ENTRY) LAM_OTHER_OPS(LAM_INEXACT_ENTRY) LAM_SHARED_OPS(LAM_HOST_ENTRY) /* */
+        .name = "cpu",
+    .summary = "exact, integers and float32, " LAM_CPU_LEVEL,
+    SERVICES,
 };

@@ -1,6 +1,6 @@
 /* ref/table.c -- the reference device (host memory and one row of scratch) and its table. */
 #include "core/arena.h"
-#include "ops/ref/ref.h"
+#include "ops/ref/exact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,8 @@ lam_status lam_ref_open(lam_dev **out, const lam_ops *ops, const lam_dev_options
 
 static lam_status ref_open(lam_dev **out, const lam_dev_options *options)
 {
-    return lam_ref_open(out, &lam_ops_ref, options);
+    return options->exact ? lam_ops_ref_exact.open(out, options)
+                          : lam_ref_open(out, &lam_ops_ref, options);
 }
 
 void lam_ref_close(lam_dev *dev)
