@@ -16,8 +16,11 @@ lam_status lam_pack_engine(lam_pack_job *j, const char *model)
         return LAM_OK;
     lam_engine_close(j->engine);
     j->engine = NULL;
-    if (!j->dev)
-        LAM_TRY(lam_device_open(&j->dev, &j->o->device));
+    if (!j->dev) {
+        lam_device_options exact = j->o->device;
+        exact.numerics = 1; /* what one machine encodes another must decode */
+        LAM_TRY(lam_device_open(&j->dev, &exact));
+    }
     if (snprintf(j->name, sizeof j->name, "%s", model) >= (int)sizeof j->name)
         return lam_fail(LAM_ERR_IO, "%s: the name is too long", model);
     return lam_engine_open(&j->engine, model, j->dev, &(lam_storage){0});

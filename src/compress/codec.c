@@ -43,6 +43,10 @@ size_t lam_codec_cut(size_t n, int streams, int i)
 lam_status lam_codec_create(lam_codec **out, lam_engine *engine, const lam_codec_options *options)
 {
     *out = NULL;
+    if (!engine->dev->exact)
+        return lam_fail(LAM_ERR_UNSUPPORTED,
+                        "model %s: compression needs exact arithmetic: open it with numerics exact",
+                        engine->name);
     lam_codec *const c = calloc(1, sizeof *c);
     if (!c)
         return lam_fail(LAM_ERR_MEMORY, "codec: no memory");
