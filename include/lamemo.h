@@ -368,7 +368,7 @@ typedef int lamemo_byte_sink(void *user, const void *bytes, size_t n);
 
 /* 0 or NULL in a field means its default. */
 typedef struct lamemo_compress_options {
-    int streams;               /* of a block, read side by side, at most 1024; default 64 */
+    int streams;               /* of a block, read side by side, at most 1024; default 16 */
     size_t block;              /* bytes of an independent block, 4096 to 2^30; default 8 MiB */
     const char *adapt;         /* "mix" (default: also learn from the bytes themselves) or "none" */
     int threads;               /* on cpu; default the engine's.  Archives do not depend on it */

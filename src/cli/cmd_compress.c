@@ -22,7 +22,7 @@ static const lam_option options[] = {
      .help =
          "Bytes of a block. Blocks are independent: damage stays within one, and --range decodes "
          "only those it needs; larger ones compress better."},
-    {"streams", 0, "S", LAM_OPT_INT, offsetof(lam_pack_options, streams), "64", .min = 1,
+    {"streams", 0, "S", LAM_OPT_INT, offsetof(lam_pack_options, streams), "16", .min = 1,
      .max = LAM_STREAMS_MOST,
      .help = "Streams of a block that the model reads side by side, at least 4 kB each: more are "
              "faster, fewer compress better."},

@@ -17,7 +17,7 @@ typedef struct lam_compressor_options {
     lam_watch watch; /* told how much of the block is done */
 } lam_compressor_options;
 
-enum { LAM_STREAMS_USUAL = 64, LAM_BLOCK_USUAL = 8 << 20 };
+enum { LAM_STREAMS_USUAL = 16, LAM_BLOCK_USUAL = 8 << 20 };
 
 typedef struct lam_compressor lam_compressor;
 

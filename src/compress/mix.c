@@ -15,7 +15,7 @@ enum {
     PLACES = 16,             /* sets of weights by place: bits before, nodes of a nibble */
     MOST_BITS = 24,
     WEIGHT_ONE = 1 << 22,
-    RATE = 160,        /* of learning, in units of 2^-16 */
+    RATE = 80,         /* of learning, in units of 2^-16 */
     LEAST_P = 16,      /* no bit is surer than that many parts of 2^24 */
     CERTAIN = 12 << 16 /* log-odds of contexts end here */
 };
