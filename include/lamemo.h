@@ -361,6 +361,50 @@ LAMEMO_API void lamemo_generation_free(lamemo_generation *generation); /* NULL i
 LAMEMO_API lamemo_status lamemo_score(lamemo_engine *engine, const int32_t *tokens, size_t n,
                                       const lamemo_session_options *options, double *logprobs);
 
+/* ---- lossless compression ---------------------------------------------------------------------- */
+
+/* Gets bytes of a result in order, borrowed.  A return other than 0 ends the call with LAMEMO_ERR_INTERRUPTED. */
+typedef int lamemo_byte_sink(void *user, const void *bytes, size_t n);
+
+/* 0 or NULL in a field means its default. */
+typedef struct lamemo_compress_options {
+    int streams;               /* of a block, read side by side, at most 1024; default 16 */
+    size_t block;              /* bytes of an independent block, 4096 to 2^30; default 8 MiB */
+    const char *adapt;         /* "mix" (default: also learn from the bytes themselves) or "none" */
+    int threads;               /* on cpu; default the engine's.  Archives do not depend on it */
+    lamemo_progress *progress; /* of the block that is being worked on; default nobody is told */
+    void *progress_user;
+} lamemo_compress_options;
+
+/* Makes an archive (docs/formats.md, LMZ1) of any bytes that are pushed, and sends it to `sink` (kept, with `user`; it
+ * must not be NULL), block by block.  Takes memory for one block, however much is pushed.  engine is kept; it must have been
+ * opened with numerics "exact", and its vocabulary be of bytes or byte pairs: UNSUPPORTED.  The archive does not
+ * contain the model.  After a failure only freeing is left.  IO, MEMORY, ARG, NUMERIC, DEVICE, INTERRUPTED. */
+typedef struct lamemo_compressor lamemo_compressor;
+LAMEMO_API lamemo_status lamemo_compressor_create(lamemo_engine *engine,
+                                                  const lamemo_compress_options *options,
+                                                  lamemo_byte_sink *sink, void *user,
+                                                  lamemo_compressor **compressor);
+LAMEMO_API lamemo_status lamemo_compressor_push(lamemo_compressor *compressor, const void *bytes,
+                                                size_t n);
+/* The last block and the index: without them the archive is cut off. */
+LAMEMO_API lamemo_status lamemo_compressor_finish(lamemo_compressor *compressor);
+LAMEMO_API void lamemo_compressor_free(lamemo_compressor *compressor); /* NULL is fine */
+
+/* The other way: an archive is pushed in pieces of any size, and `sink` gets its bytes, each block after its checksum was
+ * found right.  Of the options, threads and progress count.  FORMAT: damaged (the message names the block), cut off, or made
+ * with another model. */
+typedef struct lamemo_decompressor lamemo_decompressor;
+LAMEMO_API lamemo_status lamemo_decompressor_create(lamemo_engine *engine,
+                                                    const lamemo_compress_options *options,
+                                                    lamemo_byte_sink *sink, void *user,
+                                                    lamemo_decompressor **decompressor);
+LAMEMO_API lamemo_status lamemo_decompressor_push(lamemo_decompressor *decompressor,
+                                                  const void *bytes, size_t n);
+/* The archive ends here: FORMAT where something is missing. */
+LAMEMO_API lamemo_status lamemo_decompressor_finish(lamemo_decompressor *decompressor);
+LAMEMO_API void lamemo_decompressor_free(lamemo_decompressor *decompressor); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

@@ -124,6 +124,19 @@ static void pack(const lam_session *s, int32_t *packed, const int32_t *all, int 
                (size_t)k * sizeof *packed);
 }
 
+/* Feeds as many of the tokens from `at` on as the segment has room for, and returns how many. */
+static int feed_piece(lam_session *s, const int32_t *tokens, int n, int at)
+{
+    /* A full segment is ended by the token after it: until then it may still be asked about. */
+    if (s->now.done == s->now.length)
+        close_segment(s);
+    const int room = s->now.length - s->now.done, k = n - at < room ? n - at : room;
+    pack(s, s->packed, tokens, n, at, k);
+    lam_session_piece(s, s->packed, k);
+    s->length += k;
+    return k;
+}
+
 static lam_status score_piece(lam_session *s, const int32_t *targets, int n, int at, int k,
                               double *nll)
 {
@@ -133,7 +146,7 @@ static lam_status score_piece(lam_session *s, const int32_t *targets, int n, int
     const size_t all = (size_t)s->streams * (size_t)k, bad = lam_finite_count(s->nll, LAM_F64, all);
     if (bad < all) /* weights may be finite and what they compute is not */
         return lam_fail(LAM_ERR_NUMERIC, "the log-probability of token %lld is not finite",
-                        (long long)s->length + (long long)(bad % (size_t)k));
+                        (long long)s->length - k + (long long)(bad % (size_t)k));
     for (int b = 0; b < s->streams; b++)
         memcpy(nll + (size_t)b * (size_t)n + at, s->nll + (size_t)b * (size_t)k,
                (size_t)k * sizeof *nll);
@@ -147,16 +160,10 @@ lam_status lam_session_feed_nll(lam_session *s, const int32_t *tokens, const int
     if (targets)
         LAM_TRY(check_tokens(s, targets, n));
     for (int at = 0; at < n;) {
-        /* A full segment is ended by the token after it: until then it may still be asked about. */
-        if (s->now.done == s->now.length)
-            close_segment(s);
-        const int room = s->now.length - s->now.done, k = n - at < room ? n - at : room;
-        pack(s, s->packed, tokens, n, at, k);
-        lam_session_piece(s, s->packed, k);
+        const int k = feed_piece(s, tokens, n, at);
         if (targets)
             LAM_TRY(score_piece(s, targets, n, at, k, nll));
         at += k;
-        s->length += k;
     }
     return LAM_OK;
 }
@@ -166,18 +173,51 @@ lam_status lam_session_feed(lam_session *s, const int32_t *tokens, int n)
     return lam_session_feed_nll(s, tokens, NULL, n, NULL);
 }
 
+static lam_status check_finite(const lam_session *s, const double *scores, int64_t after)
+{
+    const size_t V = (size_t)s->model->cfg.n_token, all = (size_t)s->streams * V;
+    const size_t bad = lam_finite_count(scores, LAM_F64, all);
+    return bad == all ? LAM_OK
+                      : lam_fail(LAM_ERR_NUMERIC,
+                                 "after %lld tokens the score of symbol %zu is not finite",
+                                 (long long)after, bad % V);
+}
+
 lam_status lam_session_logits(lam_session *s, double *scores)
 {
     if (s->now.done == 0)
         return lam_fail(LAM_ERR_ARG, "session: nothing was fed since %s",
                         s->length == 0 ? "the start" : "the segment length changed");
     LAM_TRY(lam_stack_logits(s->stack, scores));
-    const size_t V = (size_t)s->model->cfg.n_token, all = (size_t)s->streams * V;
-    const size_t bad = lam_finite_count(scores, LAM_F64, all);
-    return bad == all ? LAM_OK
-                      : lam_fail(LAM_ERR_NUMERIC,
-                                 "after %lld tokens the score of symbol %zu is not finite",
-                                 (long long)s->length, bad % V);
+    return check_finite(s, scores, s->length);
+}
+
+/* Logits of the k rows that were fed last, one after the other. */
+static lam_status show_rows(lam_session *s, int k, double *scores, lam_logits_sink *sink,
+                            void *user)
+{
+    for (int row = 0; row < k; row++) {
+        LAM_TRY(lam_stack_logits_at(s->stack, row, scores));
+        LAM_TRY(check_finite(s, scores, s->length - k + row + 1));
+        LAM_TRY(sink(user, scores));
+    }
+    return LAM_OK;
+}
+
+lam_status lam_session_feed_logits(lam_session *s, const int32_t *tokens, int n,
+                                   lam_logits_sink *sink, void *user)
+{
+    LAM_TRY(check_tokens(s, tokens, n));
+    double *const scores =
+        malloc((size_t)s->streams * (size_t)s->model->cfg.n_token * sizeof *scores);
+    lam_status status = scores ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "session: no memory for logits");
+    for (int at = 0; at < n && status == LAM_OK;) {
+        const int k = feed_piece(s, tokens, n, at);
+        status = show_rows(s, k, scores, sink, user);
+        at += k;
+    }
+    free(scores);
+    return status;
 }
 
 int64_t lam_session_length(const lam_session *s)

@@ -40,6 +40,11 @@ lam_status lam_session_feed(lam_session *s, const int32_t *tokens, int n);
 /* The same, and nll [streams][n]: the loss of targets [streams][n], one after each token. */
 lam_status lam_session_feed_nll(lam_session *s, const int32_t *tokens, const int32_t *targets,
                                 int n, double *nll);
+/* The same, and what follows each token: `sink` gets logits [streams][n_token], borrowed, n times in order.  A status of
+ * its other than LAM_OK ends the call. */
+typedef lam_status lam_logits_sink(void *user, const double *logits);
+lam_status lam_session_feed_logits(lam_session *s, const int32_t *tokens, int n,
+                                   lam_logits_sink *sink, void *user);
 /* What follows the last token: [streams][n_token] log-probabilities up to a constant per row.
  * LAM_ERR_ARG before the first token. */
 lam_status lam_session_logits(lam_session *s, double *scores);

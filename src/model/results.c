@@ -101,15 +101,15 @@ static lam_status all_logits(lam_stack *st, const void *z, int rows, double *log
     return LAM_OK;
 }
 
-/* The last row of every stream, packed. */
-static const void *last_rows(lam_stack *st)
+/* Row `row` of every stream, of the scored ones, packed. */
+static const void *pick_rows(lam_stack *st, int row)
 {
     const int B = st->seg.B, n = lam_stack_scored_rows(st);
     const size_t D = (size_t)st->model->dims.D;
     if (n == 1)
         return st->z;
     for (int b = 0; b < B; b++)
-        st->head.host[b] = b * n + n - 1;
+        st->head.host[b] = b * n + row;
     st->dev->ops->upload(st->dev, st->head.index, st->head.host, (size_t)B * sizeof(int32_t));
     st->dev->ops->gather(st->dev,
                          &(lam_pick){B, (int)D, D, D, st->head.index, st->z, st->attn_out});
@@ -118,6 +118,11 @@ static const void *last_rows(lam_stack *st)
 
 lam_status lam_stack_logits(lam_stack *st, double *logits)
 {
+    return lam_stack_logits_at(st, lam_stack_scored_rows(st) - 1, logits);
+}
+
+lam_status lam_stack_logits_at(lam_stack *st, int row, double *logits)
+{
     const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
     const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
     const size_t room = (size_t)chunk * (V + 64);
@@ -125,7 +130,7 @@ lam_status lam_stack_logits(lam_stack *st, double *logits)
     char *raw = malloc((size_t)chunk * (V + 64 + (size_t)st->dev->pad) * sizeof(double));
     lam_status status = scratch && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
     if (status == LAM_OK) {
-        const void *z = last_rows(st);
+        const void *z = pick_rows(st, row);
         for (int b = 0; b < B && status == LAM_OK; b += chunk) {
             const int rows = B - b < chunk ? B - b : chunk;
             status = all_logits(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,

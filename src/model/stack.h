@@ -115,6 +115,8 @@ lam_status lam_stack_aux(lam_stack *st, double *sum);
 /* Logits (log-probabilities up to a constant) of the last row of every stream over the whole
  * vocabulary, [B][n_token].  Adaptive softmax: log-probabilities. */
 lam_status lam_stack_logits(lam_stack *st, double *logits);
+/* The same of row `row` of the scored rows of the last forward, from 0. */
+lam_status lam_stack_logits_at(lam_stack *st, int row, double *logits);
 
 /* State: for verification, snapshots and checkpoints. */
 lam_mem *lam_stack_mem(lam_stack *st);
