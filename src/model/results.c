@@ -68,9 +68,9 @@ static void log_softmax(double *x, int n)
 }
 
 /* Logits of a part for `rows` rows of z, as doubles without padding, [rows][columns]. */
-static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, double *out,
-                              char *raw)
+static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, double *out)
 {
+    char *raw = st->host.raw;
     const int columns = lam_head_logits(&st->head, part, z, rows);
     const size_t size = lam_class_size(st->dev, LAM_ACT), n = (size_t)columns;
     const size_t ld = (size_t)lam_padded(st->dev, columns);
@@ -80,19 +80,18 @@ static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, 
     return LAM_OK;
 }
 
-/* scores [rows][V] of packed rows z, rows <= chunk.  `part` and `raw` are scratch. */
-static lam_status score_rows(lam_stack *st, const void *z, int rows, double *scores, double *part,
-                             char *raw)
+/* scores [rows][V] of packed rows z, rows <= chunk. */
+static lam_status score_rows(lam_stack *st, const void *z, int rows, double *scores)
 {
     const lam_config *cfg = &st->model->cfg;
     const size_t V = (size_t)cfg->n_token;
     if (cfg->n_cutoffs == 0)
-        return part_logits(st, 0, z, rows, scores, raw);
+        return part_logits(st, 0, z, rows, scores);
 
     const int first = cfg->cutoffs[0], columns = first + cfg->n_cutoffs;
-    double *head = part; /* [rows][columns], kept while the tails are added */
-    double *tail = part + (size_t)rows * (size_t)columns;
-    LAM_TRY(part_logits(st, 0, z, rows, head, raw));
+    double *head = st->host.part; /* [rows][columns], kept while the tails are added */
+    double *tail = head + (size_t)rows * (size_t)columns;
+    LAM_TRY(part_logits(st, 0, z, rows, head));
     for (int r = 0; r < rows; r++) {
         log_softmax(head + (size_t)r * (size_t)columns, columns);
         for (int i = 0; i < first; i++)
@@ -100,7 +99,7 @@ static lam_status score_rows(lam_stack *st, const void *z, int rows, double *sco
     }
     for (int i = 1; i <= cfg->n_cutoffs; i++) {
         const lam_cluster c = lam_config_cluster(cfg, i);
-        LAM_TRY(part_logits(st, i, z, rows, tail, raw));
+        LAM_TRY(part_logits(st, i, z, rows, tail));
         for (int r = 0; r < rows; r++) {
             double *row = tail + (size_t)r * (size_t)c.count;
             const double log_p = head[(size_t)r * (size_t)columns + (size_t)(columns - i)];
@@ -127,23 +126,30 @@ static const void *last_rows(lam_stack *st)
     return st->attn_out;
 }
 
+/* Memory for the logits of `chunk` rows, once: decoding wants some for every token. */
+static lam_status take_host(lam_stack *st, int chunk)
+{
+    const size_t V = (size_t)st->model->cfg.n_token, rows = (size_t)chunk * (V + 64);
+    lam_host_logits *host = &st->host;
+    if (!host->raw)
+        host->raw = malloc((rows + (size_t)chunk * (size_t)st->dev->pad) * sizeof(double));
+    if (!host->part && st->model->cfg.n_cutoffs > 0)
+        host->part = malloc(2 * rows * sizeof *host->part);
+    if (!host->raw || (!host->part && st->model->cfg.n_cutoffs > 0))
+        return lam_fail(LAM_ERR_MEMORY, "logits: no memory");
+    return LAM_OK;
+}
+
 lam_status lam_stack_logits(lam_stack *st, double *logits)
 {
     const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
     const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
-    const size_t room = (size_t)chunk * (V + 64);
-    double *part = malloc(2 * room * sizeof *part);
-    char *raw = malloc((size_t)chunk * (V + 64 + (size_t)st->dev->pad) * sizeof(double));
-    lam_status status = part && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
-    if (status == LAM_OK) {
-        const void *z = last_rows(st);
-        for (int b = 0; b < B && status == LAM_OK; b += chunk) {
-            const int rows = B - b < chunk ? B - b : chunk;
-            status = score_rows(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
-                                logits + (size_t)b * V, part, raw);
-        }
+    LAM_TRY(take_host(st, st->opt.B < st->head.chunk ? st->opt.B : st->head.chunk));
+    const void *z = last_rows(st);
+    for (int b = 0; b < B; b += chunk) {
+        const int rows = B - b < chunk ? B - b : chunk;
+        LAM_TRY(score_rows(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
+                           logits + (size_t)b * V));
     }
-    free(part);
-    free(raw);
-    return status;
+    return LAM_OK;
 }
