@@ -18,7 +18,8 @@
 
 enum { B = 40, N = 512, M = 512, T = N + M, ROWS = B * T, D = 512, H = 8, K = 64, F = 2048 };
 enum { V = 204, SLOTS = 8, BATCH = 10, MAX_ROUNDS = 100, VECTOR = 1 << 19, PARAMS = 41 << 20 };
-static const size_t big = (size_t)ROWS * F; /* elements of a slot */
+static const size_t big =
+    (size_t)267735 * 416; /* elements of a slot: the largest operand, above ROWS * F */
 
 typedef struct bench {
     const lam_ops *ops;
@@ -353,6 +354,10 @@ static const job jobs[] = {
     {"gemm wt103 w2 dx relu", run_gemm, GEMM(19200, 2112, 416), .extra = BACK},
     {"gemm wt103 w1 dW", run_gemm, GEMM(2112, 416, 19200), .ta = LAM_FLIP},
     {"gemm wt103 softmax", run_gemm, GEMM(256, 267735, 416), .tb = LAM_FLIP, .extra = BIAS},
+    {"gemv qkv", run_gemm, .bytes = ACTS(3.0 * D * D), .m = 1, .n = 3 * D, .k = D, .tb = LAM_FLIP},
+    {"gemv w1", run_gemm, .bytes = ACTS(1.0 * F * D), .m = 1, .n = F, .k = D, .tb = LAM_FLIP},
+    {"gemv wt103 softmax", run_gemm, .bytes = ACTS(267735.0 * 416), .m = 1, .n = 267735, .k = 416,
+     .tb = LAM_FLIP},
     {"norm_fwd", run_norm, .bytes = ACTS(4.0 * ROWS * D)},
     {"norm_bwd", run_norm, .bytes = ACTS(4.0 * ROWS * D), .extra = 1},
     {"colsum", run_colsum, .bytes = ACTS(1.0 * ROWS * D), .m = ROWS, .n = D},

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Is the CUDA back-end right and fast on this machine?  One command, one summary at the end.
-#   gpu-check.sh [PART...]     parts: ops verify train sanitize bench steps growth; without arguments all
+#   gpu-check.sh [PART...]     parts: bars pdl ops verify train sanitize bench steps growth; without arguments all
+# `bars` measures the goals of speed, each beside its bar and its aim, in about two minutes: run it first.
+# `pdl` compares decoding with and without programmatic dependent launch (LAMEMO_PDL), by turns.
 # Runs in a bundle made by scripts/gpu-bundle.sh, or in the source tree (then it takes build/gpu,
 # after scripts/gpu-bundle.sh).  Needs a GPU, its driver and CUDA's libcublasLt; no network.
 # LOG=FILE keeps everything that was printed; SECONDS_EACH limits each step benchmark (5);
 # FAMILIES="gemm xent" runs those op cases only.  LAMEMO_GRAPHS=0 in the environment starts every operation
-# from the host instead of playing recordings.
+# from the host instead of replaying CUDA graphs.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [ -x "$here/lamemo" ] || here=$here/../build/gpu-bundle
@@ -19,7 +21,7 @@ export LD_LIBRARY_PATH="$here/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64"
 for lib in /opt/*/.venv/lib/python3*/site-packages/nvidia/cu13/lib; do
     [ -d "$lib" ] && LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$lib"
 done
-parts=${*:-ops verify train sanitize bench steps growth}
+parts=${*:-bars pdl ops verify train sanitize bench steps growth}
 summary=()
 failed=0
 
@@ -42,6 +44,57 @@ run() {
 
 say "commit $(cat commit), $(date -u +%Y-%m-%d)"
 say "$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>&1)"
+
+# bench KIND PRESET MEMORY BATCH [OPTION...]: one line of the table
+bench() {
+    local kind=$1 preset=$2 memory=$3 batch=$4 name
+    shift 4
+    name="$kind $preset $memory $batch${*:+ $*}"
+    run "$name" ./lamemo bench "$kind" --preset "$preset" --memory "$memory" --batch-size "$batch" \
+        --device cuda --seconds "$each" "$@"
+    table+=("$(awk -v name="$name" '/tokens\/s/ { rate = $2 } $1 == "ms" { ms = $2 }
+        $1 == "memory" { peak = $2 " " $3; sub(/ announced/, "", peak) }
+        END { printf "%-46s %10.2f ms %12.0f tokens/s  peak %s", name, ms, rate, peak }' "$log.last")")
+}
+table=()
+# bar VALUE AIM UNIT BENCH...: the last line of the table beside its bar; ms and GB at most, tokens/s at least
+bar() {
+    local bar=$1 aim=$2 unit=$3
+    shift 3
+    bench "$@"
+    table+=("$(awk -v bar="$bar" -v aim="$aim" -v unit="$unit" '
+        $1 == unit { x = $2 } unit == "GB" && $1 == "memory" { x = $2 }
+        END { met = unit == "tokens/s" ? x >= bar : x <= bar && x > 0
+            printf "    %s %s, bar %s, aim %s: %s", x, unit, bar, aim, met ? "met" : "NOT MET" }' "$log.last")")
+}
+if wants bars; then
+    bar 26 22 ms train enwik8-base lamemo 40
+    bar 16.5 14 ms train enwik8-base xl 40
+    bar 13 11 ms train enwik8-base none 40
+    bar 26 20 ms train wt103-adaptive lamemo 64
+    bar 31 24 ms train wt103-base lamemo 64
+    bar 7.5 6.5 ms eval enwik8-base lamemo 40
+    bar 5500 8000 tokens/s generate enwik8-base lamemo 1
+    bar 90000 110000 tokens/s generate enwik8-base lamemo 64
+    bar 2500 4000 tokens/s generate wt103-base lamemo 1
+    bar 8.5 7 GB train enwik8-base lamemo 40
+fi
+# Twice each, by turns: the machine may change meanwhile.  Then the traces, which decode too, with it.
+if wants pdl; then
+    for on in 0 1 0 1; do
+        for line in "enwik8-base lamemo 1" "enwik8-base lamemo 64" "wt103-base lamemo 1"; do
+            export LAMEMO_PDL=$on
+            # shellcheck disable=SC2086
+            bench generate $line
+            table+=("    LAMEMO_PDL=$on")
+        done
+    done
+    export LAMEMO_PDL=1
+    run "verify bf16, PDL" ./lamemo verify --device cuda --precision bf16 traces/*.safetensors
+    run "attn_next, put_rows, gemm, PDL" sh -c \
+        './opcases cuda attn_next && ./opcases cuda put_rows && ./opcases cuda gemm'
+    unset LAMEMO_PDL
+fi
 
 if wants ops; then # both at once: most of the time goes into the reference on the CPU
     for family in ${FAMILIES:-all}; do
@@ -108,7 +161,7 @@ fi
 if wants sanitize; then
     sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null)
     if [ -n "$sanitizer" ]; then
-        for family in ${SANITIZE:-gnorm ortho_begin interp_bwd gemm_inner embed_bwd}; do
+        for family in ${SANITIZE:-gnorm ortho_begin interp_bwd gemm_inner embed_bwd put_rows attn_next}; do
             run "memcheck $family" "$sanitizer" --error-exitcode 9 --log-file "$log.san" \
                 ./opcases cuda "$family"
         done
@@ -119,18 +172,6 @@ fi
 if wants bench; then
     run "op rates" ./gpu_bench cuda
 fi
-# bench KIND PRESET MEMORY BATCH [OPTION...]: one line of the table
-bench() {
-    local kind=$1 preset=$2 memory=$3 batch=$4 name
-    shift 4
-    name="$kind $preset $memory $batch${*:+ $*}"
-    run "$name" ./lamemo bench "$kind" --preset "$preset" --memory "$memory" --batch-size "$batch" \
-        --device cuda --seconds "$each" "$@"
-    table+=("$(awk -v name="$name" '/tokens\/s/ { rate = $2 } $1 == "ms" { ms = $2 }
-        $1 == "memory" { peak = $2 " " $3; sub(/ announced/, "", peak) }
-        END { printf "%-46s %10.2f ms %12.0f tokens/s  peak %s", name, ms, rate, peak }' "$log.last")")
-}
-table=()
 if wants steps; then
     for line in "train enwik8-base lamemo 40" "train enwik8-base xl 40" "train enwik8-base none 40" \
         "train enwik8-base compressive 40" "train enwik8-base infinite 40" "train text8-base lamemo 40" \

@@ -108,12 +108,42 @@ static void penalise(lam_sampler *s, const double *scores, double top)
     }
 }
 
-static int by_score(const void *a, const void *b)
+static int by_score(const candidate *x, const candidate *y)
 {
-    const candidate *x = a, *y = b;
     if (x->score != y->score)
         return x->score < y->score ? 1 : -1;
     return (x->token > y->token) - (x->token < y->token); /* the same order everywhere */
+}
+
+/* The list as a heap, so that only what is kept has to be sorted: of 267,735 words a few hundred.  Node i is
+ * last[-i]; the likeliest is node 0 and the last element, and whatever is taken comes to lie in front, in order. */
+static void sift(candidate *last, int size, int i)
+{
+    for (int best = i;; i = best) {
+        for (int child = 2 * i + 1; child <= 2 * i + 2 && child < size; child++)
+            if (by_score(&last[-child], &last[-best]) < 0)
+                best = child;
+        if (best == i)
+            return;
+        const candidate moved = last[-i];
+        last[-i] = last[-best];
+        last[-best] = moved;
+    }
+}
+
+static void make_heap(candidate *list, int n)
+{
+    for (int i = n / 2 - 1; i >= 0; i--)
+        sift(list + n - 1, n, i);
+}
+
+/* Takes number i, after those before it; it comes to list[i]. */
+static void take(candidate *list, int n, int i)
+{
+    const candidate root = list[n - 1];
+    list[n - 1] = list[i];
+    list[i] = root;
+    sift(list + n - 1, n - i - 1, 0);
 }
 
 /* Fills the list with the tokens that remain, most likely first, as probabilities; returns how many. */
@@ -121,27 +151,33 @@ static int shortlist(lam_sampler *s, const double *scores, double top)
 {
     const lam_sampler_options *o = &s->opt;
     int n = 0;
-    double sum = 0.0;
+    double sum = 0.0, seen = 0.0;
     for (int i = 0; i < s->n_token; i++) {
         const double p = lam_exact_exp((scores[i] - top) / o->temperature);
         if (p > 0.0)
             s->list[n++] = (candidate){p, i};
+        sum += p;
     }
-    if (o->top_k > 0 || o->top_p < 1.0 || o->min_p > 0.0)
-        qsort(s->list, (size_t)n, sizeof *s->list, by_score);
-    n = o->top_k > 0 && o->top_k < n ? o->top_k : n;
-    for (int i = 0; i < n; i++)
-        sum += s->list[i].score;
-    double seen = 0.0;
-    for (int i = 0; i < n && o->top_p < 1.0; i++) {
+    const int most = o->top_k > 0 && o->top_k < n ? o->top_k : n;
+    if (most == n && o->top_p == 1.0 && o->min_p == 0.0)
+        return n;
+    make_heap(s->list, n);
+    int taken = 0;
+    if (most < n) /* top-p counts what top-k left */
+        for (sum = 0.0; taken < most; taken++) {
+            take(s->list, n, taken);
+            sum += s->list[taken].score;
+        }
+    for (int i = 0; i < most; i++) {
+        if (i == taken)
+            take(s->list, n, taken++);
+        if (i > 0 && s->list[i].score < o->min_p * s->list[0].score)
+            return i;
         seen += s->list[i].score;
-        if (seen > o->top_p * sum)
-            n = i + 1;
+        if (o->top_p < 1.0 && seen > o->top_p * sum)
+            return i + 1;
     }
-    for (int i = 1; i < n && o->min_p > 0.0; i++)
-        if (s->list[i].score < o->min_p * s->list[0].score)
-            n = i;
-    return n;
+    return most;
 }
 
 static double top_of(const double *scores, int n, int *at)
@@ -200,7 +236,9 @@ void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out
     const double total = log_sum_exp(scores, s->n_token, top);
     for (int i = 0; i < s->n_token; i++)
         s->list[i] = (candidate){scores[i], i};
-    qsort(s->list, (size_t)s->n_token, sizeof *s->list, by_score);
-    for (int i = 0; i < n; i++)
+    make_heap(s->list, s->n_token);
+    for (int i = 0; i < n; i++) {
+        take(s->list, s->n_token, i);
         out[i] = (lam_likely){s->list[i].token, s->list[i].score - total};
+    }
 }

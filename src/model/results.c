@@ -57,9 +57,9 @@ lam_status lam_stack_aux(lam_stack *st, double *sum)
 
 /* Logits of a cluster of the adaptive softmax (0: its head, or all tokens) for `rows` rows of z, as doubles without
  * padding, [rows][columns]. */
-static lam_status cluster_logits(lam_stack *st, int cluster, const void *z, int rows, double *out,
-                                 char *raw)
+static lam_status cluster_logits(lam_stack *st, int cluster, const void *z, int rows, double *out)
 {
+    char *raw = st->host.raw;
     const int columns = lam_head_logits(&st->head, cluster, z, rows);
     const size_t size = lam_class_size(st->dev, LAM_ACT), n = (size_t)columns;
     const size_t ld = (size_t)lam_padded(st->dev, columns);
@@ -70,18 +70,17 @@ static lam_status cluster_logits(lam_stack *st, int cluster, const void *z, int 
 }
 
 /* logits [rows][V] of packed rows z, rows <= chunk; with clusters, log-probabilities. */
-static lam_status all_logits(lam_stack *st, const void *z, int rows, double *logits,
-                             double *scratch, char *raw)
+static lam_status all_logits(lam_stack *st, const void *z, int rows, double *logits)
 {
     const lam_config *cfg = &st->model->cfg;
     const size_t V = (size_t)cfg->n_token;
     if (cfg->n_cutoffs == 0)
-        return cluster_logits(st, 0, z, rows, logits, raw);
+        return cluster_logits(st, 0, z, rows, logits);
 
     const int first = cfg->cutoffs[0], columns = first + cfg->n_cutoffs;
-    double *head = scratch; /* [rows][columns], kept while the tails are added */
-    double *tail = scratch + (size_t)rows * (size_t)columns;
-    LAM_TRY(cluster_logits(st, 0, z, rows, head, raw));
+    double *head = st->host.clusters; /* [rows][columns], kept while the tails are added */
+    double *tail = head + (size_t)rows * (size_t)columns;
+    LAM_TRY(cluster_logits(st, 0, z, rows, head));
     for (int r = 0; r < rows; r++) {
         lam_exact_log_softmax(head + (size_t)r * (size_t)columns, (size_t)columns);
         for (int i = 0; i < first; i++)
@@ -89,7 +88,7 @@ static lam_status all_logits(lam_stack *st, const void *z, int rows, double *log
     }
     for (int i = 1; i <= cfg->n_cutoffs; i++) {
         const lam_cluster c = lam_config_cluster(cfg, i);
-        LAM_TRY(cluster_logits(st, i, z, rows, tail, raw));
+        LAM_TRY(cluster_logits(st, i, z, rows, tail));
         for (int r = 0; r < rows; r++) {
             double *row = tail + (size_t)r * (size_t)c.count;
             const double log_p = head[(size_t)r * (size_t)columns + (size_t)(columns - i)];
@@ -116,6 +115,20 @@ static const void *pick_rows(lam_stack *st, int row)
     return st->attn_out;
 }
 
+/* Memory for the logits of `chunk` rows, once: decoding wants some for every token. */
+static lam_status take_host(lam_stack *st, int chunk)
+{
+    const size_t V = (size_t)st->model->cfg.n_token, rows = (size_t)chunk * (V + 64);
+    lam_host_logits *host = &st->host;
+    if (!host->raw)
+        host->raw = malloc((rows + (size_t)chunk * (size_t)st->dev->pad) * sizeof(double));
+    if (!host->clusters && st->model->cfg.n_cutoffs > 0)
+        host->clusters = malloc(2 * rows * sizeof *host->clusters);
+    if (!host->raw || (!host->clusters && st->model->cfg.n_cutoffs > 0))
+        return lam_fail(LAM_ERR_MEMORY, "logits: no memory");
+    return LAM_OK;
+}
+
 lam_status lam_stack_logits(lam_stack *st, double *logits)
 {
     return lam_stack_logits_at(st, lam_stack_scored_rows(st) - 1, logits);
@@ -125,19 +138,12 @@ lam_status lam_stack_logits_at(lam_stack *st, int row, double *logits)
 {
     const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
     const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
-    const size_t room = (size_t)chunk * (V + 64);
-    double *scratch = malloc(2 * room * sizeof *scratch);
-    char *raw = malloc((size_t)chunk * (V + 64 + (size_t)st->dev->pad) * sizeof(double));
-    lam_status status = scratch && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
-    if (status == LAM_OK) {
-        const void *z = pick_rows(st, row);
-        for (int b = 0; b < B && status == LAM_OK; b += chunk) {
-            const int rows = B - b < chunk ? B - b : chunk;
-            status = all_logits(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
-                                logits + (size_t)b * V, scratch, raw);
-        }
+    LAM_TRY(take_host(st, st->opt.B < st->head.chunk ? st->opt.B : st->head.chunk));
+    const void *z = pick_rows(st, row);
+    for (int b = 0; b < B; b += chunk) {
+        const int rows = B - b < chunk ? B - b : chunk;
+        LAM_TRY(all_logits(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
+                           logits + (size_t)b * V));
     }
-    free(scratch);
-    free(raw);
-    return status;
+    return LAM_OK;
 }

@@ -136,6 +136,8 @@ static void unwire(lam_stack *st)
     free(st->next.age);
     free(st->next.items);
     free(st->head.host);
+    free(st->host.raw);
+    free(st->host.clusters);
 }
 
 static lam_status check_options(const lam_model *model, const lam_stack_options *opt)

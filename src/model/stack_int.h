@@ -26,6 +26,12 @@ typedef struct lam_next_rows {
     lam_graphs *graphs;
 } lam_next_rows;
 
+/* Logits on the host while they are converted, allocated by the first call that wants some (results.c). */
+typedef struct lam_host_logits {
+    char *raw;        /* as the device has them */
+    double *clusters; /* adaptive softmax: the head and one tail */
+} lam_host_logits;
+
 struct lam_stack {
     lam_model *model;
     lam_dev *dev; /* where it runs: the model's device, or another context on the same memory */
@@ -59,6 +65,7 @@ struct lam_stack {
     void *dy1;    /* ACT [B*T][D] */
     void *drop_step; /* INT [1]: the step that dropout is drawn for (R2) */
     lam_next_rows next;
+    lam_host_logits host;
     lam_graphs *graphs;  /* of whole segments */
     int positions_ready; /* r is valid for these weights and this mask */
     int scored;          /* as lam_stack_set_scored() left it */
