@@ -50,5 +50,5 @@ run 0 verify --numerics exact --device ref tests/golden/lamemo.safetensors
 # What cannot be exact is refused by name.
 run 1 verify --numerics exact --device cpu tests/golden/compressive.safetensors
 grep -q 'memory compressive has none.*none, xl, lamemo' "$err" || fail "compressive is not refused by name"
-run 1 score --model "$work/run" --numerics exact --weights float32 "a"
+run 2 score --model "$work/run" --numerics exact --weights float32 "a"
 grep -q 'int8' "$err" || fail "weights in float32 are not refused"
