@@ -119,12 +119,21 @@ LAM_EXACT double lam_exact_exp_inline(double x)
     const double k = (double)n;
     const double r = LAM_DADD(LAM_DADD(x, LAM_DMUL(k, -0.693147180369123816490)),
                               LAM_DMUL(k, -1.90821492927058770002e-10));
-    double p = 1.0 / 87178291200.0; /* 1 / 14! */
-    double factorial = 87178291200.0;
-    for (int i = 14; i >= 1; i--) {
-        factorial = LAM_DDIV(factorial, (double)i); /* (i - 1)!, exactly */
-        p = LAM_DADD(LAM_DMUL(p, r), LAM_DDIV(1.0, factorial));
-    }
+    double p = 1.1470745597729725e-11; /* 1 / 14! */
+    p = LAM_DADD(LAM_DMUL(p, r), 1.6059043836821613e-10);
+    p = LAM_DADD(LAM_DMUL(p, r), 2.08767569878681e-09);
+    p = LAM_DADD(LAM_DMUL(p, r), 2.505210838544172e-08);
+    p = LAM_DADD(LAM_DMUL(p, r), 2.7557319223985888e-07);
+    p = LAM_DADD(LAM_DMUL(p, r), 2.7557319223985893e-06);
+    p = LAM_DADD(LAM_DMUL(p, r), 2.4801587301587302e-05);
+    p = LAM_DADD(LAM_DMUL(p, r), 0.00019841269841269841);
+    p = LAM_DADD(LAM_DMUL(p, r), 0.0013888888888888889);
+    p = LAM_DADD(LAM_DMUL(p, r), 0.0083333333333333332);
+    p = LAM_DADD(LAM_DMUL(p, r), 0.041666666666666664);
+    p = LAM_DADD(LAM_DMUL(p, r), 0.16666666666666666);
+    p = LAM_DADD(LAM_DMUL(p, r), 0.5);
+    p = LAM_DADD(LAM_DMUL(p, r), 1.0);
+    p = LAM_DADD(LAM_DMUL(p, r), 1.0);
     return LAM_DMUL(p, lam_exact_double((n + 1023) * ((int64_t)1 << 52)));
 }
 
@@ -140,9 +149,18 @@ LAM_EXACT double lam_exact_log_inline(double x)
     }
     /* log m = 2 (f + f^3 / 3 + f^5 / 5 ...) */
     const double f = LAM_DDIV(LAM_DADD(m, -1.0), LAM_DADD(m, 1.0)), s = LAM_DMUL(f, f);
-    double p = 1.0 / 23.0;
-    for (int i = 21; i >= 1; i -= 2)
-        p = LAM_DADD(LAM_DMUL(p, s), LAM_DDIV(1.0, (double)i));
+    double p = 0.043478260869565216; /* 1 / 23 */
+    p = LAM_DADD(LAM_DMUL(p, s), 0.047619047619047616);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.052631578947368418);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.058823529411764705);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.066666666666666666);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.076923076923076927);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.090909090909090912);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.1111111111111111);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.14285714285714285);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.20000000000000001);
+    p = LAM_DADD(LAM_DMUL(p, s), 0.33333333333333331);
+    p = LAM_DADD(LAM_DMUL(p, s), 1.0);
     const double log_m = LAM_DMUL(LAM_DMUL(2.0, f), p), k = (double)e;
     return LAM_DADD(LAM_DMUL(k, 0.693147180369123816490),
                     LAM_DADD(LAM_DMUL(k, 1.90821492927058770002e-10), log_m));

@@ -1,6 +1,8 @@
 /* sampler.c -- see sampler.h. */
 #include "infer/sampler.h"
 
+#include "core/exact.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +96,7 @@ static void penalise(lam_sampler *s, const double *scores, double top)
 {
     const long last = s->opt.repeat_last;
     const long n = s->noted < last ? s->noted : last;
-    const double span = log(s->n_token), share = s->opt.repeat_penalty - 1.0;
+    const double span = lam_exact_log((double)s->n_token), share = s->opt.repeat_penalty - 1.0;
     memcpy(s->scores, scores, (size_t)s->n_token * sizeof *scores);
     if (s->opt.repeat_penalty == 1.0)
         return;
@@ -121,7 +123,7 @@ static int shortlist(lam_sampler *s, const double *scores, double top)
     int n = 0;
     double sum = 0.0;
     for (int i = 0; i < s->n_token; i++) {
-        const double p = exp((scores[i] - top) / o->temperature);
+        const double p = lam_exact_exp((scores[i] - top) / o->temperature);
         if (p > 0.0)
             s->list[n++] = (candidate){p, i};
     }
@@ -155,8 +157,8 @@ static double log_sum_exp(const double *scores, int n, double top)
 {
     double sum = 0.0;
     for (int i = 0; i < n; i++)
-        sum += exp(scores[i] - top);
-    return top + log(sum);
+        sum += lam_exact_exp(scores[i] - top);
+    return top + lam_exact_log(sum);
 }
 
 /* A token of the shortlist, each with its probability. */

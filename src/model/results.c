@@ -4,7 +4,8 @@
  * log p(token | cluster), put together here from the head's and the tails' logits. */
 #include "model/stack_int.h"
 
-#include <math.h>
+#include "core/exact.h"
+
 #include <stdlib.h>
 
 /* ---- losses ---- */
@@ -54,19 +55,6 @@ lam_status lam_stack_aux(lam_stack *st, double *sum)
 
 /* ---- logits ---- */
 
-/* x -= log sum exp x */
-static void log_softmax(double *x, int n)
-{
-    double top = x[0], sum = 0.0;
-    for (int i = 1; i < n; i++)
-        top = fmax(top, x[i]);
-    for (int i = 0; i < n; i++)
-        sum += exp(x[i] - top);
-    const double lse = top + log(sum);
-    for (int i = 0; i < n; i++)
-        x[i] -= lse;
-}
-
 /* Logits of a part for `rows` rows of z, as doubles without padding, [rows][columns]. */
 static lam_status part_logits(lam_stack *st, int part, const void *z, int rows, double *out,
                               char *raw)
@@ -94,7 +82,7 @@ static lam_status score_rows(lam_stack *st, const void *z, int rows, double *sco
     double *tail = part + (size_t)rows * (size_t)columns;
     LAM_TRY(part_logits(st, 0, z, rows, head, raw));
     for (int r = 0; r < rows; r++) {
-        log_softmax(head + (size_t)r * (size_t)columns, columns);
+        lam_exact_log_softmax(head + (size_t)r * (size_t)columns, (size_t)columns);
         for (int i = 0; i < first; i++)
             scores[(size_t)r * V + (size_t)i] = head[(size_t)r * (size_t)columns + (size_t)i];
     }
@@ -104,7 +92,7 @@ static lam_status score_rows(lam_stack *st, const void *z, int rows, double *sco
         for (int r = 0; r < rows; r++) {
             double *row = tail + (size_t)r * (size_t)c.count;
             const double log_p = head[(size_t)r * (size_t)columns + (size_t)(columns - i)];
-            log_softmax(row, c.count);
+            lam_exact_log_softmax(row, (size_t)c.count);
             for (int k = 0; k < c.count; k++)
                 scores[(size_t)r * V + (size_t)(c.first + k)] = log_p + row[k];
         }

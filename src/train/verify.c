@@ -98,13 +98,16 @@ static lam_stack_options stack_of(const lam_trace *trace)
 static lam_status build(replay *t, lam_dev *dev)
 {
     lam_stack_options stack = stack_of(&t->trace);
-    stack.train = stack.full = 1;
+    const lam_class store = dev->exact ? LAM_BYTE : LAM_ACT;
+    stack.train = !dev->exact;
+    stack.full = 1;
     t->dev = dev;
-    LAM_TRY(lam_model_create(&t->model, &t->trace.cfg, dev));
+    LAM_TRY(lam_model_create_as(&t->model, &t->trace.cfg, dev, store, store));
     LAM_TRY(lam_stack_create(&t->stack, t->model, &stack));
     lam_optimizer_options adam = lam_optimizer_defaults();
     adam.clip_together = 1; /* traces know one norm */
-    LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &adam));
+    if (stack.train)
+        LAM_TRY(lam_optimizer_create(&t->optimizer, t->model, &adam));
     const size_t n = largest_tensor(t), now = (size_t)t->trace.B * (size_t)t->trace.cfg.tgt_len;
     t->mine = calloc(n, sizeof *t->mine);
     t->theirs = calloc(n, sizeof *t->theirs);
@@ -115,7 +118,7 @@ static lam_status build(replay *t, lam_dev *dev)
     return LAM_OK;
 }
 
-/* Forward, loss of the mean, backward; gradients start from zero. */
+/* Forward, loss of the mean, backward; gradients start from zero.  Exact arithmetic has no backward. */
 static void run_segment(replay *t, int segment)
 {
     const int N = t->trace.cfg.tgt_len;
@@ -126,11 +129,13 @@ static void run_segment(replay *t, int segment)
             t->in[b * N + i] = at[0];
             t->out[b * N + i] = at[1];
         }
-    lam_optimizer_zero(t->optimizer);
+    if (t->optimizer)
+        lam_optimizer_zero(t->optimizer);
     lam_stack_begin(t->stack, N, (lam_stack_dropout){0});
     lam_stack_forward(t->stack, t->in, N);
-    lam_stack_loss(t->stack, t->out, 1.0 / ((double)t->trace.B * N));
-    lam_stack_backward(t->stack);
+    lam_stack_loss(t->stack, t->out, t->optimizer ? 1.0 / ((double)t->trace.B * N) : 0.0);
+    if (t->optimizer)
+        lam_stack_backward(t->stack);
     lam_stack_commit(t->stack);
 }
 
@@ -222,8 +227,10 @@ static lam_status check_segments(replay *t)
         snprintf(name, sizeof name, "seg%d.nll", s);
         LAM_TRY(compare(t, LAM_VERIFY_NLL, name, t->mine,
                         (size_t)t->trace.B * (size_t)t->trace.cfg.tgt_len, 0));
-        LAM_TRY(check_grads(t, s));
-        LAM_TRY(check_aux(t, s));
+        if (t->optimizer) {
+            LAM_TRY(check_grads(t, s));
+            LAM_TRY(check_aux(t, s));
+        }
         LAM_TRY(check_state(t, s));
     }
     return LAM_OK;
@@ -315,7 +322,7 @@ static lam_status run(replay *t, const char *path, lam_dev *dev)
     LAM_TRY(lam_trace_params(&t->trace, &t->model->params, t->mine));
     LAM_TRY(check_segments(t));
     LAM_TRY(check_decoding(t));
-    return t->trace.train_steps > 0 ? check_training(t) : LAM_OK;
+    return t->trace.train_steps > 0 && t->optimizer ? check_training(t) : LAM_OK;
 }
 
 lam_status lam_verify_file(lam_verdict *v, const char *path, lam_dev *dev)

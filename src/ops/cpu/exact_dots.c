@@ -12,7 +12,10 @@ typedef __m512i vec;
 #define LOAD_X(p)    _mm512_loadu_si512(p)
 #define LOAD_W(p)    _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define MAC(s, a, b) _mm512_add_epi32(s, _mm512_madd_epi16(a, b))
-#define SUM(v)       _mm512_reduce_add_epi32(v)
+static inline __m256i halves(__m512i v)
+{
+    return _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+}
 #elif defined(__AVX2__)
 #include <immintrin.h>
 enum { LANES = 16 };
@@ -21,12 +24,9 @@ typedef __m256i vec;
 #define LOAD_X(p)    _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define LOAD_W(p)    _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #define MAC(s, a, b) _mm256_add_epi32(s, _mm256_madd_epi16(a, b))
-#define SUM(v)       sum_of(v)
-static inline int32_t sum_of(__m256i v)
+static inline __m256i halves(__m256i v)
 {
-    const __m128i x = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-    const __m128i y = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0x4e));
-    return _mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1)));
+    return v;
 }
 #elif defined(__SSE4_1__)
 #include <smmintrin.h>
@@ -36,12 +36,6 @@ typedef __m128i vec;
 #define LOAD_X(p)    _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define LOAD_W(p)    _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
 #define MAC(s, a, b) _mm_add_epi32(s, _mm_madd_epi16(a, b))
-#define SUM(v)       sum_of(v)
-static inline int32_t sum_of(__m128i x)
-{
-    const __m128i y = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0x4e));
-    return _mm_cvtsi128_si32(_mm_add_epi32(y, _mm_shuffle_epi32(y, 0xb1)));
-}
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 enum { LANES = 8 };
@@ -53,7 +47,6 @@ typedef struct vec {
 #define LOAD_X(p)    ((vec){vld1q_s16(p), vdupq_n_s32(0)})
 #define LOAD_W(p)    ((vec){vmovl_s8(vld1_s8(p)), vdupq_n_s32(0)})
 #define MAC(s, a, b) mac(s, a, b)
-#define SUM(v)       vaddvq_s32((v).s)
 static inline vec mac(vec sum, vec a, vec b)
 {
     sum.s = vmlal_s16(sum.s, vget_low_s16(a.h), vget_low_s16(b.h));
@@ -67,72 +60,185 @@ typedef int32_t vec;
 #define LOAD_X(p)    (*(p))
 #define LOAD_W(p)    (*(p))
 #define MAC(s, a, b) ((s) + (a) * (b))
-#define SUM(v)       (v)
 #endif
+
+/* out[i] = the sum of v[i], i < 4 */
+static inline void sum_four(int32_t out[4], const vec v[4])
+{
+#if defined(__AVX2__)
+    const __m256i x = _mm256_hadd_epi32(halves(v[0]), halves(v[1]));
+    const __m256i y = _mm256_hadd_epi32(halves(v[2]), halves(v[3])), z = _mm256_hadd_epi32(x, y);
+    _mm_storeu_si128((__m128i *)(void *)out,
+                     _mm_add_epi32(_mm256_castsi256_si128(z), _mm256_extracti128_si256(z, 1)));
+#elif defined(__SSE4_1__)
+    const __m128i x = _mm_hadd_epi32(v[0], v[1]), y = _mm_hadd_epi32(v[2], v[3]);
+    _mm_storeu_si128((__m128i *)(void *)out, _mm_hadd_epi32(x, y));
+#elif defined(__ARM_NEON)
+    vst1q_s32(out, vpaddq_s32(vpaddq_s32(v[0].s, v[1].s), vpaddq_s32(v[2].s, v[3].s)));
+#else
+    memcpy(out, v, 4 * sizeof *out);
+#endif
+}
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* R by C sums, unrolled: R and C are constants where this is called. */
-INLINE void tile(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, const int8_t *w,
-                 ptrdiff_t ldw, int k, int R, int C)
+/* What is left of the sums behind the last whole vector: rows of bytes are not padded. */
+static __attribute__((noinline)) void add_rest(int32_t *out, size_t ldo, lam_exact_rows x,
+                                               lam_exact_bytes w, int from, int k)
 {
-    vec sum[4][3];
-    const int whole = k / LANES * LANES;
-#pragma GCC unroll 4
-    for (int r = 0; r < R; r++)
-#pragma GCC unroll 3
-        for (int c = 0; c < C; c++)
-            sum[r][c] = ZERO();
-    for (int t = 0; t < whole; t += LANES) {
-        vec b[3];
-#pragma GCC unroll 3
-        for (int c = 0; c < C; c++)
-            b[c] = LOAD_W(w + c * ldw + t);
-#pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
-            const vec a = LOAD_X(x + (size_t)r * ldx + t);
-#pragma GCC unroll 3
-            for (int c = 0; c < C; c++)
-                sum[r][c] = MAC(sum[r][c], a, b[c]);
-        }
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < R; r++)
-#pragma GCC unroll 3
-        for (int c = 0; c < C; c++) {
-            int32_t all = SUM(sum[r][c]);
-            for (int t = whole; t < k; t++) /* rows of bytes are not padded */
-                all += (int32_t)x[(size_t)r * ldx + (size_t)t] * w[c * ldw + t];
-            out[(size_t)r * ldo + (size_t)c] = all;
-        }
+    for (int r = 0; r < x.n; r++)
+        for (int c = 0; c < w.n; c++)
+            for (int t = from; t < k; t++)
+                out[(size_t)r * ldo + (size_t)c] +=
+                    (int32_t)x.p[(size_t)r * x.ld + (size_t)t] * w.p[c * w.ld + t];
 }
 
-/* Up to four rows by all columns. */
-INLINE void strip(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_exact_bytes w, int k,
-                  int R)
+/* Four rows by two columns. */
+INLINE void tile_4x2(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, const int8_t *w,
+                     ptrdiff_t ldw, int whole)
+{
+    vec sum[8];
+    int32_t all[8];
+    for (int i = 0; i < 8; i++)
+        sum[i] = ZERO();
+    for (int t = 0; t < whole; t += LANES) {
+        const vec b = LOAD_W(w + t), d = LOAD_W(w + ldw + t);
+        const int16_t *at = x + t;
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++, at += ldx) {
+            const vec a = LOAD_X(at);
+            sum[2 * r] = MAC(sum[2 * r], a, b);
+            sum[2 * r + 1] = MAC(sum[2 * r + 1], a, d);
+        }
+    }
+    sum_four(all, sum);
+    sum_four(all + 4, sum + 4);
+    for (int r = 0; r < 4; r++)
+        memcpy(out + (size_t)r * ldo, all + 2 * r, 2 * sizeof *all);
+}
+
+/* Four rows by one column. */
+INLINE void tile_4x1(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, const int8_t *w,
+                     int whole)
+{
+    vec sum[4];
+    int32_t all[4];
+    for (int i = 0; i < 4; i++)
+        sum[i] = ZERO();
+    for (int t = 0; t < whole; t += LANES) {
+        const vec b = LOAD_W(w + t);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++)
+            sum[r] = MAC(sum[r], LOAD_X(x + (size_t)r * ldx + t), b);
+    }
+    sum_four(all, sum);
+    for (int r = 0; r < 4; r++)
+        out[(size_t)r * ldo] = all[r];
+}
+
+/* One row by up to four columns; those that are not wanted repeat the last. */
+INLINE void tile_1x4(int32_t *out, const int16_t *x, const int8_t *w, ptrdiff_t ldw, int n,
+                     int whole)
+{
+    const int8_t *const w1 = w + (n > 1 ? ldw : 0), *const w2 = w1 + (n > 2 ? ldw : 0),
+                        *const w3 = w2 + (n > 3 ? ldw : 0);
+    vec sum[4];
+    int32_t all[4];
+    for (int i = 0; i < 4; i++)
+        sum[i] = ZERO();
+    for (int t = 0; t < whole; t += LANES) {
+        const vec a = LOAD_X(x + t);
+        sum[0] = MAC(sum[0], a, LOAD_W(w + t));
+        sum[1] = MAC(sum[1], a, LOAD_W(w1 + t));
+        sum[2] = MAC(sum[2], a, LOAD_W(w2 + t));
+        sum[3] = MAC(sum[3], a, LOAD_W(w3 + t));
+    }
+    sum_four(all, sum);
+    memcpy(out, all, (size_t)n * sizeof *all);
+}
+
+/* Four rows by all columns. */
+static void strip_4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_exact_bytes w,
+                    int whole)
 {
     int c = 0;
-    for (; c + 3 <= w.n; c += 3)
-        tile(out + c, ldo, x, ldx, w.p + c * w.ld, w.ld, k, R, 3);
-    for (; c < w.n; c++)
-        tile(out + c, ldo, x, ldx, w.p + c * w.ld, w.ld, k, R, 1);
+    for (; c + 2 <= w.n; c += 2)
+        tile_4x2(out + c, ldo, x, ldx, w.p + c * w.ld, w.ld, whole);
+    if (c < w.n)
+        tile_4x1(out + c, ldo, x, ldx, w.p + c * w.ld, whole);
+}
+
+static void strip_1(int32_t *out, const int16_t *x, lam_exact_bytes w, int whole)
+{
+    for (int c = 0; c < w.n; c += 4)
+        tile_1x4(out + c, x, w.p + c * w.ld, w.ld, w.n - c < 4 ? w.n - c : 4, whole);
 }
 
 void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k)
 {
+    const int whole = k / LANES * LANES;
     int r = 0;
     assert(k <= LAM_EXACT_TERMS);
     for (; r + 4 <= x.n; r += 4)
-        strip(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, k, 4);
+        strip_4(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, whole);
     for (; r < x.n; r++)
-        strip(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, k, 1);
+        strip_1(out + (size_t)r * ldo, x.p + (size_t)r * x.ld, w, whole);
+    if (whole < k)
+        add_rest(out, ldo, x, w, whole, k);
 }
+
+/* ---- sums of rows of bytes ---- */
+
+/* Columns from..K. */
+static void mix_plain(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
+                      int from, int K)
+{
+    for (int j = 0; j < n; j++)
+        for (int c = from; c < K; c++)
+            out[c] += (int32_t)weight[j] * v[j * ld + c];
+}
+
+#if defined(__AVX2__)
+/* 16 * blocks columns: two rows' bytes side by side meet their two weights. */
+INLINE void mix_blocks(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
+                       int blocks)
+{
+    __m256i sum[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 2 * blocks; i++)
+        sum[i] = _mm256_loadu_si256((const __m256i *)(const void *)(out + 8 * i));
+    for (int j = 0; j < n; j += 2) {
+        const int8_t *one = v + j * ld, *two = j + 1 < n ? one + ld : one;
+        const uint32_t low = (uint16_t)weight[j], high = j + 1 < n ? (uint16_t)weight[j + 1] : 0;
+        const __m256i by = _mm256_set1_epi32((int)(high << 16 | low));
+#pragma GCC unroll 4
+        for (int i = 0; i < blocks; i++) {
+            const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(one + 16 * i));
+            const __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(two + 16 * i));
+            const __m256i x = _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b));
+            const __m256i y = _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b));
+            sum[2 * i] = _mm256_add_epi32(sum[2 * i], _mm256_madd_epi16(x, by));
+            sum[2 * i + 1] = _mm256_add_epi32(sum[2 * i + 1], _mm256_madd_epi16(y, by));
+        }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 2 * blocks; i++)
+        _mm256_storeu_si256((__m256i *)(void *)(out + 8 * i), sum[i]);
+}
+#endif
 
 void lam_exact_mix(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n, int K)
 {
-    for (int j = 0; j < n; j++)
-        for (int c = 0; c < K; c++)
-            out[c] += (int32_t)weight[j] * v[j * ld + c];
+    int c = 0;
+    assert(n <= LAM_EXACT_TERMS);
+#if defined(__AVX2__)
+    for (; c + 64 <= K; c += 64)
+        mix_blocks(out + c, weight, v + c, ld, n, 4);
+    for (; c + 16 <= K; c += 16)
+        mix_blocks(out + c, weight, v + c, ld, n, 1);
+#endif
+    if (c < K)
+        mix_plain(out, weight, v, ld, n, c, K);
 }
 
 /* ---- quantising ---- */

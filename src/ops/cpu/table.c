@@ -61,7 +61,7 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
     if (options->exact) {
         cpu->base.ops = &exact_table;
         cpu->base.exact = 1;
-        cpu->base.tolerance = 3e-2; /* 8 bits of a weight */
+        cpu->base.tolerance = 6e-2; /* weights have 8 bits */
     }
     *out = &cpu->base;
     return LAM_OK;

@@ -183,6 +183,11 @@ EXACT(tally, lam_tally)
 
 static lam_status open16(lam_dev **out, const lam_dev_options *options)
 {
+    *out = NULL;
+    if (options->exact)
+        return lam_fail(
+            LAM_ERR_UNSUPPORTED,
+            "device ref16: it is there to round; exact arithmetic has ref, cpu and cuda");
     LAM_TRY(lam_ref_open(out, &lam_ops_ref16, options));
     (*out)->rounds = 1;
     return LAM_OK;
