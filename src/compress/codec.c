@@ -16,6 +16,8 @@ enum {
     HOPE = 512   /* bytes that a beginning may grow before the block is given up */
 };
 
+const char *const lam_adapt_names[] = {"none", "mix", NULL};
+
 struct lam_codec {
     lam_engine *engine;
     lam_codec_options o;
