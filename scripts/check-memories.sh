@@ -18,6 +18,7 @@ src/train/tfevents.c WRITER[] = "lamemo"
 src/cli/describe.h /* "lamemo";
 src/cli/cmd_export.c .shown = "none"
 src/convert/tokenizer_json.c : "none")
+src/compress/codec.c lam_adapt_names[] =
 src/cli/cmd_report.c logs[] = {"none"
 src/cli/cmd_report.c "lr",
 src/cli/cmd_report.c OPT(log), "none"

@@ -8,13 +8,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char *const adapts[] = {"none", "mix", NULL};
-
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(lam_pack_options, model), .shown = LAM_BOXED,
      .help = "Model or run folder, of bytes or byte pairs. Whoever decompresses needs it, too."},
     LAM_PACK_FILE_OPTIONS,
-    {"adapt", 0, "HOW", LAM_OPT_CHOICE, offsetof(lam_pack_options, adapt), "mix", .choices = adapts,
+    {"adapt", 0, "HOW", LAM_OPT_CHOICE, offsetof(lam_pack_options, adapt), "mix",
+     .choices = lam_adapt_names,
      .help = "none: the model alone; mix: also learn from the file itself, by contexts of 1 to 6 "
              "tokens, which helps most where the file is unlike the training text."},
     {"block", 0, "SIZE", LAM_OPT_SIZE, offsetof(lam_pack_options, block), "8MiB",

@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const adapts[] = {"none", "mix"};
-
 static void hex(char out[65], const uint8_t sha[32])
 {
     for (size_t i = 0; i < 32; i++)
@@ -26,12 +24,12 @@ static lam_status list_json(const lam_pack_job *j, const lam_archive *a)
     char sha[65];
     hex(sha, a->header.model);
     json_t *const blocks = json_array();
-    json_t *root = json_pack("{s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:b}", "name",
-                             lam_json_name(j->source.path), "bytes", (json_int_t)a->raw, "archive",
-                             (json_int_t)a->size, "block", (json_int_t)a->header.block, "model",
-                             a->header.name, "model_sha256", sha, "adapt", adapts[a->header.adapt],
-                             "streams", a->header.streams, "segment", a->header.segment, "memory",
-                             a->header.memory, "complete", a->complete);
+    json_t *root = json_pack(
+        "{s:o, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:i, s:i, s:b}", "name",
+        lam_json_name(j->source.path), "bytes", (json_int_t)a->raw, "archive", (json_int_t)a->size,
+        "block", (json_int_t)a->header.block, "model", a->header.name, "model_sha256", sha, "adapt",
+        lam_adapt_names[a->header.adapt], "streams", a->header.streams, "segment",
+        a->header.segment, "memory", a->header.memory, "complete", a->complete);
     for (size_t i = 0; i < a->n; i++)
         json_array_append_new(blocks, json_block(&a->blocks[i]));
     if (root)
@@ -43,7 +41,7 @@ static void list_text(const lam_pack_job *j, const lam_archive *a)
 {
     const double percent = a->raw > 0 ? 100.0 * (double)a->size / (double)a->raw : 0.0;
     printf("%14" PRIu64 " %14" PRIu64 " %8.2f %7zu %8d %6s  %-12s ", a->raw, a->size, percent, a->n,
-           a->header.streams, adapts[a->header.adapt], a->header.name);
+           a->header.streams, lam_adapt_names[a->header.adapt], a->header.name);
     lam_print("%s\n", j->source.path);
     for (size_t i = 0; j->args->verbose && i < a->n; i++)
         printf("  block %zu: bytes %" PRIu64 " to %" PRIu64 ", %u stored as %u at %" PRIu64 "\n",

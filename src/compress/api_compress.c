@@ -49,14 +49,18 @@ static void close_outlet(outlet *out)
 static lam_status build_compressor(lamemo_compressor *c, lamemo_engine *engine,
                                    const lamemo_compress_options *o)
 {
-    const int none = o->adapt && strcmp(o->adapt, "none") == 0;
-    if (o->adapt && !none && strcmp(o->adapt, "mix") != 0)
+    int adapt = LAM_ADAPT_MIX;
+    if (o->adapt)
+        for (adapt = 0; adapt < LAM_ADAPTS; adapt++)
+            if (strcmp(o->adapt, lam_adapt_names[adapt]) == 0)
+                break;
+    if (adapt == LAM_ADAPTS)
         return lam_fail(LAM_ERR_ARG, "adapt '%s': there are mix and none", o->adapt);
     return lam_compressor_create(
         &c->inner, engine->inner,
         &(lam_compressor_options){.streams = o->streams,
                                   .block = o->block,
-                                  .adapt = none ? LAM_ADAPT_NONE : LAM_ADAPT_MIX,
+                                  .adapt = (lam_adapt)adapt,
                                   .dev = c->out.dev,
                                   .watch = {o->progress, o->progress_user}},
         pass_on, &c->out);

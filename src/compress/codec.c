@@ -12,9 +12,11 @@
 #include <xxhash.h>
 
 enum {
-    ROWS = 4096, /* streams times steps that the model reads at once when encoding */
-    HOPE = 1024  /* bytes that a beginning may grow before the block is given up */
+    ROWS = 1024, /* streams times steps that the model reads at once when encoding */
+    HOPE = 512   /* bytes that a beginning may grow before the block is given up */
 };
+
+const char *const lam_adapt_names[] = {"none", "mix", NULL};
 
 struct lam_codec {
     lam_engine *engine;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 typedef enum lam_adapt { LAM_ADAPT_NONE, LAM_ADAPT_MIX, LAM_ADAPTS } lam_adapt;
+extern const char *const lam_adapt_names[]; /* of each; ends with NULL */
 
 enum {
     LAM_STREAMS_MOST = 1024,
