@@ -50,7 +50,9 @@ typedef enum lam_mem_trait {
     /* The operations of a segment depend on its length and on how many rows are remembered alone. */
     LAM_REPEATS = 8,
     /* Some parameters learn from its auxiliary loss alone and are clipped apart (lam_params_set_apart). */
-    LAM_CLIPS_APART = 16
+    LAM_CLIPS_APART = 16,
+    /* python/hf/modeling_lamemo.py computes it, too. */
+    LAM_IN_TORCH = 32
 } lam_mem_trait;
 
 /* What it is in the paper's comparisons. */
