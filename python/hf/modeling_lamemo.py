@@ -67,7 +67,7 @@ class LamemoConfig(PretrainedConfig or PlainConfig):
 
     def __init__(self, memory="lamemo", attn_type=None, n_token=256, n_layer=8, n_head=5, d_model=320, d_head=64,
                  d_inner=1280, d_embed=None, tgt_len=512, mem_len=512, ext_len=0, clamp_len=-1, same_length=False,
-                 pre_lnorm=False, tie_weight=True, div_val=1, dropout=0.0, dropatt=0.0, layer_norm_epsilon=1e-5,
+                 untie_r=False, pre_lnorm=False, tie_weight=True, div_val=1, dropout=0.0, dropatt=0.0, layer_norm_epsilon=1e-5,
                  interp_eps=1e-6, alpha="learned", window="previous", init_std=0.02, proj_init_std=0.01, cutoffs=(),
                  tie_projs=None, use_cache=True, **kwargs):
         self.memory, self.n_token, self.n_layer, self.n_head = memory, n_token, n_layer, n_head
@@ -76,6 +76,7 @@ class LamemoConfig(PretrainedConfig or PlainConfig):
         self.d_embed = d_embed or d_model
         self.tgt_len, self.mem_len, self.ext_len = tgt_len, mem_len, ext_len
         self.clamp_len, self.same_length, self.pre_lnorm = clamp_len, same_length, pre_lnorm
+        self.untie_r = untie_r
         self.tie_weight, self.div_val, self.cutoffs = tie_weight, div_val, list(cutoffs)
         self.tie_projs = list(tie_projs) if tie_projs else [False] * (len(self.cutoffs) + 1)
         self.dropout, self.dropatt, self.layer_norm_epsilon = dropout, dropatt, layer_norm_epsilon
@@ -194,6 +195,9 @@ class Attention(nn.Module):
         self.o_net = nn.Linear(inner, c.d_model, bias=False)
         self.layer_norm = nn.LayerNorm(c.d_model, eps=c.layer_norm_epsilon)
         self.joined = c.attn_type in (XL, LEARNED)
+        if c.untie_r:
+            self.r_w_bias = nn.Parameter(torch.empty(c.n_head, c.d_head))
+            self.r_r_bias = nn.Parameter(torch.empty(c.n_head, c.d_head))
 
     def split(self, rows):
         """[..., H * e] as [..., H, e]"""
@@ -381,7 +385,7 @@ class LamemoForCausalLM(*bases):
             self.r_emb = nn.Parameter(torch.empty(c.n_layer, span, *normal))
             self.r_w_bias = nn.Parameter(torch.empty(c.n_layer, *normal))
             self.r_bias = nn.Parameter(torch.empty(c.n_layer, span, c.n_head))
-        elif c.attn_type != ABSOLUTE:
+        elif c.attn_type != ABSOLUTE and not c.untie_r:
             self.r_w_bias = nn.Parameter(torch.empty(normal))
             self.r_r_bias = nn.Parameter(torch.empty(normal))
         if c.attn_type in (LAMEMO, LAMEMO_BOTH, LAMEMO_FULL):
@@ -454,6 +458,14 @@ class LamemoForCausalLM(*bases):
         weights = F.dropout(scores.softmax(-1), self.config.dropatt, self.training)
         return torch.einsum("bhnj,bjhe->bnhe", weights, v), scores.logsumexp(-1).transpose(1, 2)
 
+    def past_biases(self, l):
+        if self.config.attn_type == ABSOLUTE:
+            return None, None
+        if self.config.attn_type == LEARNED:
+            return self.r_w_bias[l], None
+        owner = self.layers[l].dec_attn if self.config.untie_r else self
+        return owner.r_w_bias, owner.r_r_bias
+
     def attend_past(self, l, q, segment, first):
         """Rows from `first` on, to all rows up to themselves."""
         c, k = self.config, segment.keys[l]
@@ -461,9 +473,7 @@ class LamemoForCausalLM(*bases):
         visible = back >= 0
         if c.same_length and c.mem_len > 0:
             visible = visible & (back < c.mem_len)
-        biases = (None, None) if c.attn_type == ABSOLUTE else (self.r_w_bias[l], None) if c.attn_type == LEARNED else (
-            self.r_w_bias, self.r_r_bias)
-        return self.attend(q, k, segment.values[l], visible, back, segment.past[l], *biases)
+        return self.attend(q, k, segment.values[l], visible, back, segment.past[l], *self.past_biases(l))
 
     def attend_ahead(self, l, q, segment, previous):
         """Remembered rows, to the newest keys on their right (Eq. 7-9): those of the previous segment, shifted by one."""
