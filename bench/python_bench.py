@@ -13,6 +13,7 @@ build, model = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "wiki11m"
 turns = int(sys.argv[3]) if len(sys.argv) > 3 else 7
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 os.environ["LAMEMO_LIBRARY"] = os.path.join(build, "liblamemo.so")
+os.environ.setdefault("LAMEMO_MODELS", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import lamemo  # noqa: E402

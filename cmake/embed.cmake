@@ -1,6 +1,7 @@
-# Writes files as C arrays: cmake -DOUT=assets.c "-DFILES=name=path|path;..." -P embed.cmake
+# Writes files as C arrays: cmake -DOUT=assets.c -DHEADER=draw/assets.h "-DFILES=name=path|path;..." -P embed.cmake
+# The header declares them.
 # Several paths are joined; none gives an asset of size 0: "not in this build".
-set(text "/* made by cmake/embed.cmake */\n#include \"draw/assets.h\"\n")
+set(text "/* made by cmake/embed.cmake */\n#include \"${HEADER}\"\n")
 foreach(pair IN LISTS FILES)
     string(REGEX MATCH "^([a-z_]+)=(.*)$" found "${pair}")
     set(name ${CMAKE_MATCH_1})

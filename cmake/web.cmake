@@ -1,6 +1,6 @@
 # What a report page needs to stand alone, as C arrays in ${PROJECT_BINARY_DIR}/assets.c: our style sheet and
 # script, and uPlot from npm.  Without npm, or without a network, the page draws plain SVG.
-# Defines lamemo_assets (the C file) and LAMEMO_UPLOT_FOUND (words for the log).
+# Defines lamemo_assets (the C files) and LAMEMO_UPLOT_FOUND (words for the log).
 set(LAMEMO_UPLOT AUTO CACHE STRING "uPlot in report pages: AUTO (where npm can install it), ON or OFF")
 set_property(CACHE LAMEMO_UPLOT PROPERTY STRINGS AUTO ON OFF)
 set(web ${PROJECT_SOURCE_DIR}/src/draw/web)
@@ -42,8 +42,17 @@ list(TRANSFORM page_js PREPEND ${web}/)
 list(JOIN page_js "|" page_js_joined)
 set(lamemo_assets ${PROJECT_BINARY_DIR}/assets.c)
 add_custom_command(OUTPUT ${lamemo_assets}
-    COMMAND ${CMAKE_COMMAND} -DOUT=${lamemo_assets}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${lamemo_assets} -DHEADER=draw/assets.h
             "-DFILES=page_css=${web}/page.css;page_js=${page_js_joined};uplot_css=${uplot_css};uplot_js=${uplot_js}"
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${web}/page.css ${page_js} ${uplot_css} ${uplot_js} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     COMMENT "Embedding the report page" VERBATIM)
+
+# The PyTorch module that `lamemo export --hf` writes.
+set(hf_module ${PROJECT_SOURCE_DIR}/python/hf/modeling_lamemo.py)
+add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/hf_module.c
+    COMMAND ${CMAKE_COMMAND} -DOUT=${PROJECT_BINARY_DIR}/hf_module.c -DHEADER=convert/huggingface.h
+            -DFILES=modeling_lamemo=${hf_module} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${hf_module} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    COMMENT "Embedding the PyTorch module" VERBATIM)
+list(APPEND lamemo_assets ${PROJECT_BINARY_DIR}/hf_module.c)

@@ -10,7 +10,8 @@ packages=(build-essential cmake ninja-build pkg-config libdnnl-dev libopenblas-o
     python3 python3-numpy libopenmpi-dev openmpi-bin)
 case ${1:-} in
 full) packages+=(clang libomp-dev clang-format fonts-dejavu-core chromium
-    python3-pip python3-setuptools python3-wheel debhelper dh-python lintian debootstrap zsh fish)
+    python3-pip python3-setuptools python3-wheel debhelper dh-python lintian debootstrap zsh fish
+    python3-torch python3-matplotlib gcc-aarch64-linux-gnu qemu-user)
     command -v npm > /dev/null || packages+=(npm) ;; # any npm will do, Debian's or another
 demo) packages+=(bible-kjv) ;;
 esac

@@ -3,7 +3,7 @@
 #   scripts/test.sh         the fast tier: release build, all tests
 #   scripts/test.sh full    also: ASan+UBSan, TSan, clang, 1,000 kills of a training (KILLS), cppcheck, fuzz targets
 #                           (FUZZ_SECONDS each, default 60) and the fuzzer of the program (FUZZ_CLI_SECONDS for each
-#                           class of files, default 10), the Debian packages
+#                           class of files, default 10), the Debian packages, aarch64 under qemu
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tier=${1:-fast}
@@ -57,6 +57,7 @@ if [ "$tier" = full ]; then
         echo "== packages: $what"
         scripts/deb.sh $what || [ $? -eq 77 ]
     done
+    scripts/cross-arm64.sh || [ $? -eq 77 ] # needs gcc-aarch64-linux-gnu and qemu-user
     if command -v cppcheck > /dev/null; then
         echo "== cppcheck"
         # It does not see through Check's and jansson's macros, nor that designated arrays are filled: what is not

@@ -18,7 +18,7 @@
 #include <string.h>
 
 typedef struct export_options {
-    const char *model, *out, *max_shard, *tokenizer;
+    const char *model, *out, *hf, *max_shard, *tokenizer;
     int dtype;
     bool replace, json;
 } export_options;
@@ -29,6 +29,11 @@ static const lam_dtype dtypes[] = {LAM_F32, LAM_BF16, LAM_F16, LAM_I8};
 static const lam_option options[] = {
     LAM_MODEL_OPTION(export_options, model),
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "Folder to write."},
+    {"hf", 0, "DIR", LAM_OPT_PATH, offsetof(export_options, hf), .shown = "none",
+     .help =
+         "Folder to write instead of --out, which Hugging Face's transformers load as well: also "
+         "modeling_lamemo.py, config.json with auto_map, and a tokenizer.json for byte pairs and "
+         "bytes. A memory that the module does not compute is refused."},
     {"dtype", 0, "TYPE", LAM_OPT_CHOICE, offsetof(export_options, dtype), "f32",
      .choices = dtype_names,
      .help =
@@ -71,10 +76,16 @@ static lam_status parse_size(const char *text, int64_t *bytes)
     return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
 }
 
+/* What is written, --out or --hf; NULL: a tokenizer alone. */
+static const char *folder_of(const export_options *o)
+{
+    return o->hf ? o->hf : o->out;
+}
+
 static void print_text(const export_options *o, const lam_export_result *r)
 {
     char count[32], size[32];
-    lam_print("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", o->out,
+    lam_print("%s: %s parameters in %d tensors, %s of %s in %d file%s\n", folder_of(o),
               lam_format_count(count, sizeof count, (int64_t)r->elements), r->tensors,
               lam_format_size(size, sizeof size, (double)r->bytes), dtype_names[o->dtype], r->files,
               r->files == 1 ? "" : "s");
@@ -83,7 +94,7 @@ static void print_text(const export_options *o, const lam_export_result *r)
 static lam_status print_json(const export_options *o, const lam_export_result *r)
 {
     json_t *root =
-        json_pack("{s:o, s:s, s:I, s:i, s:I, s:i}", "folder", lam_json_name(o->out), "dtype",
+        json_pack("{s:o, s:s, s:I, s:i, s:I, s:i}", "folder", lam_json_name(folder_of(o)), "dtype",
                   dtype_names[o->dtype], "parameters", (json_int_t)r->elements, "tensors",
                   r->tensors, "bytes", (json_int_t)r->bytes, "files", r->files);
     return lam_print_json(root, JSON_COMPACT);
@@ -126,23 +137,26 @@ static lam_status run(const lam_args *args)
 {
     const export_options *o = args->options;
     lam_export_options wanted = {.model = o->model,
-                                 .out = o->out,
+                                 .out = folder_of(o),
+                                 .hf = o->hf != NULL,
                                  .dtype = dtypes[o->dtype],
                                  .replace = o->replace,
                                  .stop = lam_stop_signal};
     lam_export_result result;
     LAM_TRY(lam_model_required(args, o->model));
-    if (!o->out && !o->tokenizer)
+    if (o->out && o->hf)
+        return lam_fail(LAM_ERR_ARG, "--out and --hf both name a folder; give one of them");
+    if (!wanted.out && !o->tokenizer)
         return lam_fail(LAM_ERR_ARG, "--out is missing");
     if (o->max_shard)
         LAM_TRY(parse_size(o->max_shard, &wanted.max_shard));
     if (o->tokenizer)
         LAM_TRY(may_write_tokenizer(o));
-    if (o->out)
+    if (wanted.out)
         LAM_TRY(lam_export(&wanted, &result));
     if (o->tokenizer)
         LAM_TRY(write_tokenizer(o, args->quiet));
-    if (!o->out)
+    if (!wanted.out)
         return LAM_OK;
     if (o->json)
         return print_json(o, &result);
@@ -168,6 +182,8 @@ const lam_command lam_command_export = {
     .examples = "lamemo export --model runs/tiny --out tiny-bf16 --dtype bf16\n"
                 "lamemo export -m runs/tiny -o tiny-int8 --dtype int8\n"
                 "lamemo export -m runs/wt103 -o wt103-shards --max-shard-size 200MB\n"
+                "# for Hugging Face's transformers, with a PyTorch module\n"
+                "lamemo export -m runs/tiny --hf tiny-hf\n"
                 "# only the tokenizer, for other programs\n"
                 "lamemo export -m data/tales --tokenizer tokenizer.json",
     .run = run,

@@ -3,6 +3,7 @@
 
 #include "convert/model_writer.h"
 #include "convert/foreign.h"
+#include "convert/huggingface.h"
 #include "core/file.h"
 #include "model/folder.h"
 
@@ -23,6 +24,8 @@ static lam_status open_folder(job *j)
     lam_dev plain = {.act = LAM_F32, .wide = LAM_F32, .pad = 1};
     LAM_TRY(lam_folder_find(dir, sizeof dir, j->o->model));
     LAM_TRY(lam_folder_config(&j->cfg, dir));
+    if (j->o->hf)
+        LAM_TRY(lam_hf_check(&j->cfg, j->o->dtype));
     LAM_TRY(lam_st_open_folder(&j->st, dir));
     j->tensors.label = lam_st_path(j->st);
     j->tensors.stop = j->o->stop;
@@ -47,6 +50,7 @@ static lam_status run(job *j, lam_export_result *result)
                                 .vocab = j->vocab,
                                 .dtype = j->o->dtype,
                                 .max_shard = j->o->max_shard,
+                                .hf = j->o->hf,
                                 .dir = j->o->out,
                                 .replace = j->o->replace,
                                 .stop = j->o->stop};

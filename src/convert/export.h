@@ -13,6 +13,7 @@ typedef struct lam_export_options {
     lam_dtype dtype;         /* LAM_F32, LAM_F16, LAM_BF16 or LAM_I8 */
     int64_t max_shard;       /* most bytes of a weights file; 0: one file */
     int replace;
+    int hf;            /* for Hugging Face's transformers as well: convert/huggingface.h */
     int (*stop)(void); /* non-zero: leave nothing behind and return LAM_ERR_INTERRUPTED; or NULL */
 } lam_export_options;
 

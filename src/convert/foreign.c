@@ -156,9 +156,18 @@ static int attn_type_of(const lam_tensors *all)
                                                       : LAM_ATTN_LAMEMO_XL;
 }
 
+/* Has every layer biases u and v of its own, and the model none for all of them? */
+static int is_untied(const lam_tensors *all)
+{
+    return !lam_tensors_find(all, "r_w_bias") &&
+           lam_tensors_find(all, "layers.0.dec_attn.r_w_bias") != NULL;
+}
+
 static lam_status add_sizes(json_t *known, const lam_tensors *all)
 {
-    const lam_strided *bias = lam_tensors_find(all, "r_w_bias");
+    const int untied = is_untied(all);
+    const lam_strided *bias =
+        lam_tensors_find(all, untied ? "layers.0.dec_attn.r_w_bias" : "r_w_bias");
     const int first = bias ? bias->shape.rank - 2 : 0; /* [H][e], or [L][H][e] */
     int64_t layers = 0, types = 0;
     for (int i = 0; lam_tensors_at(all, "word_emb.emb_layers.%d.weight", i); i++)
@@ -166,6 +175,9 @@ static lam_status add_sizes(json_t *known, const lam_tensors *all)
     while (lam_tensors_at(all, "layers.%d.dec_attn.o_net.weight", (int)layers))
         layers++;
     const char *label = all->label;
+    /* Hugging Face's config.json says untie_r of models without biases in their layers, too. */
+    if (json_object_set_new(known, "untie_r", json_boolean(untied)) != 0)
+        return no_memory(label);
     LAM_TRY(add_size(known, "n_token", types, label));
     LAM_TRY(add_size(known, "n_layer", layers, label));
     LAM_TRY(add_size(known, "n_head", first >= 0 ? dim(bias, first) : 0, label));
@@ -233,6 +245,27 @@ static lam_status add_ties(json_t *known, const lam_tensors *all)
         return no_memory(all->label);
     }
     return add_value(known, "tie_projs", ties, all->label);
+}
+
+/* ---- the order of clusters ---- */
+
+void lam_foreign_turn(lam_tensors *all, const json_t *known)
+{
+    static const char *const turned[] = {"crit.cluster_weight", "crit.cluster_bias"};
+    const char *type = json_string_value(json_object_get(known, "model_type"));
+    if (!type || strcmp(type, "transfo-xl") != 0)
+        return;
+    for (int i = 0; i < all->n; i++) {
+        lam_strided *t = &all->list[i].t;
+        const int64_t rows = dim(t, 0);
+        if ((strcmp(all->list[i].name, turned[0]) != 0 &&
+             strcmp(all->list[i].name, turned[1]) != 0) ||
+            rows == 0)
+            continue;
+        t->data =
+            (const char *)t->data + (rows - 1) * t->stride[0] * (int64_t)lam_dtype_size(t->dtype);
+        t->stride[0] = -t->stride[0];
+    }
 }
 
 /* ---- the configuration ---- */

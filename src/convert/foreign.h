@@ -15,6 +15,10 @@
  * lam_tensors_from_torch() found it. */
 lam_status lam_foreign_known(json_t **known, const lam_torch *file, const lam_py *module);
 
+/* Hugging Face's TransfoXL has the clusters of the adaptive softmax in the other order: the rows of their weights and
+ * biases are turned round where `known` says that it is one. */
+void lam_foreign_turn(lam_tensors *all, const json_t *known);
+
 /* Adds to `known` what the tensors show and finishes the configuration. */
 lam_status lam_foreign_config(lam_config *cfg, json_t *known, const lam_tensors *all);
 

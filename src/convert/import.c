@@ -119,9 +119,12 @@ static lam_status open_source(job *j)
     LAM_TRY(lam_path_is_folder(j->o->source) ? open_folder(j, j->o->source)
                                              : open_file(j, j->o->source));
     folder_of(dir, j->o->source);
-    /* Weights alone: their configuration and vocabulary may lie beside them. */
-    if (!j->known && find_beside(path, sizeof path, dir, "config.json"))
+    /* Weights alone, as in pytorch_model.bin: their configuration and vocabulary may lie beside them. */
+    if (json_object_size(j->known) == 0 && find_beside(path, sizeof path, dir, "config.json")) {
+        json_decref(j->known);
+        j->known = NULL;
         LAM_TRY(load_json(&j->known, path));
+    }
     if (!j->known && !(j->known = json_object()))
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", j->o->source);
     if (j->o->vocab)
@@ -157,6 +160,7 @@ static lam_status resolve(job *j)
     }
     LAM_TRY(set_length(j, "tgt_len", j->o->tgt_len));
     LAM_TRY(set_length(j, "mem_len", j->o->mem_len));
+    lam_foreign_turn(&j->tensors, j->known);
     LAM_TRY(lam_foreign_config(&j->cfg, j->known, &j->tensors));
     LAM_TRY(lam_model_declare(&j->model, &j->cfg, &plain));
     j->model.dev = j->model.params.dev = NULL; /* it was only asked for shapes */

@@ -1,6 +1,7 @@
 /* model_writer.c -- see model_writer.h. */
 #include "convert/model_writer_int.h"
 
+#include "convert/huggingface.h"
 #include "core/file.h"
 #include "io/json.h"
 #include "model/folder.h"
@@ -125,7 +126,8 @@ static lam_status fill(void *user, const char *dir)
 {
     const job *j = user;
     char path[PATH_MAX];
-    LAM_TRY(lam_folder_write_config(dir, j->d->cfg));
+    LAM_TRY(j->d->hf ? lam_hf_write(dir, j->d->cfg, j->d->dtype, j->d->vocab)
+                     : lam_folder_write_config(dir, j->d->cfg));
     if (j->d->vocab) {
         LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
         LAM_TRY(lam_vocab_save(j->d->vocab, path));

@@ -9,6 +9,8 @@
 #include "nn/config.h"
 #include "nn/params.h"
 
+#include <stdbool.h>
+
 typedef struct lam_model_writer {
     const lam_config *cfg;
     const lam_params *params;   /* declared for cfg: which tensors, and in what order */
@@ -16,6 +18,7 @@ typedef struct lam_model_writer {
     const lam_vocab *vocab;     /* NULL: none is written */
     lam_dtype dtype;            /* LAM_F32, LAM_F16, LAM_BF16, or LAM_I8: matrices with scales */
     int64_t max_shard;          /* most bytes of a file; 0: one file */
+    bool hf;                    /* for Hugging Face's transformers as well */
     const char *dir;
     int replace;       /* a model folder that is there may be replaced */
     int (*stop)(void); /* asked now and then; non-zero: LAM_ERR_INTERRUPTED.  May be NULL */

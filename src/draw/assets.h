@@ -2,12 +2,7 @@
 #ifndef LAM_DRAW_ASSETS_H
 #define LAM_DRAW_ASSETS_H
 
-#include <stddef.h>
-
-typedef struct lam_asset {
-    const char *data; /* ends with a NUL that is not counted */
-    size_t size;      /* 0: not in this build */
-} lam_asset;
+#include "core/asset.h"
 
 extern const lam_asset lam_asset_page_css, lam_asset_page_js; /* src/report/web */
 extern const lam_asset lam_asset_uplot_css,

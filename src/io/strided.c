@@ -17,15 +17,15 @@ lam_strided lam_strided_plain(lam_dtype dtype, const lam_shape *shape, const voi
 }
 
 /* Where element k lies, and how many that follow lie right behind it. */
-static size_t place_of(const lam_strided *t, size_t k, size_t *run)
+static int64_t place_of(const lam_strided *t, size_t k, size_t *run)
 {
-    size_t at = 0;
+    int64_t at = 0;
     *run = 1;
     for (int i = t->shape.rank - 1; i >= 0; i--) {
         const size_t n = (size_t)t->shape.dim[i], index = k % n;
         if (i == t->shape.rank - 1 && t->stride[i] == 1)
             *run = n - index;
-        at += index * (size_t)t->stride[i];
+        at += (int64_t)index * t->stride[i];
         k /= n;
     }
     return at;
@@ -33,10 +33,11 @@ static size_t place_of(const lam_strided *t, size_t k, size_t *run)
 
 void lam_strided_copy(void *dst, lam_dtype dtype, const lam_strided *from, size_t first, size_t n)
 {
-    const size_t in = lam_dtype_size(from->dtype), out = lam_dtype_size(dtype);
+    const size_t out = lam_dtype_size(dtype);
+    const int64_t in = (int64_t)lam_dtype_size(from->dtype);
     for (size_t done = 0; done < n;) {
         size_t run;
-        const size_t at = place_of(from, first + done, &run);
+        const int64_t at = place_of(from, first + done, &run);
         run = run < n - done ? run : n - done;
         lam_convert((char *)dst + done * out, dtype, (const char *)from->data + at * in,
                     from->dtype, run);

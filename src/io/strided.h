@@ -7,7 +7,7 @@
 typedef struct lam_strided {
     lam_dtype dtype;
     lam_shape shape;
-    int64_t stride[LAM_MAX_DIMS]; /* elements from one index to the next, 0 or more */
+    int64_t stride[LAM_MAX_DIMS]; /* elements from one index to the next; below 0: backwards */
     const void *data;             /* the first element, at any address; borrowed */
 } lam_strided;
 

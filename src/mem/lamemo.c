@@ -333,7 +333,7 @@ const lam_mem_ops lam_mem_lamemo = {
     .name = "lamemo",
     .title = "LaMemo",
     .paper = {.role = LAM_SUBJECT, .parameters = 151, .macs = 191},
-    .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS | LAM_IN_INTEGERS,
+    .traits = LAM_REMEMBERS | LAM_CACHED | LAM_REPEATS | LAM_IN_INTEGERS | LAM_IN_TORCH,
     .attn_types = (const int[]){LAM_ATTN_LAMEMO, LAM_ATTN_LAMEMO_XL, LAM_ATTN_LAMEMO_BOTH,
                                 LAM_ATTN_LAMEMO_FULL, -1},
     .cost = cost,

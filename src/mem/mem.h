@@ -52,7 +52,9 @@ typedef enum lam_mem_trait {
     /* Some parameters learn from its auxiliary loss alone and are clipped apart (lam_params_set_apart). */
     LAM_CLIPS_APART = 16,
     /* Forward it uses operations that have exact arithmetic alone (LAM_EXACT_OPS in ops/list.h). */
-    LAM_IN_INTEGERS = 32
+    LAM_IN_INTEGERS = 32,
+    /* python/hf/modeling_lamemo.py computes it, too. */
+    LAM_IN_TORCH = 64
 } lam_mem_trait;
 
 /* What it is in the paper's comparisons. */

@@ -24,7 +24,8 @@ const lam_mem_ops lam_mem_xl = {
               .parameters = 151,
               .macs = 157,
               .claim = "Tables 1, 2: LaMemo predicts better than Transformer-XL"},
-    .traits = LAM_REMEMBERS | LAM_EXTENDS | LAM_CACHED | LAM_REPEATS | LAM_IN_INTEGERS,
+    .traits =
+        LAM_REMEMBERS | LAM_EXTENDS | LAM_CACHED | LAM_REPEATS | LAM_IN_INTEGERS | LAM_IN_TORCH,
     .attn_types = (const int[]){LAM_ATTN_XL, LAM_ATTN_LEARNED, -1},
     .cost = lam_cost_keys,
     .implied = implied,

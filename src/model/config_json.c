@@ -43,6 +43,8 @@ static const lam_json_field init_keys[] = {
     KEY(proj_init_std, REAL),
     WORD(init_out, lam_init_out_names),
 };
+/* Written only where it is set: no model of the paper has it. */
+static const lam_json_field untie_key = KEY(untie_r, BOOL);
 /* clang-format on */
 enum {
     SHAPE_KEYS = sizeof shape_keys / sizeof *shape_keys,
@@ -83,6 +85,7 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
     lam_config_defaults(cfg);
     for (int i = 0; i < SHAPE_KEYS; i++)
         LAM_TRY(lam_json_take(cfg, &shape_keys[i], root, label));
+    LAM_TRY(lam_json_take(cfg, &untie_key, root, label));
     for (int i = 0; lam_mem_all[i]; i++)
         LAM_TRY(lam_fields_read(cfg, lam_mem_all[i], root, label));
     for (int i = 0; i < INIT_KEYS; i++)
@@ -144,6 +147,8 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
     int bad = !root;
     for (int i = 0; i < SHAPE_KEYS; i++)
         bad |= lam_json_put(root, &shape_keys[i], cfg);
+    if (cfg->untie_r)
+        bad |= lam_json_put(root, &untie_key, cfg);
     bad |= write_fields(root, cfg, LAM_FIELDS_SINGLE);
     for (int i = 0; i < INIT_KEYS; i++)
         bad |= lam_json_put(root, &init_keys[i], cfg);

@@ -153,6 +153,7 @@ lam_status lam_config_finish(lam_config *cfg)
     LAM_TRY(in_range("n_cutoffs", cfg->n_cutoffs, 0, LAM_MAX_CUTOFFS));
     LAM_TRY(in_range("div_val", cfg->div_val, 1, LAM_MAX_WIDTH));
     LAM_TRY(in_range("same_length", cfg->same_length, 0, 1));
+    LAM_TRY(in_range("untie_r", cfg->untie_r, 0, 1));
     LAM_TRY(in_range("pre_lnorm", cfg->pre_lnorm, 0, 1));
     LAM_TRY(in_range("tie_weight", cfg->tie_weight, 0, 1));
     LAM_TRY(probability("dropout", cfg->dropout));
@@ -167,6 +168,9 @@ lam_status lam_config_finish(lam_config *cfg)
     LAM_TRY(not_negative("init_range", cfg->init_range));
     LAM_TRY(not_negative("proj_init_std", cfg->proj_init_std));
     LAM_TRY(resolve_memory(cfg, &mem));
+    if (cfg->untie_r && cfg->attn_type != LAM_ATTN_XL)
+        return lam_fail(LAM_ERR_ARG, "config: untie_r goes with attn_type 0, not with %d",
+                        cfg->attn_type);
     LAM_TRY(lam_config_extends(cfg, cfg->ext_len));
     if (mem->resolve)
         LAM_TRY(mem->resolve(cfg));

@@ -19,6 +19,8 @@ static const char CONFIG[] = "config.json", WEIGHTS[] = "model.safetensors", VOC
 static const char *const names[] = {"config.json",
                                     "vocab.json",
                                     "tokenizer.json",
+                                    "tokenizer_config.json",
+                                    "modeling_lamemo.py",
                                     "model.safetensors",
                                     "model-[0-9]*-of-[0-9]*.safetensors",
                                     "model.safetensors.index.json",

@@ -21,7 +21,7 @@ enum { MOST = 64, PROBES = 4 };
 typedef struct model_case {
     const char *memory; /* and words, as in toy_config */
     int attn_type, B, N, M;
-    int pre_lnorm, same_length, clamp_len;
+    int pre_lnorm, same_length, clamp_len, untie_r;
     int n_cutoffs, div_val, d_embed, untied;
     double dropout, dropatt;
     const char *interp_eps;
@@ -40,6 +40,7 @@ static const model_case cases[] = {
      .dropatt = 0.1},
     {.memory = "none", .attn_type = 2, .B = 2, .N = 4, .dropout = 0.2, .dropatt = 0.1},
     {.memory = "xl", .B = 2, .N = 4, .M = 4, .dropout = 0.2, .dropatt = 0.2},
+    {.memory = "xl", .B = 2, .N = 4, .M = 4, .untie_r = 1},
     {.memory = "xl",
      .B = 1,
      .N = 3,
@@ -195,6 +196,7 @@ static lam_config config_of(const model_case *c)
     cfg.d_head = 3;  /* H * K is not D */
     cfg.pre_lnorm = c->pre_lnorm;
     cfg.same_length = c->same_length;
+    cfg.untie_r = c->untie_r;
     cfg.clamp_len = c->clamp_len;
     cfg.n_cutoffs = c->n_cutoffs;
     cfg.cutoffs[0] = 4;

@@ -65,7 +65,8 @@ typedef struct lam_config {
     int tgt_len, mem_len;
     int ext_len;     /* rows of the previous segment that a segment computes again, as context */
     int clamp_len;   /* <= 0: off */
-    int same_length; /* 0 or 1, as are the next two */
+    int same_length; /* 0 or 1, as are the next three */
+    int untie_r; /* attn_type 0: every layer has biases u and v of its own (Hugging Face's TransfoXL) */
     int pre_lnorm;
     int tie_weight;   /* output weights are the input embeddings */
     int init_uniform; /* 0: normal with init_std, 1: uniform in +-init_range */

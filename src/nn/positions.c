@@ -18,6 +18,18 @@ int lam_pos_is_absolute(const lam_positions *pos)
     return pos->cfg->attn_type == LAM_ATTN_ABSOLUTE;
 }
 
+/* Under the names of Hugging Face's layers. */
+static void declare_untied(lam_pos_params *ids, lam_params *p, const lam_config *cfg,
+                           const lam_spec *bias)
+{
+    for (int l = 0; l < cfg->n_layer; l++) {
+        ids->own_u[l] = lam_params_add(p, bias, "layers.%d.dec_attn.r_w_bias", l);
+        ids->own_v[l] = lam_params_add(p, bias, "layers.%d.dec_attn.r_r_bias", l);
+        lam_params_set_vector(p, ids->own_u[l]);
+        lam_params_set_vector(p, ids->own_v[l]);
+    }
+}
+
 void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev)
 {
     const int K = lam_padded(dev, cfg->d_head), H = cfg->n_head;
@@ -27,7 +39,7 @@ void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, 
     const lam_init normal = LAM_INIT_NORMAL;
     const double std = cfg->init_std;
 
-    *ids = (lam_pos_params){-1, -1, -1, -1, -1, -1, {0}};
+    *ids = (lam_pos_params){-1, -1, -1, -1, -1, -1, {0}, {0}, {0}};
     if (is_learned(cfg)) {
         ids->r_emb = lam_params_add(p, &(lam_spec){4, {layers, rows, heads, width}, normal, std, 0},
                                     "r_emb");
@@ -42,6 +54,10 @@ void lam_pos_declare(lam_pos_params *ids, lam_params *p, const lam_config *cfg, 
     if (cfg->attn_type == LAM_ATTN_ABSOLUTE)
         return;
     const lam_spec bias = {2, {heads, width}, normal, std, 0};
+    if (cfg->untie_r) {
+        declare_untied(ids, p, cfg, &bias);
+        return;
+    }
     ids->u = lam_params_add(p, &bias, "r_w_bias");
     ids->v = lam_params_add(p, &bias, "r_r_bias");
     /* The authors' initialisation never touches v- and u-: PyTorch's Xavier-uniform stays. */
@@ -214,6 +230,17 @@ static size_t slice(const lam_positions *pos, int id, int layer)
     return pos->params->list[id].stored / (size_t)pos->cfg->n_layer * (size_t)layer;
 }
 
+/* The parameters u and v of a layer. */
+static int u_of(const lam_positions *pos, int layer)
+{
+    return pos->cfg->untie_r ? pos->ids->own_u[layer] : pos->ids->u;
+}
+
+static int v_of(const lam_positions *pos, int layer)
+{
+    return pos->cfg->untie_r ? pos->ids->own_v[layer] : pos->ids->v;
+}
+
 void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a)
 {
     const lam_params *p = pos->params;
@@ -232,8 +259,8 @@ void lam_pos_past(const lam_positions *pos, int layer, lam_attn *a)
         a->r_sign = 1;
         return;
     }
-    a->u = lam_vector(p, ids->u);
-    a->v = lam_vector(p, ids->v);
+    a->u = lam_vector(p, u_of(pos, layer));
+    a->v = lam_vector(p, v_of(pos, layer));
     a->r = pos->r_past[layer];
     a->r_class = pos->cache;
     a->r_scale = pos->r_scale[layer];
@@ -267,8 +294,8 @@ void lam_pos_past_grad(const lam_positions *pos, int layer, lam_attn *a)
             lam_at(pos->dev, LAM_WIDE, lam_grad(p, ids->r_bias), slice(pos, ids->r_bias, layer));
         return;
     }
-    a->du = lam_grad(p, ids->u);
-    a->dv = lam_grad(p, ids->v);
+    a->du = lam_grad(p, u_of(pos, layer));
+    a->dv = lam_grad(p, v_of(pos, layer));
 }
 
 void lam_pos_ahead_grad(const lam_positions *pos, int layer, lam_attn *a)

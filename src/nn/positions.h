@@ -24,6 +24,8 @@ typedef struct lam_pos_params {
     int u, v, v_ahead, u_ahead; /* r_w_bias, r_r_bias, r_r_bias_future, r_w_bias_future */
     int r_emb, r_bias;          /* attn_type 1 */
     int r_net[LAM_MAX_LAYERS];
+    int own_u[LAM_MAX_LAYERS],
+        own_v[LAM_MAX_LAYERS]; /* u and v of a layer, where they are untied */
 } lam_pos_params;
 
 typedef struct lam_positions {

@@ -119,3 +119,25 @@ run 2 export --model "$work/model"
 says "$err" "--out is missing"
 run 2 import "$work/model"
 says "$err" "--out is missing"
+
+# For Hugging Face: the same weights, a module of PyTorch, and still a model folder (tests/torch runs the module).
+run 0 export --model "$work/model" --hf "$work/hf"
+cmp "$work/hf/model.safetensors" "$work/model/model.safetensors" || fail "weights changed"
+cmp "$work/hf/modeling_lamemo.py" python/hf/modeling_lamemo.py || fail "another module than in the tree"
+says "$work/hf/config.json" '"AutoModelForCausalLM": "modeling_lamemo.LamemoForCausalLM"'
+says "$work/hf/tokenizer.json" '"ByteLevel"'
+run 0 generate --model "$work/hf" --prompt "once" -n 60 --json --logprobs
+cmp "$out" "$work/text" || fail "the folder for Hugging Face generates another text"
+run 0 import "$work/hf" --out "$work/from-hf"
+cmp "$work/from-hf/config.json" "$work/model/config.json" || fail "configuration changed on the way back"
+run 0 export --model "$work/model" --hf "$work/hf" --dtype f16 --replace
+says "$work/hf/config.json" '"torch_dtype": "float16"'
+run 1 export --model "$work/model" --hf "$work/hf8" --dtype int8
+says "$err" "--dtype f32, bf16 or f16"
+run 2 export --model "$work/model" --hf "$work/hf8" --out "$work/hf9"
+for memory in compressive infinite; do
+    "$tools/make_model" "$work/other-$memory" $memory 3
+    run 1 export --model "$work/other-$memory" --hf "$work/hf8"
+    says "$err" "has no memory $memory; it has none, xl, lamemo"
+done
+[ ! -e "$work/hf8" ] || fail "something was written all the same"

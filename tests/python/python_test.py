@@ -5,10 +5,11 @@ Usage: python_test.py BUILD [TEST...].  Run in the root of the source tree; BUIL
 import ctypes
 import doctest
 import gc
-import importlib
+import importlib.util
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -382,9 +383,11 @@ class RunTest(unittest.TestCase):
 
 
 class ExampleTest(unittest.TestCase):
-    def example(self, name, *arguments):
-        return subprocess.run([sys.executable, os.path.join(TREE, "examples", "python", name), *arguments], check=True,
-                              capture_output=True, text=True).stdout
+    def example(self, name, *arguments, code=0):
+        done = subprocess.run([sys.executable, os.path.join(TREE, "examples", "python", name), *arguments],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout
 
     def test_generate(self):
         said = self.example("generate.py", "wiki11m", "The history of Rome")
@@ -404,6 +407,15 @@ class ExampleTest(unittest.TestCase):
         self.assertRegex(said, r"step 20  loss ")
         before, after = map(float, said.split(": ")[1].replace(" before", "").replace(" after", "").split("\n")[0].split(","))
         self.assertLess(after, before)
+        run, picture = os.path.join(folder, "run"), os.path.join(WORK, "kings.svg")
+        if importlib.util.find_spec("matplotlib"):
+            said = self.example("plot.py", picture, run, run)
+            with open(picture, encoding="utf-8") as file:
+                self.assertIn("loss (nats per token)", file.read())
+        else:
+            print("plot.py: matplotlib is not installed; the picture is skipped", file=sys.stderr)
+            said = self.example("plot.py", picture, run, run, code=1)
+        self.assertEqual(len(re.findall(r"run loss [0-9.]+ valid_loss [0-9.]+", said)), 2)
 
 
 if __name__ == "__main__":
