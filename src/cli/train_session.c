@@ -186,7 +186,8 @@ lam_run_options lam_train_run_options(const lam_train_session *s)
 static lam_status open_run(lam_train_session *s)
 {
     lam_device_options device = s->o->device;
-    const lam_share share = {.comm = s->comm, .reduce = (lam_reduce)s->o->reduce};
+    const lam_share share = {
+        .comm = s->comm, .reduce = (lam_reduce)s->o->reduce, .zero = s->o->zero};
     device.threads = lam_ranks_threads(s->comm, device.threads);
     LAM_TRY(lam_device_open(&s->dev, &device));
     if (s->resumed)

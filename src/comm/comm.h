@@ -59,4 +59,13 @@ lam_status lam_comm_gather(lam_comm *c, void *all, const void *mine, size_t byte
 lam_status lam_comm_sum(lam_comm *c, void *x, void *scratch, size_t n, lam_dtype type,
                         lam_reduce how);
 
+/* A stretch of host memory that one rank has to give. */
+typedef struct lam_piece {
+    void *at;
+    size_t bytes;
+    int owner;
+} lam_piece;
+/* Everybody has every piece as its owner has it; the number of ranks is a power of two. */
+lam_status lam_comm_spread(lam_comm *c, const lam_piece *list, int n);
+
 #endif

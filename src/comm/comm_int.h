@@ -7,10 +7,20 @@
 enum { LAM_HOST_MAX = 64 };
 enum { LAM_TAG_DATA = 1, LAM_TAG_END = 2, LAM_TAG_BROKEN = 3 };
 
+enum { LAM_MESSAGE_MAX = 1 << 30 }; /* bytes */
+
+typedef struct lam_message {
+    const void *out; /* to the peer, or NULL and */
+    void *in;        /* from it */
+    int peer;
+    size_t bytes; /* at most LAM_MESSAGE_MAX */
+} lam_message;
+
 typedef struct lam_comm_ops {
     const char *name;
-    /* Sends `out` to rank `to` and receives `in` from rank `from`; either may be NULL. */
-    lam_status (*exchange)(lam_comm *c, const void *out, int to, void *in, int from, size_t bytes);
+    /* Sends and receives all of them.  Between two ranks the n-th sent is the n-th received, and both may have many in
+     * their lists, whose order is then the same. */
+    lam_status (*exchange)(lam_comm *c, const lam_message *list, int n);
     /* The library's own sum over all ranks. */
     lam_status (*sum)(lam_comm *c, void *x, size_t n, lam_dtype type);
     void (*close)(lam_comm *c);
@@ -34,6 +44,10 @@ struct lam_comm {
     const char *library;
     lam_comm_peer *peers; /* [size] */
 };
+
+/* Sends `out` to rank `to` and receives `in` from rank `from`, of any length; either may be NULL. */
+lam_status lam_comm_exchange(lam_comm *c, const void *out, int to, void *in, int from,
+                             size_t bytes);
 
 /* solo.c, mpi.c: `c` is zeroed but for timeout. */
 lam_status lam_comm_solo(lam_comm *c);

@@ -22,9 +22,9 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 30, /* bytes of one message */
-    WORDS = 512,     /* bytes of the message that the group is broken */
-    SPINS = 200      /* looks without a pause */
+    TOGETHER = 64, /* messages that are under way at once */
+    WORDS = 512,   /* bytes of the message that the group is broken */
+    SPINS = 200    /* looks without a pause */
 };
 
 static const double LOOK = 0.02;  /* seconds between two looks at the other ranks */
@@ -157,7 +157,7 @@ static lam_status fail_code(lam_comm *c, int code)
     return break_up(c, text);
 }
 
-/* Waits for the requests, of which there are one or two. */
+/* Waits for all requests. */
 static lam_status wait_for(lam_comm *c, lam_mpi_request *list, int n)
 {
     const double since = lam_clock();
@@ -199,25 +199,27 @@ static lam_status is_whole(const lam_comm *c)
     return c->broken ? lam_fail(LAM_ERR_IO, "the group of ranks is broken") : LAM_OK;
 }
 
-static lam_status exchange(lam_comm *c, const void *out, int to, void *in, int from, size_t bytes)
+static lam_status exchange(lam_comm *c, const lam_message *list, int n)
 {
+    lam_mpi_request pending[TOGETHER];
+    int waiting = 0;
     LAM_TRY(is_whole(c));
-    for (size_t at = 0; at < bytes; at += PIECE) {
-        const int some = (int)(bytes - at < PIECE ? bytes - at : PIECE);
-        lam_mpi_request list[2];
-        int n = 0;
-        if (in)
-            LAM_TRY(begin(c, loaded->receive(&list[n++], (char *)in + at, some, from, c->tag)));
-        if (out)
-            LAM_TRY(begin(c, loaded->send(&list[n++], (const char *)out + at, some, to, c->tag)));
-        LAM_TRY(wait_for(c, list, n));
+    for (int i = 0; i < n; i++) {
+        const lam_message *m = &list[i];
+        lam_mpi_request *const r = &pending[waiting++];
+        LAM_TRY(begin(c, m->in ? loaded->receive(r, m->in, (int)m->bytes, m->peer, c->tag)
+                               : loaded->send(r, m->out, (int)m->bytes, m->peer, c->tag)));
+        if (waiting == TOGETHER || i + 1 == n) {
+            LAM_TRY(wait_for(c, pending, waiting));
+            waiting = 0;
+        }
     }
     return LAM_OK;
 }
 
 static lam_status sum(lam_comm *c, void *x, size_t n, lam_dtype type)
 {
-    const size_t size = lam_dtype_size(type), piece = PIECE / size;
+    const size_t size = lam_dtype_size(type), piece = LAM_MESSAGE_MAX / size;
     LAM_TRY(is_whole(c));
     for (size_t at = 0; at < n; at += piece) {
         const int some = (int)(n - at < piece ? n - at : piece);

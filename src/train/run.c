@@ -322,8 +322,7 @@ static lam_status tell_times(const lam_running *r)
     enum { N = 3 };
     const lam_exchange *x = &r->t->exchange;
     const int ranks = lam_comm_size(r->comm);
-    const double sums = x->took + r->t->optimizer->exchanged;
-    const double mine[N] = {r->stepped - x->waited - sums, x->waited, sums};
+    const double mine[N] = {r->stepped - x->waited - x->took, x->waited, x->took};
     if (ranks == 1)
         return LAM_OK;
     double(*const all)[N] = calloc((size_t)ranks, sizeof *all);

@@ -119,7 +119,10 @@ static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
     const lam_config *cfg = &t->model->cfg;
     lam_optimizer_options optimizer = lam_settings_optimizer(s);
     optimizer.shares = s->leaves;
-    optimizer.comm = t->exchange.share.comm;
+    optimizer.ranks = lam_comm_size(t->exchange.share.comm);
+    optimizer.rank = lam_comm_rank(t->exchange.share.comm);
+    optimizer.zero = t->exchange.share.zero;
+    optimizer.exchange = &t->exchange;
     const int streams = t->groups.n * group_streams(t);
     LAM_TRY(lam_batcher_create(&t->batcher, text,
                                &(lam_batcher_options){.streams = s->batch_size,
