@@ -11,6 +11,7 @@ typedef struct lam_device_options {
     const char *device;
     int threads;
     int precision; /* index into lam_precisions */
+    int card;      /* no option: which GPU, of processes that share a host (ranks.h) */
 } lam_device_options;
 
 extern const char *const lam_precisions[]; /* "bf16", "float32"; ends with NULL */

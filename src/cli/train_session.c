@@ -189,6 +189,7 @@ static lam_status open_run(lam_train_session *s)
     const lam_share share = {
         .comm = s->comm, .reduce = (lam_reduce)s->o->reduce, .zero = s->o->zero};
     device.threads = lam_ranks_threads(s->comm, device.threads);
+    device.card = lam_comm_local_rank(s->comm);
     LAM_TRY(lam_device_open(&s->dev, &device));
     if (s->resumed)
         LAM_TRY(cannot_resume(s, lam_folder_check(s->last, &s->cfg, s->dev)));

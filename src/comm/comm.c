@@ -96,6 +96,14 @@ int lam_comm_local(const lam_comm *c)
     return n;
 }
 
+int lam_comm_local_rank(const lam_comm *c)
+{
+    int n = 0;
+    for (int r = 0; r < lam_comm_rank(c); r++)
+        n += strcmp(c->peers[r].host, c->peers[c->rank].host) == 0;
+    return n;
+}
+
 const char *lam_comm_host(const lam_comm *c, int rank)
 {
     return c ? c->peers[rank].host : "this host";
@@ -104,6 +112,11 @@ const char *lam_comm_host(const lam_comm *c, int rank)
 const char *lam_comm_name(const lam_comm *c)
 {
     return c ? c->library : "one process";
+}
+
+int lam_comm_any_thread(const lam_comm *c)
+{
+    return !c || c->any_thread;
 }
 
 int lam_comm_broken(const lam_comm *c)
@@ -121,19 +134,9 @@ int lam_comm_speaks(const lam_comm *c)
     return first == lam_comm_rank(c);
 }
 
-lam_status lam_comm_exchange(lam_comm *c, const void *out, int to, void *in, int from, size_t bytes)
+lam_status lam_comm_watch(lam_comm *c, double since)
 {
-    for (size_t at = 0; at < bytes; at += LAM_MESSAGE_MAX) {
-        const size_t some = bytes - at < LAM_MESSAGE_MAX ? bytes - at : LAM_MESSAGE_MAX;
-        lam_message list[2];
-        int n = 0;
-        if (in)
-            list[n++] = (lam_message){.in = (char *)in + at, .peer = from, .bytes = some};
-        if (out)
-            list[n++] = (lam_message){.out = (const char *)out + at, .peer = to, .bytes = some};
-        LAM_TRY(c->ops->exchange(c, list, n));
-    }
-    return LAM_OK;
+    return lam_comm_size(c) > 1 ? c->ops->watch(c, since) : LAM_OK;
 }
 
 /* ---- small things ---- */

@@ -23,6 +23,8 @@ typedef struct lam_comm_ops {
     lam_status (*exchange)(lam_comm *c, const lam_message *list, int n);
     /* The library's own sum over all ranks. */
     lam_status (*sum)(lam_comm *c, void *x, size_t n, lam_dtype type);
+    /* Fails, and breaks the group, where a rank is gone or the deadline is over. */
+    lam_status (*watch)(lam_comm *c, double since);
     void (*close)(lam_comm *c);
     void (*abort)(lam_comm *c, int code); /* may return */
 } lam_comm_ops;
@@ -36,6 +38,7 @@ typedef struct lam_comm_peer {
 struct lam_comm {
     const lam_comm_ops *ops;
     int rank, size;
+    int any_thread; /* calls may come from any thread, one at a time */
     double timeout; /* seconds; 0: none */
     int broken;
     int speaker;            /* of a broken group, if it is known; -1: the first that is left */

@@ -27,8 +27,9 @@ enum {
     SPINS = 200    /* looks without a pause */
 };
 
-static const double LOOK = 0.02;  /* seconds between two looks at the other ranks */
-static const double LISTEN = 0.6; /* seconds in which those that are left answer */
+static const double SHORT = 2e-5, LONG = 1e-3; /* seconds of a pause */
+static const double LOOK = 0.02;               /* seconds between two looks at the other ranks */
+static const double LISTEN = 0.6;              /* seconds in which those that are left answer */
 
 static const lam_mpi_module *loaded; /* a process joins one group in its life */
 
@@ -176,10 +177,12 @@ static lam_status wait_for(lam_comm *c, lam_mpi_request *list, int n)
             sched_yield();
             continue;
         }
-        pause_for(20000);
-        if (lam_clock() - looked < LOOK)
+        /* The longer it takes, the longer the pauses: other threads may need the core. */
+        const double now = lam_clock(), pause = (now - since) / 16.0;
+        pause_for((long)(1e9 * (pause < SHORT ? SHORT : pause > LONG ? LONG : pause)));
+        if (now - looked < LOOK)
             continue;
-        looked = lam_clock();
+        looked = now;
         const char *why = trouble(c, since, text);
         if (why)
             return break_up(c, why);
@@ -230,6 +233,14 @@ static lam_status sum(lam_comm *c, void *x, size_t n, lam_dtype type)
     return LAM_OK;
 }
 
+static lam_status watch(lam_comm *c, double since)
+{
+    char text[128];
+    LAM_TRY(is_whole(c));
+    const char *why = trouble(c, since, text);
+    return why ? break_up(c, why) : LAM_OK;
+}
+
 static void close_mpi(lam_comm *c)
 {
     if (!c->broken)
@@ -248,7 +259,7 @@ static void abort_mpi(lam_comm *c, int code)
             pause_for(100000000);
 }
 
-static const lam_comm_ops ops = {"mpi", exchange, sum, close_mpi, abort_mpi};
+static const lam_comm_ops ops = {"mpi", exchange, sum, watch, close_mpi, abort_mpi};
 
 /* ---- joining ---- */
 
@@ -299,7 +310,7 @@ static lam_status load(int expected)
 lam_status lam_comm_mpi(lam_comm *c, int expected)
 {
     LAM_TRY(load(expected));
-    if (loaded->start(&c->rank, &c->size) != 0)
+    if (loaded->start(&c->rank, &c->size, &c->any_thread) != 0)
         return lam_fail(LAM_ERR_IO, "MPI does not start");
     if (c->size != expected) { /* each for itself, in one folder: no */
         const int found = c->size;

@@ -18,6 +18,12 @@ static lam_status sum(lam_comm *c, void *x, size_t n, lam_dtype type)
     return LAM_OK;
 }
 
+static lam_status watch(lam_comm *c, double since)
+{
+    (void)c, (void)since;
+    return LAM_OK;
+}
+
 static void close_solo(lam_comm *c)
 {
     (void)c;
@@ -28,12 +34,13 @@ static void abort_solo(lam_comm *c, int code)
     (void)c, (void)code;
 }
 
-static const lam_comm_ops ops = {"solo", exchange, sum, close_solo, abort_solo};
+static const lam_comm_ops ops = {"solo", exchange, sum, watch, close_solo, abort_solo};
 
 lam_status lam_comm_solo(lam_comm *c)
 {
     c->ops = &ops;
     c->size = 1;
+    c->any_thread = 1;
     c->library = "one process";
     c->peers = calloc(1, sizeof *c->peers);
     if (!c->peers)

@@ -5,7 +5,8 @@
 #ifndef LAM_TRAIN_EXCHANGE_H
 #define LAM_TRAIN_EXCHANGE_H
 
-#include "comm/comm.h"
+#include "comm/nccl.h"
+#include "core/background.h"
 #include "model/model.h"
 
 /* How a run is shared; all zero: by nobody. */
@@ -17,10 +18,14 @@ typedef struct lam_share {
 
 typedef struct lam_exchange {
     lam_share share;
-    lam_model *model;    /* kept */
-    void *stage;         /* host copy of a flat vector, where they are not in host memory */
-    void *scratch;       /* room for half of one */
-    unsigned char *used; /* [n params] */
+    lam_model *model;       /* kept */
+    lam_nccl *nccl;         /* between devices with memory of their own; NULL: through the host */
+    void *stage;            /* then: host copy of a flat vector */
+    void *scratch;          /* room for half of one; with NCCL on the device */
+    void *zero;             /* WIDE [1] there */
+    unsigned char *used;    /* [n params] */
+    lam_background *beside; /* sums beside the backward pass; NULL: all after it */
+    size_t left;            /* gradients before this one have not been given to it yet */
     double waited, took; /* seconds so far: until the last rank was there, and for what was sent */
 } lam_exchange;
 
@@ -28,6 +33,11 @@ typedef struct lam_exchange {
 lam_status lam_exchange_create(lam_exchange *x, lam_model *model, lam_share share);
 void lam_exchange_free(lam_exchange *x); /* fine on a zeroed one */
 
+/* Are gradients wanted as soon as they are final? */
+int lam_exchange_early(const lam_exchange *x);
+/* Then: those from `from` on are, up to where the last call began.  From the first call of a step until
+ * lam_exchange_gradients() the messages of this rank are those of a thread that sums: nobody else may send any. */
+void lam_exchange_part(lam_exchange *x, size_t from);
 /* Gradients and marks of all ranks, instead of this one's. */
 lam_status lam_exchange_gradients(lam_exchange *x);
 

@@ -311,6 +311,15 @@ static const int *begin_documents(lam_trainer *t, int first)
     return streams ? t->rows + first : NULL;
 }
 
+/* The gradients from here on are final: those of the last leaf complete the sums of this rank's, which the other ranks
+ * are waiting for. */
+static void send_early(void *user, size_t from)
+{
+    lam_trainer *t = user;
+    lam_leaves_end_part(t->leaves, t->groups.n - 1, from, t->exchange.left - from);
+    lam_exchange_part(&t->exchange, from);
+}
+
 /* Forward and backward of one group of columns; its gradient is that of scale * sum(nll). */
 static void run_group(lam_trainer *t, int group, batch b, double scale)
 {
@@ -325,17 +334,20 @@ static void run_group(lam_trainer *t, int group, batch b, double scale)
         lam_leaves_begin(t->leaves, group);
     lam_group_memory_select(t->memories, group);
     const int *const rows = begin_documents(t, (int)columns);
+    const int early = group + 1 == t->groups.n && lam_exchange_early(&t->exchange);
     lam_stack_pass(t->stack, &(lam_pass){.inputs = t->inputs + columns * (size_t)b.in,
                                          .targets = t->targets + columns * (size_t)b.scored,
                                          .n = b.in,
                                          .scored = b.scored,
                                          .rows = rows,
                                          .grad_scale = scale,
-                                         .dropout = dropout});
+                                         .dropout = dropout,
+                                         .final = early ? send_early : NULL,
+                                         .user = t});
     lam_stack_tally(t->stack, lam_at(t->model->dev, LAM_WIDE, t->totals,
                                      t->leaves ? (size_t)group * LAM_TOTALS : 0));
     if (t->leaves)
-        lam_leaves_end(t->leaves, group);
+        lam_leaves_end_part(t->leaves, group, 0, early ? t->exchange.left : t->model->params.total);
 }
 
 static lam_status not_finite(const lam_trainer *t, const char *what, double value)
