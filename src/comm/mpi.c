@@ -27,7 +27,7 @@ enum {
     SPINS = 200    /* looks without a pause */
 };
 
-static const double SHORT = 2e-5, LONG = 1e-3; /* seconds of a pause */
+static const double SHORT = 2e-5, LONG = 5e-3; /* seconds of a pause */
 static const double LOOK = 0.02;               /* seconds between two looks at the other ranks */
 static const double LISTEN = 0.6;              /* seconds in which those that are left answer */
 
