@@ -16,7 +16,7 @@ static const char *library(void)
     if (MPI_Get_library_version(text, &n) != MPI_SUCCESS)
         return "MPI";
     text[strcspn(text, ",\n")] = '\0'; /* Open MPI tells who built it, too */
-    for (char *c = text; *c; c++) /* MPICH has a table of what it is */
+    for (char *c = text; *c; c++)      /* MPICH has a table of what it is */
         if (*c == '\t')
             *c = ' ';
     return text;
