@@ -56,3 +56,13 @@ set_tests_properties(cuda_host_bf16 cuda_host_float32 cuda_host_models PROPERTIE
 set_property(TEST cuda_host_float32 APPEND PROPERTY ENVIRONMENT LAM_OPCASES_FULL_PREC=1)
 # The longest begin first where tests run side by side.
 set_tests_properties(cuda_host_bf16 tests_naive16_test PROPERTIES COST 100)
+
+# Several processes with such a GPU each, and a library in the place of NCCL's.
+add_library(nccl_host SHARED ${PROJECT_SOURCE_DIR}/tests/nccl_host/nccl.c)
+target_compile_definitions(nccl_host PRIVATE _GNU_SOURCE)
+target_link_libraries(nccl_host PRIVATE lamemo_warnings)
+set_target_properties(nccl_host PROPERTIES OUTPUT_NAME nccl SOVERSION 2 C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/nccl_host)
+add_test(NAME nccl_host_ranks COMMAND sh ${PROJECT_SOURCE_DIR}/tests/nccl_host/ranks_test.sh)
+set_tests_properties(nccl_host_ranks PROPERTIES WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} SKIP_RETURN_CODE 77 TIMEOUT 600
+    ENVIRONMENT "${test_environment};LAMEMO=$<TARGET_FILE:lamemo_cuda_host>;NCCL_HOST=${PROJECT_BINARY_DIR}/tests/nccl_host;LAMEMO_MPI_MODULE=${PROJECT_BINARY_DIR}/lamemo-mpi.so")

@@ -20,6 +20,7 @@ programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench)
 strip -o "$out/lamemo" "${programs[0]}"
 strip -o "$out/opcases" "${programs[1]}"
 strip -o "$out/gpu_bench" "${programs[2]}"
+[ ! -e build/gpu/lamemo-mpi.so ] || cp build/gpu/lamemo-mpi.so "$out/" # for the Open MPI of the other machine
 # Every library but those of the compiler and the C library, which must be the other machine's.
 ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libgcc_s|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$out/lib/"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Is the CUDA back-end right and fast on this machine?  One command, one summary at the end.
-#   gpu-check.sh [PART...]     parts: bars pdl ops verify train sanitize bench steps growth; without arguments all
+#   gpu-check.sh [PART...]     parts: bars pdl ops verify train ranks sanitize bench steps growth; without arguments all
 # `bars` measures the goals of speed, each beside its bar and its aim, in about two minutes: run it first.
 # `pdl` compares decoding with and without programmatic dependent launch (LAMEMO_PDL), by turns.
 # Runs in a bundle made by scripts/gpu-bundle.sh, or in the source tree (then it takes build/gpu,
@@ -21,7 +21,7 @@ export LD_LIBRARY_PATH="$here/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64"
 for lib in /opt/*/.venv/lib/python3*/site-packages/nvidia/cu13/lib; do
     [ -d "$lib" ] && LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$lib"
 done
-parts=${*:-bars pdl ops verify train sanitize bench steps growth}
+parts=${*:-bars pdl ops verify train ranks sanitize bench steps growth}
 summary=()
 failed=0
 
@@ -156,6 +156,52 @@ if wants train; then
     run "train muon = cpu" awk 'NR == FNR { one[FNR] = $2; next } FNR > 150 { a += one[FNR]; b += $2 }
         END { printf "mean loss of the last 50 steps: cpu %.4f, cuda %.4f\n", a / 50, b / 50
             exit !(FNR == 200 && b / a > 0.98 && b / a < 1.02) }' "$dir/muon-cpu.losses" "$dir/muon-one.losses"
+    rm -rf "$dir"
+fi
+# Several processes on the one card, staged through the host, and one process by NCCL: the same bytes as one process.
+if wants ranks; then
+    dir=$(mktemp -d)
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    run "ranks prepare" ./lamemo prepare text.txt --out "$dir/data"
+    share() { # share NAME PROCESSES OPTION...: what it says of the exchange, and whether it ended well
+        local name=$1 n=$2 code=0 start=()
+        shift 2
+        [ "$n" -eq 1 ] || start=(mpirun -n "$n" --oversubscribe --bind-to none)
+        "${start[@]}" ./lamemo train --data "$dir/data" --preset tiny --memory lamemo --device cuda --leaves 4 \
+            --max-step 40 --eval-interval 0 --no-test --out "$dir/$name" "$@" > "$dir/$name.log" 2>&1 || code=$?
+        grep '^exchange' "$dir/$name.log"
+        [ "$code" -eq 0 ] || tail -5 "$dir/$name.log"
+        return "$code"
+    }
+    alike() { # alike A B
+        local file
+        for file in model optimizer memory.00000 memory.00003; do
+            cmp "$dir/$1/last/$file.safetensors" "$dir/$2/last/$file.safetensors" || return 1
+        done
+    }
+    for recipe in paper fast; do
+        run "ranks $recipe 1" share "$recipe-1" 1 --recipe "$recipe"
+        if [ -n "$(ldconfig -p | grep libnccl.so.2)$(ls /usr/local/cuda/lib64/libnccl.so.2 2> /dev/null)" ]; then
+            for how in exact fast; do
+                export LAMEMO_COMM=nccl
+                run "ranks $recipe NCCL $how" share "$recipe-nccl-$how" 1 --recipe "$recipe" --reduce "$how"
+                unset LAMEMO_COMM
+                run "ranks $recipe NCCL $how =" alike "$recipe-1" "$recipe-nccl-$how"
+            done
+        else
+            note "ranks NCCL" info "libnccl.so.2 is not installed"
+        fi
+        if command -v mpirun > /dev/null && [ -e lamemo-mpi.so ]; then
+            for n in 2 4; do
+                for zero in 0 1; do
+                    run "ranks $recipe $n zero $zero" share "$recipe-$n-$zero" "$n" --recipe "$recipe" --zero "$zero"
+                    run "ranks $recipe $n zero $zero =" alike "$recipe-1" "$recipe-$n-$zero"
+                done
+            done
+        else
+            note "ranks MPI" info "mpirun or lamemo-mpi.so is not there"
+        fi
+    done
     rm -rf "$dir"
 fi
 if wants sanitize; then

@@ -315,6 +315,7 @@ static lam_status run_shared(const void *user, lam_comm *comm)
     if (!o->data)
         return lam_fail(LAM_ERR_ARG, "--data is missing");
     device.threads = lam_ranks_threads(comm, device.threads);
+    device.card = lam_comm_local_rank(comm);
     LAM_TRY(lam_device_open(&dev, &device));
     lam_status status = lam_comm_agree(comm, lam_engine_open(&engine, o->model, dev, &storage));
     if (status == LAM_OK)

@@ -60,6 +60,11 @@ static const lam_option options[] = {
      .min = 1e-6, .max = 1e6, .help = "Bandwidth between two processes in GB/s, for --ranks."},
     {"link-us", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.link_us), "10", .max = 1e9,
      .help = "Latency of a message in microseconds, for --ranks."},
+    {"no-overlap", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, scaling.apart),
+     .help = "For --ranks: exchange after the backward pass, as GPUs do, not beside it."},
+    {"zero", 0, "N", LAM_OPT_INT, offsetof(info_options, scaling.zero), "0", .max = 1,
+     .help = "For --ranks: 1 divides the optimiser's state between the processes, as lamemo train "
+             "--zero 1 does."},
     {"presets", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, presets),
      .help = "List the presets: sizes, batch, steps, parameters, memory to train, time of a "
              "training step "
@@ -272,7 +277,7 @@ static lam_status print_json(const subject *s, const group *groups, const lam_fo
     return lam_print_json(root, JSON_INDENT(2));
 }
 
-static lam_status project(const subject *s)
+static lam_status project(subject *s)
 {
     lam_scaling scaling = s->o->scaling;
     if (s->o->data) {
@@ -361,6 +366,9 @@ static lam_status run(const lam_args *args)
 {
     const info_options *o = args->options;
     lam_config cfg;
+    if (o->scaling.zero && o->scaling.ranks == 0)
+        return lam_fail(LAM_ERR_ARG, "--zero 1 divides the optimiser's state between processes: "
+                                     "--ranks says how many");
     if (o->presets)
         return list_presets(args);
     LAM_TRY(resolve(&cfg, args));

@@ -93,6 +93,12 @@ static lam_status introduce(const lam_train_session *s)
                                 s->settings.leaves, s->settings.batch_size / s->settings.leaves,
                                 lam_comm_size(s->comm), lam_comm_size(s->comm) == 1 ? "" : "es",
                                 lam_comm_name(s->comm)));
+    if (s->o->zero && lam_comm_size(s->comm) > 1)
+        LAM_TRY(lam_runlog_line(s->log, "optimiser: its state is divided between %d processes",
+                                lam_comm_size(s->comm)));
+    else if (s->o->zero)
+        lam_log(LAM_LOG_WARN, "--zero 1: there is one process, which keeps all of the optimiser's "
+                              "state");
     LAM_TRY(lam_runlog_line(s->log, "run: %s%s of %d x %d tokens on %s (%s), seed %lld",
                             lam_describe_length(length, &s->settings),
                             lam_settings_timed(&s->settings) ? " in steps" : "",

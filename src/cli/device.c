@@ -25,7 +25,8 @@ lam_status lam_device_open(lam_dev **out, const lam_device_options *options)
     LAM_TRY(lam_ops_find(&ops, options->device));
     LAM_TRY(ops->open(out, &(lam_dev_options){.threads = options->threads,
                                               .full_prec = options->precision == 1,
-                                              .exact = options->numerics == 1}));
+                                              .exact = options->numerics == 1,
+                                              .card = options->card}));
     lam_log(LAM_LOG_DEBUG, "device %s: %s", ops->name, ops->summary);
     return LAM_OK;
 }

@@ -12,6 +12,7 @@ typedef struct lam_device_options {
     int threads;
     int precision; /* index into lam_precisions */
     int numerics;  /* index into lam_numerics */
+    int card;      /* no option: which GPU, of processes that share a host (ranks.h) */
 } lam_device_options;
 
 extern const char *const lam_precisions[]; /* "bf16", "float32"; ends with NULL */

@@ -1,13 +1,15 @@
 /* scaling.c -- see scaling.h.
  *
- * R processes exchange n bytes of gradients by recursive halving and doubling (comm/comm.c): 2 log2 R messages one after
- * the other, and 2 n (R - 1) / R bytes each way.  A device with memory of its own is staged through the host: n bytes
- * down and up.  The flags of a step take 2 log2 R short messages, four times.  Nothing is overlapped, and every process
- * is taken to be equally fast. */
+ * R processes exchange n bytes of gradients by recursive halving and doubling (comm/large.c): 2 log2 R messages one after
+ * the other, and 2 n (R - 1) / R bytes each way.  What only its owner computes, the weights with --zero 1 or on a CPU
+ * Muon's steps, is spread by log2 R messages and (R - 1) / R of its bytes.  The flags of a step take 2 log2 R short
+ * messages, four times, and once more before something is spread.  On a CPU the sums of all layers but the lowest are beside the backward pass, which takes two
+ * thirds of a step.  Every process is taken to be equally fast. */
 #include "cli/scaling.h"
 
 #include "cli/output.h"
 #include "cli/term.h"
+#include "core/budget.h"
 #include "core/log.h"
 #include "model/macs.h"
 
@@ -15,13 +17,14 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double STAGE_GBS = 25.0; /* between host and device */
+static const double BACKWARD = 2.0 / 3.0; /* of a step */
 static const double HARDLY = 0.5; /* of the segments, below which the memory is hardly ever full */
 
 typedef struct row {
     int ranks;
     int64_t streams;
     double step_ms, exchange_ms, efficiency;
+    double optimizer; /* bytes of the process that keeps most; < 0: it cannot be divided */
     double stream_tokens,
         full; /* of the text; part of a stream's segments that find a full memory */
 } row;
@@ -33,23 +36,64 @@ static double compute_ms(const lam_scaling *s, const lam_model *model, const lam
                : 1e3 * lam_macs_step(&model->cfg, t->batch_size) / model->dev->macs_per_s;
 }
 
-static double exchange_ms(const lam_scaling *s, const lam_model *model, int ranks)
+/* Bytes that each rank gets from those who computed them. */
+static double spread_bytes(const lam_scaling *s, const lam_model *model, const lam_settings *t)
 {
-    const double bytes = (double)model->params.total * (double)lam_class_size(model->dev, LAM_WIDE);
-    const double messages = 2.0 * log2(ranks), part = (double)(ranks - 1) / ranks;
-    const double stage = model->dev->own_memory && ranks > 1 ? 2.0 * bytes / STAGE_GBS : 0.0;
-    return 5.0 * messages * s->link_us * 1e-3 + (2.0 * bytes * part / s->link_gbs + stage) * 1e-6;
+    const lam_params *p = &model->params;
+    const bool steps = lam_rules[t->optim]->divide && !model->dev->own_memory;
+    const size_t n = s->zero ? p->total : steps ? p->total - p->rest : 0;
+    return (double)n * (double)lam_class_size(model->dev, LAM_WIDE);
 }
 
-static row row_of(const lam_scaling *s, const lam_model *model, const lam_settings *t, int ranks)
+static double exchange_ms(const lam_scaling *s, const lam_model *model, const lam_settings *t,
+                          int ranks)
+{
+    const double bytes = (double)model->params.total * (double)lam_class_size(model->dev, LAM_WIDE);
+    const double spread = spread_bytes(s, model, t), part = (double)(ranks - 1) / ranks;
+    const double messages = (spread > 0.0 ? 13.0 : 10.0) * log2(ranks);
+    return messages * s->link_us * 1e-3 + (2.0 * bytes + spread) * part / s->link_gbs * 1e-6;
+}
+
+/* What of it the backward pass hides. */
+static double hidden_ms(const lam_scaling *s, const lam_model *model, double compute, int ranks)
+{
+    const lam_params *p = &model->params;
+    const double above = 1.0 - 1.0 / model->cfg.n_layer;
+    const double bytes =
+        (double)(p->total - p->rest) * (double)lam_class_size(model->dev, LAM_WIDE);
+    const double sums = 2.0 * above * bytes * (ranks - 1) / ranks / s->link_gbs * 1e-6;
+    return model->dev->own_memory || s->apart ? 0.0 : fmin(sums, above * BACKWARD * compute);
+}
+
+/* The most that a process of so many takes. */
+static double optimizer_bytes(const lam_scaling *s, lam_model *model, const lam_settings *t,
+                              int ranks)
+{
+    lam_optimizer_options o = lam_settings_optimizer(t);
+    size_t most = 0;
+    o.shares = ranks > 1 ? ranks : 0;
+    o.ranks = ranks;
+    o.zero = s->zero;
+    for (o.rank = 0; o.rank < (s->zero ? ranks : 1); o.rank++) {
+        size_t bytes;
+        if (lam_optimizer_measure(&bytes, model, &o) != LAM_OK)
+            return -1.0;
+        most = bytes > most ? bytes : most;
+    }
+    return (double)most;
+}
+
+static row row_of(const lam_scaling *s, lam_model *model, const lam_settings *t, int ranks)
 {
     const lam_config *cfg = &model->cfg;
-    const double compute = compute_ms(s, model, t), exchange = exchange_ms(s, model, ranks);
+    const double compute = compute_ms(s, model, t), exchange = exchange_ms(s, model, t, ranks);
+    const double step = compute + exchange - hidden_ms(s, model, compute, ranks);
     row r = {.ranks = ranks,
              .streams = (int64_t)ranks * t->batch_size,
-             .step_ms = compute + exchange,
+             .step_ms = step,
              .exchange_ms = exchange,
-             .efficiency = compute / (compute + exchange)};
+             .efficiency = compute / step,
+             .optimizer = optimizer_bytes(s, model, t, ranks)};
     r.stream_tokens = floor((double)s->tokens / (double)r.streams);
     const double segments = r.stream_tokens / cfg->tgt_len;
     const double filling = ceil((double)cfg->mem_len / cfg->tgt_len);
@@ -57,7 +101,7 @@ static row row_of(const lam_scaling *s, const lam_model *model, const lam_settin
     return r;
 }
 
-static lam_status print_json(const lam_scaling *s, const lam_model *model, const lam_settings *t)
+static lam_status print_json(const lam_scaling *s, lam_model *model, const lam_settings *t)
 {
     json_t *const rows = json_array();
     for (int n = 1; n <= s->ranks; n *= 2) {
@@ -65,6 +109,9 @@ static lam_status print_json(const lam_scaling *s, const lam_model *model, const
         json_t *const one = json_pack("{s:i, s:I, s:f, s:f, s:f}", "ranks", r.ranks, "streams",
                                       (json_int_t)r.streams, "step_ms", r.step_ms, "exchange_ms",
                                       r.exchange_ms, "efficiency", r.efficiency);
+        json_object_set_new(one, "optimizer_bytes",
+                            r.optimizer < 0.0 ? json_null()
+                                              : json_integer((json_int_t)r.optimizer));
         if (s->tokens > 0) {
             json_object_set_new(one, "stream_tokens", json_real(r.stream_tokens));
             json_object_set_new(one, "memory_full", json_real(r.full));
@@ -77,8 +124,8 @@ static lam_status print_json(const lam_scaling *s, const lam_model *model, const
                           JSON_INDENT(2));
 }
 
-lam_status lam_scaling_print(const lam_scaling *s, const lam_model *model,
-                             const lam_settings *settings, bool json)
+lam_status lam_scaling_print(const lam_scaling *s, lam_model *model, const lam_settings *settings,
+                             bool json)
 {
     if (s->ranks < 1 || (s->ranks & (s->ranks - 1)) != 0)
         return lam_fail(LAM_ERR_ARG, "--ranks %d: must be a power of two", s->ranks);
@@ -87,16 +134,18 @@ lam_status lam_scaling_print(const lam_scaling *s, const lam_model *model,
     printf("a step of one process: %.4g ms%s, %d streams each\n", compute_ms(s, model, settings),
            s->step_ms > 0.0 ? "" : " (estimated by its multiply-accumulates; --step-ms measures)",
            settings->batch_size);
-    printf("a message: %.4g us and %.4g GB/s each way%s\n\n", s->link_us, s->link_gbs,
-           model->dev->own_memory ? ", and 25 GB/s between device and host" : "");
-    printf("%9s %10s %12s %12s %11s", "processes", "streams", "step, ms", "exchange, ms",
-           "efficiency");
+    printf("a message: %.4g us and %.4g GB/s each way\n\n", s->link_us, s->link_gbs);
+    printf("%9s %10s %12s %12s %11s %12s", "processes", "streams", "step, ms", "exchange, ms",
+           "efficiency", "optimiser");
     printf(s->tokens > 0 ? " %14s %12s\n" : "\n", "tokens/stream", "memory full");
     row last = {0};
     for (int n = 1; n <= s->ranks; n *= 2) {
         last = row_of(s, model, settings, n);
-        printf("%9d %10lld %12.4g %12.4g %9.1f %%", last.ranks, (long long)last.streams,
-               last.step_ms, last.exchange_ms, 100.0 * last.efficiency);
+        char size[32] = "indivisible";
+        if (last.optimizer >= 0.0)
+            lam_format_size(size, sizeof size, last.optimizer);
+        printf("%9d %10lld %12.4g %12.4g %9.1f %% %12s", last.ranks, (long long)last.streams,
+               last.step_ms, last.exchange_ms, 100.0 * last.efficiency, size);
         if (s->tokens > 0)
             printf(" %14.0f %10.0f %%", last.stream_tokens, 100.0 * last.full);
         putchar('\n');

@@ -46,6 +46,9 @@ const lam_option lam_train_table[] = {
     {"reduce", 0, "HOW", LAM_OPT_CHOICE, OPT(reduce), "exact", .choices = lam_reduce_names,
      .help = "Under mpirun: sum gradients exact, in a tree, so that the number of processes does not change the result, "
              "or fast, as the library does."},
+    {"zero", 0, "N", LAM_OPT_INT, OPT(zero), "0", .max = 1,
+     .help = "Under mpirun: 1 divides the optimiser's state between the processes, by whole matrices. The result is the "
+             "same."},
     LAM_TIMEOUT_OPTION(lam_train_options, timeout),
     {"print-config", 0, NULL, LAM_OPT_FLAG, OPT(print_config),
      .help = "Print the model and all settings of this training as JSON, for --config, and exit."},

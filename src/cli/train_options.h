@@ -17,6 +17,7 @@ typedef struct lam_train_options {
     bool resume, overwrite, no_test, print_config, json;
     double timeout;
     int reduce; /* lam_reduce */
+    int zero;   /* 1: the optimiser's state is divided between the ranks */
     lam_device_options device;
     lam_settings settings; /* only the fields that are options */
 } lam_train_options;

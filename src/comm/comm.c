@@ -1,12 +1,8 @@
-/* comm.c -- see comm.h: the collective calls, made of messages between two ranks.
+/* comm.c -- see comm.h: the collective calls for small things, made of messages between two ranks.
  *
- * Small things go up a binomial tree to rank 0 and down again, for any number of ranks.  Large sums go by recursive
- * halving: over the distances 1, 2, 4, ... two ranks exchange half of what each is still responsible for and add, until
- * each has one part of the sum; then the parts travel back the same way.  The additions are those of a binary tree whose
- * leaves are the ranks in order, in whatever order messages arrive. */
+ * They go up a binomial tree to rank 0 and down again, for any number of ranks.  Large things: large.c. */
 #include "comm/comm_int.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +96,14 @@ int lam_comm_local(const lam_comm *c)
     return n;
 }
 
+int lam_comm_local_rank(const lam_comm *c)
+{
+    int n = 0;
+    for (int r = 0; r < lam_comm_rank(c); r++)
+        n += strcmp(c->peers[r].host, c->peers[c->rank].host) == 0;
+    return n;
+}
+
 const char *lam_comm_host(const lam_comm *c, int rank)
 {
     return c ? c->peers[rank].host : "this host";
@@ -108,6 +112,11 @@ const char *lam_comm_host(const lam_comm *c, int rank)
 const char *lam_comm_name(const lam_comm *c)
 {
     return c ? c->library : "one process";
+}
+
+int lam_comm_any_thread(const lam_comm *c)
+{
+    return !c || c->any_thread;
 }
 
 int lam_comm_broken(const lam_comm *c)
@@ -125,6 +134,11 @@ int lam_comm_speaks(const lam_comm *c)
     return first == lam_comm_rank(c);
 }
 
+lam_status lam_comm_watch(lam_comm *c, double since)
+{
+    return lam_comm_size(c) > 1 ? c->ops->watch(c, since) : LAM_OK;
+}
+
 /* ---- small things ---- */
 
 typedef void combine(void *mine, const void *other, size_t bytes);
@@ -137,10 +151,10 @@ static lam_status down(lam_comm *c, void *data, size_t bytes, int root)
     while (bit < c->size && !(me & bit))
         bit <<= 1;
     if (me != 0)
-        LAM_TRY(c->ops->exchange(c, NULL, 0, data, (me - bit + root) % c->size, bytes));
+        LAM_TRY(lam_comm_exchange(c, NULL, 0, data, (me - bit + root) % c->size, bytes));
     for (bit >>= 1; bit > 0; bit >>= 1)
         if (me + bit < c->size)
-            LAM_TRY(c->ops->exchange(c, data, (me + bit + root) % c->size, NULL, 0, bytes));
+            LAM_TRY(lam_comm_exchange(c, data, (me + bit + root) % c->size, NULL, 0, bytes));
     return LAM_OK;
 }
 
@@ -153,12 +167,12 @@ static lam_status fold(lam_comm *c, void *data, size_t bytes, combine *with)
     lam_status status = LAM_OK;
     for (int bit = 1; bit < c->size && status == LAM_OK; bit <<= 1) {
         if (c->rank & bit) {
-            status = c->ops->exchange(c, data, c->rank - bit, NULL, 0, bytes);
+            status = lam_comm_exchange(c, data, c->rank - bit, NULL, 0, bytes);
             break;
         }
         if (c->rank + bit >= c->size)
             continue;
-        status = c->ops->exchange(c, NULL, 0, other, c->rank + bit, bytes);
+        status = lam_comm_exchange(c, NULL, 0, other, c->rank + bit, bytes);
         if (status == LAM_OK)
             with(data, other, bytes);
     }
@@ -190,9 +204,9 @@ lam_status lam_comm_gather(lam_comm *c, void *all, const void *mine, size_t byte
     if (size == 1)
         return LAM_OK;
     if (rank > 0)
-        LAM_TRY(c->ops->exchange(c, mine, 0, NULL, 0, bytes));
+        LAM_TRY(lam_comm_exchange(c, mine, 0, NULL, 0, bytes));
     for (int r = 1; rank == 0 && r < size; r++)
-        LAM_TRY(c->ops->exchange(c, NULL, 0, (char *)all + (size_t)r * bytes, r, bytes));
+        LAM_TRY(lam_comm_exchange(c, NULL, 0, (char *)all + (size_t)r * bytes, r, bytes));
     return down(c, all, (size_t)size * bytes, 0);
 }
 
@@ -252,78 +266,4 @@ lam_status lam_comm_end(lam_comm *c, lam_status mine, double patience)
     if (mine == LAM_OK || !c->broken)
         return status;
     return lam_fail(mine, "rank %d on %s: %s", c->rank, c->peers[c->rank].host, text);
-}
-
-/* ---- large sums ---- */
-
-static void add(void *x, const void *y, size_t n, lam_dtype type)
-{
-    if (type == LAM_F64) {
-        double *a = x;
-        const double *b = y;
-        for (size_t i = 0; i < n; i++)
-            a[i] += b[i];
-    } else {
-        float *a = x;
-        const float *b = y;
-        for (size_t i = 0; i < n; i++)
-            a[i] += b[i];
-    }
-}
-
-/* A stretch of the numbers, and the halves that the two ranks at a distance keep. */
-typedef struct stretch {
-    size_t from, n;
-} stretch;
-
-static stretch half_of(stretch all, int upper)
-{
-    const size_t n = all.n / 2;
-    return upper ? (stretch){all.from + n, all.n - n} : (stretch){all.from, n};
-}
-
-/* The two halves may differ by one number: they are sent one way and then the other. */
-static lam_status swap(lam_comm *c, int peer, const char *out, size_t out_bytes, char *in,
-                       size_t in_bytes)
-{
-    const size_t both = out_bytes < in_bytes ? out_bytes : in_bytes;
-    LAM_TRY(c->ops->exchange(c, out, peer, in, peer, both));
-    if (out_bytes > both)
-        LAM_TRY(c->ops->exchange(c, out + both, peer, NULL, 0, out_bytes - both));
-    if (in_bytes > both)
-        LAM_TRY(c->ops->exchange(c, NULL, 0, in + both, peer, in_bytes - both));
-    return LAM_OK;
-}
-
-static lam_status tree(lam_comm *c, char *x, char *scratch, size_t n, lam_dtype type)
-{
-    enum { ROUNDS = 24 };
-    const size_t size = lam_dtype_size(type);
-    stretch all[ROUNDS], mine = {0, n};
-    int round = 0;
-    for (int d = 1; d < c->size; d *= 2, round++) {
-        const int upper = (c->rank & d) != 0, peer = c->rank ^ d;
-        const stretch keep = half_of(mine, upper), give = half_of(mine, !upper);
-        LAM_TRY(swap(c, peer, x + give.from * size, give.n * size, scratch, keep.n * size));
-        add(x + keep.from * size, scratch, keep.n, type);
-        all[round] = mine;
-        mine = keep;
-    }
-    while (round-- > 0) {
-        const int d = 1 << round, upper = (c->rank & d) != 0, peer = c->rank ^ d;
-        const stretch other = half_of(all[round], !upper);
-        LAM_TRY(swap(c, peer, x + mine.from * size, mine.n * size, x + other.from * size,
-                     other.n * size));
-        mine = all[round];
-    }
-    return LAM_OK;
-}
-
-lam_status lam_comm_sum(lam_comm *c, void *x, void *scratch, size_t n, lam_dtype type,
-                        lam_reduce how)
-{
-    if (lam_comm_size(c) == 1 || n == 0)
-        return LAM_OK;
-    assert((c->size & (c->size - 1)) == 0 && (type == LAM_F32 || type == LAM_F64));
-    return how == LAM_REDUCE_FAST ? c->ops->sum(c, x, n, type) : tree(c, x, scratch, n, type);
 }

@@ -22,13 +22,14 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 1 << 30, /* bytes of one message */
-    WORDS = 512,     /* bytes of the message that the group is broken */
-    SPINS = 200      /* looks without a pause */
+    TOGETHER = 64, /* messages that are under way at once */
+    WORDS = 512,   /* bytes of the message that the group is broken */
+    SPINS = 200    /* looks without a pause */
 };
 
-static const double LOOK = 0.02;  /* seconds between two looks at the other ranks */
-static const double LISTEN = 0.6; /* seconds in which those that are left answer */
+static const double SHORT = 2e-5, LONG = 5e-3; /* seconds of a pause */
+static const double LOOK = 0.02;               /* seconds between two looks at the other ranks */
+static const double LISTEN = 0.6;              /* seconds in which those that are left answer */
 
 static const lam_mpi_module *loaded; /* a process joins one group in its life */
 
@@ -157,7 +158,7 @@ static lam_status fail_code(lam_comm *c, int code)
     return break_up(c, text);
 }
 
-/* Waits for the requests, of which there are one or two. */
+/* Waits for all requests. */
 static lam_status wait_for(lam_comm *c, lam_mpi_request *list, int n)
 {
     const double since = lam_clock();
@@ -176,10 +177,12 @@ static lam_status wait_for(lam_comm *c, lam_mpi_request *list, int n)
             sched_yield();
             continue;
         }
-        pause_for(20000);
-        if (lam_clock() - looked < LOOK)
+        /* The longer it takes, the longer the pauses: other threads may need the core. */
+        const double now = lam_clock(), pause = (now - since) / 16.0;
+        pause_for((long)(1e9 * (pause < SHORT ? SHORT : pause > LONG ? LONG : pause)));
+        if (now - looked < LOOK)
             continue;
-        looked = lam_clock();
+        looked = now;
         const char *why = trouble(c, since, text);
         if (why)
             return break_up(c, why);
@@ -199,25 +202,27 @@ static lam_status is_whole(const lam_comm *c)
     return c->broken ? lam_fail(LAM_ERR_IO, "the group of ranks is broken") : LAM_OK;
 }
 
-static lam_status exchange(lam_comm *c, const void *out, int to, void *in, int from, size_t bytes)
+static lam_status exchange(lam_comm *c, const lam_message *list, int n)
 {
+    lam_mpi_request pending[TOGETHER];
+    int waiting = 0;
     LAM_TRY(is_whole(c));
-    for (size_t at = 0; at < bytes; at += PIECE) {
-        const int some = (int)(bytes - at < PIECE ? bytes - at : PIECE);
-        lam_mpi_request list[2];
-        int n = 0;
-        if (in)
-            LAM_TRY(begin(c, loaded->receive(&list[n++], (char *)in + at, some, from, c->tag)));
-        if (out)
-            LAM_TRY(begin(c, loaded->send(&list[n++], (const char *)out + at, some, to, c->tag)));
-        LAM_TRY(wait_for(c, list, n));
+    for (int i = 0; i < n; i++) {
+        const lam_message *m = &list[i];
+        lam_mpi_request *const r = &pending[waiting++];
+        LAM_TRY(begin(c, m->in ? loaded->receive(r, m->in, (int)m->bytes, m->peer, c->tag)
+                               : loaded->send(r, m->out, (int)m->bytes, m->peer, c->tag)));
+        if (waiting == TOGETHER || i + 1 == n) {
+            LAM_TRY(wait_for(c, pending, waiting));
+            waiting = 0;
+        }
     }
     return LAM_OK;
 }
 
 static lam_status sum(lam_comm *c, void *x, size_t n, lam_dtype type)
 {
-    const size_t size = lam_dtype_size(type), piece = PIECE / size;
+    const size_t size = lam_dtype_size(type), piece = LAM_MESSAGE_MAX / size;
     LAM_TRY(is_whole(c));
     for (size_t at = 0; at < n; at += piece) {
         const int some = (int)(n - at < piece ? n - at : piece);
@@ -226,6 +231,14 @@ static lam_status sum(lam_comm *c, void *x, size_t n, lam_dtype type)
         LAM_TRY(wait_for(c, &request, 1));
     }
     return LAM_OK;
+}
+
+static lam_status watch(lam_comm *c, double since)
+{
+    char text[128];
+    LAM_TRY(is_whole(c));
+    const char *why = trouble(c, since, text);
+    return why ? break_up(c, why) : LAM_OK;
 }
 
 static void close_mpi(lam_comm *c)
@@ -246,7 +259,7 @@ static void abort_mpi(lam_comm *c, int code)
             pause_for(100000000);
 }
 
-static const lam_comm_ops ops = {"mpi", exchange, sum, close_mpi, abort_mpi};
+static const lam_comm_ops ops = {"mpi", exchange, sum, watch, close_mpi, abort_mpi};
 
 /* ---- joining ---- */
 
@@ -297,7 +310,7 @@ static lam_status load(int expected)
 lam_status lam_comm_mpi(lam_comm *c, int expected)
 {
     LAM_TRY(load(expected));
-    if (loaded->start(&c->rank, &c->size) != 0)
+    if (loaded->start(&c->rank, &c->size, &c->any_thread) != 0)
         return lam_fail(LAM_ERR_IO, "MPI does not start");
     if (c->size != expected) { /* each for itself, in one folder: no */
         const int found = c->size;

@@ -16,13 +16,17 @@ static const char *library(void)
     if (MPI_Get_library_version(text, &n) != MPI_SUCCESS)
         return "MPI";
     text[strcspn(text, ",\n")] = '\0'; /* Open MPI tells who built it, too */
+    for (char *c = text; *c; c++)      /* MPICH has a table of what it is */
+        if (*c == '\t')
+            *c = ' ';
     return text;
 }
 
-static int start(int *rank, int *size)
+static int start(int *rank, int *size, int *any_thread)
 {
-    int threads;
-    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &threads);
+    int threads = MPI_THREAD_SINGLE;
+    int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads);
+    *any_thread = threads >= MPI_THREAD_SERIALIZED;
     if (code == MPI_SUCCESS)
         code = MPI_Comm_dup(MPI_COMM_WORLD, &group);
     if (code == MPI_SUCCESS)

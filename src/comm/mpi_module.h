@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAM_MPI_MODULE_VERSION = 1 };
+enum { LAM_MPI_MODULE_VERSION = 2 };
 
 /* Room for MPI's own type. */
 typedef struct lam_mpi_request {
@@ -18,7 +18,7 @@ typedef struct lam_mpi_request {
 typedef struct lam_mpi_module {
     int version;
     const char *(*library)(void);
-    int (*start)(int *rank, int *size);
+    int (*start)(int *rank, int *size, int *any_thread); /* may any thread call, one at a time? */
     int (*send)(lam_mpi_request *r, const void *data, int bytes, int to, int tag);
     int (*receive)(lam_mpi_request *r, void *data, int bytes, int from, int tag);
     int (*sum)(lam_mpi_request *r, void *x, int n, int is_double); /* in place, over all ranks */

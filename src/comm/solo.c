@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static lam_status exchange(lam_comm *c, const void *out, int to, void *in, int from, size_t bytes)
+static lam_status exchange(lam_comm *c, const lam_message *list, int n)
 {
-    (void)c, (void)out, (void)to, (void)in, (void)from, (void)bytes;
+    (void)c, (void)list, (void)n;
     assert(0 && "alone");
     return LAM_OK;
 }
@@ -15,6 +15,12 @@ static lam_status exchange(lam_comm *c, const void *out, int to, void *in, int f
 static lam_status sum(lam_comm *c, void *x, size_t n, lam_dtype type)
 {
     (void)c, (void)x, (void)n, (void)type;
+    return LAM_OK;
+}
+
+static lam_status watch(lam_comm *c, double since)
+{
+    (void)c, (void)since;
     return LAM_OK;
 }
 
@@ -28,12 +34,13 @@ static void abort_solo(lam_comm *c, int code)
     (void)c, (void)code;
 }
 
-static const lam_comm_ops ops = {"solo", exchange, sum, close_solo, abort_solo};
+static const lam_comm_ops ops = {"solo", exchange, sum, watch, close_solo, abort_solo};
 
 lam_status lam_comm_solo(lam_comm *c)
 {
     c->ops = &ops;
     c->size = 1;
+    c->any_thread = 1;
     c->library = "one process";
     c->peers = calloc(1, sizeof *c->peers);
     if (!c->peers)

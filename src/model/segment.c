@@ -22,8 +22,10 @@ static void work(void *arg)
     lam_stack_set_scored(j->st, p->scored);
     lam_stack_forward(j->st, p->inputs, p->n);
     lam_stack_loss(j->st, p->targets, p->grad_scale);
+    j->st->pass = p;
     if (p->grad_scale != 0.0)
         lam_stack_backward(j->st);
+    j->st->pass = NULL;
     if (!p->open)
         lam_stack_commit(j->st);
 }
@@ -192,6 +194,14 @@ void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale)
 
 /* ---- backward: what forward did, line by line from the last to the first (G7) ---- */
 
+/* Matrices lie behind everything else, layer by layer (lam_params_arrange), those of the memory too: each gets its
+ * gradient from its own layer alone. */
+static void tell_final(const lam_stack *st, int layer)
+{
+    if (st->pass && st->pass->final)
+        st->pass->final(st->pass->user, st->model->params.list[st->model->layer[layer].qkv].offset);
+}
+
 void lam_stack_backward(lam_stack *st)
 {
     lam_segment *s = &st->seg;
@@ -206,8 +216,10 @@ void lam_stack_backward(lam_stack *st)
     drop_rows(st, LAM_SITE_OUTPUT, scored, packed(st, st->dz, scored),
               current(st, st->dx[L & 1], scored));
     /* forward was x_{l+1} = block(x_l) */
-    for (int l = L - 1; l >= 0; l--)
+    for (int l = L - 1; l >= 0; l--) {
         lam_block_bwd(st, l);
+        tell_final(st, l);
+    }
     /* forward was x_0 = drop(embed(tokens) + constant positions) */
     drop_rows(st, LAM_SITE_EMBED, s->n, current(st, st->dx[0], s->n),
               packed(st, st->attn_out, s->n));

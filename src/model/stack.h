@@ -64,6 +64,11 @@ typedef struct lam_pass {
     double grad_scale;
     lam_stack_dropout dropout;
     int open; /* the caller commits */
+    /* Called in backward, layer by layer, when the gradients from place `from` of the flat vector on will not change any
+     * more: the matrices of this layer and those above.  NULL: nobody asks.  Not for devices with memory of their own,
+     * whose passes may be replayed. */
+    void (*final)(void *user, size_t from);
+    void *user;
 } lam_pass;
 void lam_stack_pass(lam_stack *st, const lam_pass *pass);
 

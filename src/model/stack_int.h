@@ -66,9 +66,10 @@ struct lam_stack {
     void *drop_step; /* INT [1]: the step that dropout is drawn for (R2) */
     lam_next_rows next;
     lam_host_logits host;
-    lam_graphs *graphs;  /* of whole segments */
-    int positions_ready; /* r is valid for these weights and this mask */
-    int scored;          /* as lam_stack_set_scored() left it */
+    const lam_pass *pass; /* that is under way, where it is one call; else NULL */
+    lam_graphs *graphs;   /* of whole segments */
+    int positions_ready;  /* r is valid for these weights and this mask */
+    int scored;           /* as lam_stack_set_scored() left it */
 };
 
 /* plan.c: lays all buffers out; runs on a measuring arena first. */

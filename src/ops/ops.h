@@ -43,6 +43,7 @@ typedef struct lam_work {
 typedef struct lam_dev_options {
     int threads;       /* 0: as many as the process may use */
     int full_prec;     /* cuda: ACT is float instead of bf16 */
+    int card;          /* cuda: which of the GPUs that are visible, counted on from the first */
     int pad;           /* ref: pads widths as a GPU would, to test that; 0: not at all */
     int exact;         /* 1: exact arithmetic (exact.h), for inference */
     size_t max_memory; /* bytes, of the device's own memory or of the process; 0: what there is */
@@ -84,6 +85,13 @@ typedef struct lam_ops {
 #undef LAM_OP_SLOT
 } lam_ops;
 
+/* For libraries that send a device's memory to other devices. */
+typedef struct lam_dev_link {
+    void *stream;              /* the queue of all operations */
+    int (*idle)(lam_dev *dev); /* is it empty?  A failure counts as that; sync() reports it */
+    char card[32];             /* its address, which no other device of this host has */
+} lam_dev_link;
+
 /* What every back-end's lam_dev begins with: what code above needs to know of a device, so that it never asks
  * which one it is. */
 struct lam_dev {
@@ -98,7 +106,8 @@ struct lam_dev {
     size_t together;     /* elements of small matrices that keep it busy; 0: 16 million */
     int narrow;          /* 1: products, tables and attention take HALF and BYTE */
     int exact; /* 1: results are the same bits everywhere; BYTE weights and caches, no training (exact.h) */
-    size_t max_memory; /* as in lam_dev_options */
+    size_t max_memory;        /* as in lam_dev_options */
+    const lam_dev_link *link; /* NULL: its memory is the host's */
 };
 
 /* The back-end called `name` ("ref", "ref16", "cpu", "cuda", or "auto": cuda where there is a GPU, else cpu).

@@ -9,6 +9,7 @@
 #include "core/seal.h"
 #include "model/folder.h"
 #include "nn/params_io.h"
+#include "train/holdings.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -45,23 +46,46 @@ static vectors vectors_of(const lam_checkpoint *c)
     return v;
 }
 
-static lam_status write_moments(const char *path, const lam_checkpoint *c)
+/* Of a state that is divided between ranks a vector comes together just before it is written, on all of them: what
+ * goes wrong with the file of rank 0, `status`, must not keep it from taking part. */
+static lam_status write_vectors(lam_st_writer *w, const lam_checkpoint *c, lam_status status)
+{
+    const lam_params *p = &c->model->params;
+    vectors v = vectors_of(c);
+    for (int i = 0; i < v.n; i++) {
+        if (c->optimizer->holdings && v.list[i].at != p->master) {
+            LAM_TRY(lam_holdings_collect(c->optimizer, v.list[i].at == c->optimizer->v));
+            v.list[i].at = p->grad;
+        }
+        if (w && status == LAM_OK)
+            status = lam_params_write(w, p, &v.list[i], p->dev->wide);
+    }
+    return status;
+}
+
+static lam_status begin_moments(lam_st_writer **w, const char *path, const lam_checkpoint *c)
 {
     const lam_params *p = &c->model->params;
     const vectors v = vectors_of(c);
-    lam_st_writer *w;
-    LAM_TRY(lam_st_writer_create(&w, path));
-    lam_status status = LAM_OK;
-    for (int i = 0; i < v.n && status == LAM_OK; i++)
-        status = lam_params_add_to(w, p, &v.list[i], p->dev->wide);
+    LAM_TRY(lam_st_writer_create(w, path));
+    for (int i = 0; i < v.n; i++)
+        LAM_TRY(lam_params_add_to(*w, p, &v.list[i], p->dev->wide));
+    return lam_st_writer_begin(*w);
+}
+
+/* `status` is that of what was written before: with another one than LAM_OK nothing is. */
+static lam_status write_moments(const char *path, const lam_checkpoint *c, lam_status status)
+{
+    lam_st_writer *w = NULL;
+    char text[1024];
     if (status == LAM_OK)
-        status = lam_st_writer_begin(w);
-    for (int i = 0; i < v.n && status == LAM_OK; i++)
-        status = lam_params_write(w, p, &v.list[i], p->dev->wide);
-    if (status == LAM_OK)
+        status = begin_moments(&w, path, c);
+    snprintf(text, sizeof text, "%s", status == LAM_OK ? "" : lam_error());
+    const lam_status all = write_vectors(w, c, status);
+    if (all == LAM_OK)
         return lam_st_writer_finish(w);
     lam_st_writer_abort(w);
-    return status;
+    return status == LAM_OK ? all : lam_fail(status, "%s", text);
 }
 
 /* A run of another device has its weights in model.safetensors alone. */
@@ -82,11 +106,17 @@ static lam_status read_moments(const char *path, const lam_checkpoint *c)
     LAM_TRY(lam_st_open(&st, path));
     lam_status status = LAM_OK;
     for (int i = 0; i < v.n && status == LAM_OK; i++) {
-        if (v.list[i].at == p->master && !has_weights(st))
+        lam_flat flat = v.list[i];
+        const int divided = c->optimizer->holdings && flat.at != p->master;
+        if (flat.at == p->master && !has_weights(st))
             continue;
-        status = lam_params_check(st, p, &v.list[i]);
+        if (divided)
+            flat.at = p->grad;
+        status = lam_params_check(st, p, &flat);
         if (status == LAM_OK)
-            status = lam_params_read(st, p, &v.list[i]);
+            status = lam_params_read(st, p, &flat);
+        if (status == LAM_OK && divided)
+            lam_holdings_keep(c->optimizer, v.list[i].at == c->optimizer->v);
     }
     lam_st_close(st);
     return status;
@@ -122,12 +152,20 @@ static lam_status for_memories(const char *dir, const lam_checkpoint *c, each_me
 static lam_status write_parts(const lam_checkpoint *c, const char *dir)
 {
     char path[PATH_MAX];
-    LAM_TRY(lam_folder_write(dir, c->model, c->vocab));
-    LAM_TRY(lam_path_join(path, sizeof path, dir, MOMENTS));
-    LAM_TRY(write_moments(path, c));
+    lam_status status = lam_folder_write(dir, c->model, c->vocab);
+    if (status == LAM_OK)
+        status = lam_path_join(path, sizeof path, dir, MOMENTS);
+    LAM_TRY(write_moments(path, c, status));
     LAM_TRY(for_memories(dir, c, lam_group_memory_save));
     LAM_TRY(lam_path_join(path, sizeof path, dir, STATE));
     return lam_train_state_save(c->state, &c->model->params, path);
+}
+
+/* What the others do. */
+static lam_status write_others(const lam_checkpoint *c, const char *dir)
+{
+    LAM_TRY(write_vectors(NULL, c, LAM_OK));
+    return for_memories(dir, c, lam_group_memory_save);
 }
 
 /* A folder that is being filled.  The ranks meet when it is there, when it is full and when it has its name; whichever
@@ -167,7 +205,7 @@ static lam_status save_other(filling *f, const char *dir)
     char path[PATH_MAX];
     LAM_TRY(meet(f, LAM_OK));
     snprintf(path, sizeof path, "%s%s", dir, NEW); /* rank 0 has found it not too long */
-    LAM_TRY(meet(f, for_memories(path, f->c, lam_group_memory_save)));
+    LAM_TRY(meet(f, write_others(f->c, path)));
     return meet(f, LAM_OK);
 }
 

@@ -27,7 +27,8 @@ typedef struct lam_checkpoint {
 } lam_checkpoint;
 
 /* Writes the checkpoint `dir`.  Of several ranks each writes the memory of its leaves, rank 0 the rest, and the folder
- * takes its place when all have succeeded. */
+ * takes its place when all have succeeded.  Moments that are divided between ranks go through the vector of
+ * gradients, whose numbers are lost. */
 lam_status lam_checkpoint_save(const char *dir, const lam_checkpoint *c);
 /* Restores every part from `dir`; the model must have its configuration, the batches its shape.
  * A damaged file is LAM_ERR_FORMAT before anything is read.  After another failure the parts are in an

@@ -71,11 +71,11 @@ void lam_leaves_begin(lam_leaves *l, int i)
         dev->ops->zero(dev, l->model->params.grad, gradient_bytes(l->model));
 }
 
-/* grad += x.  SGD without momentum at the rate -1 is an addition, and no device rounds it differently. */
-static void add(const lam_leaves *l, void *x)
+/* grad += x, of a stretch.  SGD without momentum at the rate -1 is an addition, and no device rounds it differently. */
+static void add(const lam_leaves *l, void *x, size_t from, size_t count)
 {
     const lam_params *p = &l->model->params;
-    const lam_part all = {.count = p->total, .lr = -1.0, .fix1 = 1.0, .fix2 = 1.0};
+    const lam_part all = {.offset = from, .count = count, .lr = -1.0, .fix1 = 1.0, .fix2 = 1.0};
     p->dev->ops->update(p->dev, &(lam_update){.kind = LAM_SGD,
                                               .parts = &all,
                                               .n_parts = 1,
@@ -85,18 +85,26 @@ static void add(const lam_leaves *l, void *x)
                                               .m = x});
 }
 
-void lam_leaves_end(lam_leaves *l, int i)
+void lam_leaves_end_part(lam_leaves *l, int i, size_t from, size_t count)
 {
     const lam_params *p = &l->model->params;
     int level = 0;
+    if (count == 0)
+        return;
     for (; i >> level & 1; level++)
-        add(l, l->waiting[level]);
+        add(l, l->waiting[level], from, count);
     if (i + 1 < l->n)
-        p->dev->ops->copy(p->dev, &(lam_copy){.blocks = 1,
-                                              .count = p->total,
-                                              .type = LAM_WIDE,
-                                              .in = {p->grad, 0},
-                                              .out = {l->waiting[level], 0}});
+        p->dev->ops->copy(
+            p->dev, &(lam_copy){.blocks = 1,
+                                .count = count,
+                                .type = LAM_WIDE,
+                                .in = {lam_at(p->dev, LAM_WIDE, p->grad, from), 0},
+                                .out = {lam_at(p->dev, LAM_WIDE, l->waiting[level], from), 0}});
+}
+
+void lam_leaves_end(lam_leaves *l, int i)
+{
+    lam_leaves_end_part(l, i, 0, l->model->params.total);
 }
 
 void lam_leaves_sum(double *x, int n, int count)

@@ -21,6 +21,8 @@ size_t lam_leaves_bytes(const lam_model *model, int n);
 void lam_leaves_begin(lam_leaves *l, int i);
 /* After it: adds what is complete of the tree.  After the last leaf the gradients are the sum of all. */
 void lam_leaves_end(lam_leaves *l, int i);
+/* The same of `count` numbers from `from` on, as soon as those are there. */
+void lam_leaves_end_part(lam_leaves *l, int i, size_t from, size_t count);
 
 /* The same tree over `count` numbers of each leaf, x[n][count] in host memory; the sums are x[0]. */
 void lam_leaves_sum(double *x, int n, int count);

@@ -16,17 +16,17 @@
  * Where ranks share a run, each orthogonalises its part of the maps, divided as evenly as whole maps can be, the
  * dearest first, and sends the steps to the others; momentum is everybody's.  There are as many parts as leaves, so that
  * the batches below, and with them the bits, do not depend on the number of ranks.  A device with memory of its own
- * computes faster than the host could send: there every rank orthogonalises all.
+ * computes faster than the host could send: there every rank orthogonalises all.  With --zero 1 momentum is the owner's
+ * alone, on every device, and new weights are sent instead of steps (holdings.h).
  *
  * Maps of one shape are orthogonalised together, as batches of matrix products: a GPU would be idle
  * on one of them.  X is never transposed: with A = X X^T for a wide map, or X^T X for a tall one,
  *   X <- (a I + b A + c A A) X,   or   X <- X (a I + b A + c A A),
  * the smaller of the two squares.  The last round writes its result over the gradients, from where the
  * update takes it as plain SGD would. */
-#include "train/optimizer.h"
+#include "train/holdings.h"
 
 #include "core/arena.h"
-#include "core/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -51,9 +51,9 @@ typedef struct map {
 
 typedef struct lam_muon {
     lam_model *model;
-    map *maps;      /* [n]: by shape, then by place */
-    int n, shares;  /* maps, and parts they are divided into */
-    lam_comm *comm; /* kept */
+    map *maps;     /* [n]: by shape, then by place */
+    int n, shares; /* maps, and parts they are divided into */
+    int ranks, rank;
     size_t *offset; /* [n] */
     lam_part *parts;
     void *block;     /* device memory of the buffers: */
@@ -184,12 +184,13 @@ static lam_status divide(lam_muon *m)
 /* The rank that orthogonalises a map. */
 static int owner_of(const lam_muon *m, const map *a)
 {
-    return m->shares > 0 ? a->part * lam_comm_size(m->comm) / m->shares : 0;
+    return m->shares > 0 && m->ranks > 1 ? a->part * m->ranks / m->shares : 0;
 }
 
-static int shared(const lam_muon *m)
+/* Is the work of others left to them? */
+static int shared(const lam_optimizer *o)
 {
-    return lam_comm_size(m->comm) > 1 && !m->model->dev->own_memory;
+    return o->opt.ranks > 1 && (o->holdings || !o->model->dev->own_memory);
 }
 
 static lam_status list_maps(lam_muon *m)
@@ -224,6 +225,21 @@ static lam_status measure(size_t *bytes, lam_model *model, const lam_optimizer_o
     return status;
 }
 
+static lam_status divide_holdings(lam_holding *list, int *n, const lam_model *model,
+                                  const lam_optimizer_options *o)
+{
+    lam_muon m = {.model = (lam_model *)(uintptr_t)model, .shares = o->shares, .ranks = o->ranks};
+    const lam_status status = list_maps(&m);
+    *n = 0;
+    for (int i = 0; i < m.n && status == LAM_OK; i++)
+        list[(*n)++] = (lam_holding){.param = m.maps[i].param,
+                                     .offset = m.maps[i].offset,
+                                     .count = map_size(&m.maps[i]),
+                                     .owner = owner_of(&m, &m.maps[i])};
+    free_lists(&m);
+    return status;
+}
+
 static void free_muon(void *own)
 {
     lam_muon *m = own;
@@ -242,7 +258,8 @@ static lam_status create(void **own, lam_model *model, const lam_optimizer_optio
         return lam_fail(LAM_ERR_MEMORY, "muon: no memory");
     m->model = model;
     m->shares = o->shares;
-    m->comm = o->comm;
+    m->ranks = o->ranks;
+    m->rank = o->rank;
     lam_arena arena = {0};
     lam_status status = list_maps(m);
     if (status == LAM_OK) {
@@ -355,6 +372,34 @@ static void apply_to_gradients(const lam_muon *m, const batch *b, const void *x)
     }
 }
 
+/* Momentum of the maps at m->offset, and X of the first round. */
+static void begin(const lam_optimizer *o, const batch *b, const void *norm)
+{
+    const lam_muon *m = o->own;
+    lam_ortho_begin a = {.offset = m->offset,
+                         .count = b->count,
+                         .size = b->size,
+                         .beta = o->opt.muon_mom,
+                         .clip = o->opt.clip,
+                         .norm = norm,
+                         .grad = m->model->params.grad,
+                         .m = o->m,
+                         .x = m->x[0]};
+    if (!o->holdings) {
+        b->dev->ops->ortho_begin(b->dev, &a);
+        return;
+    }
+    static const size_t here = 0; /* moments lie elsewhere than gradients: map by map */
+    a.offset = &here;
+    a.count = 1;
+    for (int i = 0; i < b->count; i++) {
+        a.grad = lam_at(b->dev, LAM_WIDE, m->model->params.grad, m->offset[i]);
+        a.m = lam_at(b->dev, LAM_WIDE, o->m, lam_holdings_at(o->holdings, m->offset[i])->m);
+        a.x = lam_at(b->dev, LAM_ACT, m->x[0], (size_t)i * b->size);
+        b->dev->ops->ortho_begin(b->dev, &a);
+    }
+}
+
 /* The gradients of the maps at m->offset become their orthogonal steps. */
 static void orthogonalise(const lam_optimizer *o, const map *shape, int count, const void *norm)
 {
@@ -368,16 +413,8 @@ static void orthogonalise(const lam_optimizer *o, const map *shape, int count, c
                      .k = shorter(shape),
                      .size = map_size(shape),
                      .square = k * k};
-    b.dev->ops->ortho_begin(b.dev, &(lam_ortho_begin){.offset = m->offset,
-                                                      .count = count,
-                                                      .size = b.size,
-                                                      .beta = o->opt.muon_mom,
-                                                      .clip = o->opt.clip,
-                                                      .norm = norm,
-                                                      .grad = m->model->params.grad,
-                                                      .m = o->m,
-                                                      .x = m->x[0]});
-    if (shared(m) && owner_of(m, shape) != lam_comm_rank(m->comm))
+    begin(o, &b, norm);
+    if (shared(o) && owner_of(m, shape) != m->rank)
         return;
     for (int round = 0; round < ROUNDS; round++) {
         const void *x = m->x[round % 2];
@@ -401,14 +438,17 @@ static lam_status send_steps(const lam_optimizer *o)
 {
     const lam_muon *m = o->own;
     const lam_params *p = &m->model->params;
-    LAM_TRY(p->dev->ops->sync(p->dev));
+    lam_stretch *const list = malloc((size_t)m->n * sizeof *list);
+    int n = 0;
+    if (!list)
+        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d maps", m->n);
     for (int i = 0; i < m->n; i++)
         if (p->list[m->maps[i].param].used)
-            LAM_TRY(lam_comm_broadcast(m->comm,
-                                       lam_at(p->dev, LAM_WIDE, p->grad, m->maps[i].offset),
-                                       map_size(&m->maps[i]) * lam_class_size(p->dev, LAM_WIDE),
-                                       owner_of(m, &m->maps[i])));
-    return LAM_OK;
+            list[n++] =
+                (lam_stretch){m->maps[i].offset, map_size(&m->maps[i]), owner_of(m, &m->maps[i])};
+    const lam_status status = lam_exchange_spread(o->opt.exchange, p->grad, list, n);
+    free(list);
+    return status;
 }
 
 /* Steps every matrix that received a gradient, whose gradient becomes the step taken. */
@@ -423,6 +463,8 @@ static void step(lam_optimizer *o, const lam_rule_step *s)
         const double factor = ADAM_STEP * sqrt((double)shape->side);
         int used = 0;
         count = batch_of(m, from);
+        if (o->holdings && owner_of(m, shape) != m->rank)
+            continue;
         for (int i = from; i < from + count; i++) {
             if (!p->list[m->maps[i].param].used)
                 continue;
@@ -440,11 +482,8 @@ static void step(lam_optimizer *o, const lam_rule_step *s)
     }
     if (n_parts == 0)
         return;
-    if (shared(m) && o->failed == LAM_OK) {
-        const double began = lam_clock();
+    if (shared(o) && !o->holdings && o->failed == LAM_OK)
         o->failed = send_steps(o);
-        o->exchanged += lam_clock() - began;
-    }
     /* SGD without momentum, unclipped: its m is its g. */
     p->dev->ops->update(p->dev, &(lam_update){.kind = LAM_SGD,
                                               .parts = m->parts,
@@ -473,6 +512,7 @@ const lam_rule lam_rule_muon = {.name = "muon",
                                 .check = check,
                                 .step = step,
                                 .takes = takes,
+                                .divide = divide_holdings,
                                 .measure = measure,
                                 .create = create,
                                 .free = free_muon};

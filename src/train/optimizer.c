@@ -1,6 +1,8 @@
 /* optimizer.c -- see optimizer.h. */
 #include "train/optimizer.h"
 
+#include "train/holdings.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,61 +13,80 @@ LAM_RULES(DECLARE)
 const lam_rule *const lam_rules[] = {LAM_RULES(ADDRESS)};
 const char *const lam_optim_names[] = {LAM_RULES(WORD) NULL};
 
-/* Whose is the parameter? */
-static const lam_rule *rule_of(const lam_optimizer_options *o, const lam_param *q)
+const lam_rule *lam_rule_of(const lam_optimizer_options *o, const lam_param *q)
 {
     return o->rule->takes && !o->rule->takes(q) ? &lam_rule_adam : o->rule;
 }
 
-/* Bytes of the moments.  Adam's of what a rule leaves to it: its mean lies beside the rule's, its square alone. */
-static size_t mean_bytes(const lam_model *model, const lam_optimizer_options *o)
+/* Elements of the moments. */
+typedef struct sizes {
+    size_t mean, square;
+} sizes;
+
+/* Adam's of what a rule leaves to it: its mean lies beside the rule's, its square alone. */
+static sizes sizes_of(const lam_model *model, const lam_optimizer_options *o,
+                      const lam_holdings *holdings)
 {
-    return o->rule->mean ? model->params.total * lam_class_size(model->dev, LAM_WIDE) : 0;
+    const lam_params *p = &model->params;
+    if (holdings)
+        return (sizes){holdings->mean, holdings->square};
+    return (sizes){o->rule->mean ? p->total : 0, o->rule->square  ? p->total
+                                                 : o->rule->takes ? p->rest
+                                                                  : 0};
 }
 
-static size_t square_bytes(const lam_model *model, const lam_optimizer_options *o)
+/* NULL where nothing is divided. */
+static lam_status create_holdings(lam_holdings **out, const lam_model *model,
+                                  const lam_optimizer_options *o)
 {
-    const size_t n = o->rule->square  ? model->params.total
-                     : o->rule->takes ? model->params.rest
-                                      : 0;
-    return n * lam_class_size(model->dev, LAM_WIDE);
+    *out = NULL;
+    return o->zero && o->ranks > 1 ? lam_holdings_create(out, model, o) : LAM_OK;
 }
 
 lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
                                  const lam_optimizer_options *options)
 {
+    lam_holdings *holdings;
     *bytes = 0;
     if (options->rule->measure)
         LAM_TRY(options->rule->measure(bytes, model, options));
-    *bytes += mean_bytes(model, options) + square_bytes(model, options);
+    LAM_TRY(create_holdings(&holdings, model, options));
+    const sizes n = sizes_of(model, options, holdings);
+    *bytes += (n.mean + n.square) * lam_class_size(model->dev, LAM_WIDE);
+    lam_holdings_free(holdings);
     return LAM_OK;
+}
+
+static lam_status allocate(lam_optimizer *o)
+{
+    lam_model *model = o->model;
+    lam_dev *dev = model->dev;
+    const size_t size = lam_class_size(dev, LAM_WIDE);
+    o->parts = calloc((size_t)model->params.n + 1, sizeof *o->parts);
+    o->counted = calloc((size_t)model->params.n + 1, sizeof *o->counted);
+    if (!o->parts || !o->counted)
+        return lam_fail(LAM_ERR_MEMORY, "optimiser: no memory");
+    LAM_TRY(create_holdings(&o->holdings, model, &o->opt));
+    const sizes n = sizes_of(model, &o->opt, o->holdings);
+    LAM_TRY(lam_params_place_grad(&model->params));
+    LAM_TRY(dev->ops->alloc(dev, &o->norm, 2 * size));
+    if (n.mean > 0)
+        LAM_TRY(dev->ops->alloc(dev, &o->m, n.mean * size));
+    if (n.square > 0)
+        LAM_TRY(dev->ops->alloc(dev, &o->v, n.square * size));
+    return o->opt.rule->create ? o->opt.rule->create(&o->own, model, &o->opt) : LAM_OK;
 }
 
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
                                 const lam_optimizer_options *options)
 {
-    lam_dev *dev = model->dev;
-    const size_t mean = mean_bytes(model, options), square = square_bytes(model, options);
     *out = NULL;
     lam_optimizer *o = calloc(1, sizeof *o);
     if (!o)
         return lam_fail(LAM_ERR_MEMORY, "optimiser: no memory");
     o->opt = *options;
     o->model = model;
-    o->parts = calloc((size_t)model->params.n + 1, sizeof *o->parts);
-    o->counted = calloc((size_t)model->params.n + 1, sizeof *o->counted);
-    lam_status status =
-        o->parts && o->counted ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "optimiser: no memory");
-    if (status == LAM_OK)
-        status = lam_params_place_grad(&model->params);
-    if (status == LAM_OK)
-        status = dev->ops->alloc(dev, &o->norm, 2 * lam_class_size(dev, LAM_WIDE));
-    if (status == LAM_OK && mean > 0)
-        status = dev->ops->alloc(dev, &o->m, mean);
-    if (status == LAM_OK && square > 0)
-        status = dev->ops->alloc(dev, &o->v, square);
-    if (status == LAM_OK && options->rule->create)
-        status = options->rule->create(&o->own, model, options);
+    const lam_status status = allocate(o);
     if (status != LAM_OK) {
         lam_optimizer_free(o);
         return status;
@@ -84,6 +105,7 @@ void lam_optimizer_free(lam_optimizer *o)
     dev->ops->release(dev, o->norm);
     if (o->opt.rule->free)
         o->opt.rule->free(o->own);
+    lam_holdings_free(o->holdings);
     free(o->parts);
     free(o->counted);
     free(o);
@@ -125,7 +147,8 @@ static int gather_parts(lam_optimizer *o, double lr, int apart, int *rest)
     for (int mine = 0; mine < 2; mine++) {
         for (int i = 0; i < p->n; i++) {
             lam_param *q = &p->list[i];
-            if (!q->used || apart != is_apart(o, q) || mine != (rule_of(&o->opt, q) == o->opt.rule))
+            if (!q->used || apart != is_apart(o, q) ||
+                mine != (lam_rule_of(&o->opt, q) == o->opt.rule))
                 continue;
             q->steps++;
             o->counted[i]++;
@@ -158,6 +181,8 @@ lam_status lam_optimizer_step(lam_optimizer *o, double lr)
 {
     update_group(o, lr, 0);
     update_group(o, lr, 1);
+    if (o->holdings && o->failed == LAM_OK)
+        o->failed = lam_holdings_send(o);
     return o->failed;
 }
 
@@ -201,11 +226,31 @@ lam_status lam_rule_below_one(const char *name, double x)
     return x < 1.0 ? LAM_OK : lam_fail(LAM_ERR_ARG, "%s is %g, must be below 1", name, x);
 }
 
+/* The units of this rank, one after the other: their moments lie elsewhere than their weights. */
+static void update_holdings(const lam_optimizer *o, const lam_rule_step *s, lam_update u)
+{
+    const lam_update all = u;
+    for (int i = 0; i < s->n_parts; i++) {
+        const lam_holding *q = lam_holdings_at(o->holdings, s->parts[i].offset);
+        lam_dev *dev = o->model->dev;
+        lam_part part = s->parts[i];
+        if (q->owner != o->opt.rank)
+            continue;
+        part.offset = 0;
+        u.parts = &part;
+        u.n_parts = 1;
+        u.grad = lam_at(dev, LAM_WIDE, all.grad, q->offset);
+        u.master = lam_at(dev, LAM_WIDE, all.master, q->offset);
+        u.m = all.m ? lam_at(dev, LAM_WIDE, all.m, q->m) : NULL;
+        u.v = all.v ? lam_at(dev, LAM_WIDE, all.v, q->v) : NULL;
+        u.weight = all.weight ? lam_at(dev, LAM_ACT, all.weight, q->offset) : NULL;
+        dev->ops->update(dev, &u);
+    }
+}
+
 void lam_rule_update(const lam_optimizer *o, const lam_rule_step *s, lam_update u)
 {
     const lam_params *p = &o->model->params;
-    u.parts = s->parts;
-    u.n_parts = s->n_parts;
     u.clip = o->opt.clip;
     u.norm = s->norm;
     u.grad = p->grad;
@@ -213,5 +258,11 @@ void lam_rule_update(const lam_optimizer *o, const lam_rule_step *s, lam_update 
     u.m = o->m;
     u.v = o->v;
     u.weight = p->weight != p->master ? p->weight : NULL;
+    if (o->holdings) {
+        update_holdings(o, s, u);
+        return;
+    }
+    u.parts = s->parts;
+    u.n_parts = s->n_parts;
     p->dev->ops->update(p->dev, &u);
 }

@@ -12,8 +12,7 @@
 #ifndef LAM_TRAIN_OPTIMIZER_H
 #define LAM_TRAIN_OPTIMIZER_H
 
-#include "comm/comm.h"
-#include "model/model.h"
+#include "train/exchange.h"
 
 #include <stdbool.h>
 
@@ -35,6 +34,8 @@ typedef enum lam_muon_rows {
 
 typedef struct lam_rule lam_rule;
 typedef struct lam_optimizer lam_optimizer;
+typedef struct lam_holding lam_holding; /* holdings.h */
+typedef struct lam_holdings lam_holdings;
 
 /* What is set, under the names of lam_settings; each rule reads its own. */
 typedef struct lam_optimizer_options {
@@ -45,10 +46,12 @@ typedef struct lam_optimizer_options {
     lam_muon_rows muon_rows;
     double matrix_lr, embed_lr, vector_lr; /* factors of the learning rate, by lam_role */
     double clip;                           /* 0: none */
-    bool clip_together;  /* one norm for all, also for parameters that are set apart */
-    double weight_decay; /* decoupled, of matrices and tables; 0: none */
-    int shares;          /* a rule's work is divided into so many parts (leaves); 0: 1 */
-    lam_comm *comm;      /* kept; its ranks share these parts out.  NULL: one process alone */
+    bool clip_together;     /* one norm for all, also for parameters that are set apart */
+    double weight_decay;    /* decoupled, of matrices and tables; 0: none */
+    int shares;             /* a rule's work is divided into so many parts (leaves); 0: 1 */
+    int ranks, rank;        /* processes that share these parts out, a power of two; 0: 1 */
+    bool zero;              /* each keeps the moments of its units alone (holdings.h) */
+    lam_exchange *exchange; /* kept; between the ranks, of which there are several */
 } lam_optimizer_options;
 
 /* Those of the default settings (settings.c). */
@@ -70,6 +73,9 @@ struct lam_rule {
 
     /* Of a rule for some parameters only; the others are Adam's.  NULL: it takes all. */
     bool (*takes)(const lam_param *q);
+    /* Its units (holdings.h) in any order, with their owners; the list has room for as many as there are maps. */
+    lam_status (*divide)(lam_holding *list, int *n, const lam_model *model,
+                         const lam_optimizer_options *o);
     /* Buffers besides the moments, lam_optimizer.own; NULL: it has none. */
     lam_status (*measure)(size_t *bytes, lam_model *model, const lam_optimizer_options *o);
     lam_status (*create)(void **own, lam_model *model, const lam_optimizer_options *o);
@@ -83,15 +89,15 @@ struct lam_optimizer {
     lam_optimizer_options opt;
     lam_model *model; /* kept */
     /* WIDE moments, flat like the parameters; NULL where the rule has none.  With a rule for some parameters
-     * only, v ends before the hidden matrices, which have none. */
+     * only, v ends before the hidden matrices, which have none.  With units: those of this rank's, where these say. */
     void *m, *v;
+    lam_holdings *holdings; /* NULL: this rank keeps everything */
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
     lam_part *parts;   /* [n params] */
     long *counted;     /* [n params]: steps that were counted since lam_optimizer_resolve */
     void *own;         /* of the rule */
     lam_status failed; /* of an exchange between ranks */
-    double exchanged;  /* seconds of such exchanges */
 };
 
 /* Bytes of device memory it takes besides the gradients. */
@@ -115,6 +121,9 @@ void lam_optimizer_resolve(lam_optimizer *o, const int64_t skipped[2]);
 /* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
  * Waits. */
 lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);
+
+/* The rule that updates a parameter: the options', or Adam. */
+const lam_rule *lam_rule_of(const lam_optimizer_options *o, const lam_param *q);
 
 /* For rules.  A moment that never fades is refused: LAM_ERR_ARG. */
 lam_status lam_rule_below_one(const char *name, double x);

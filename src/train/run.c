@@ -316,14 +316,15 @@ static lam_status loop(lam_running *r)
     }
 }
 
-/* Where the time of each rank went: what it computed, how long it waited for the last one, and what it sent. */
+/* Where the time of each rank went: what it computed, how long it waited for the last one, and what it sent after
+ * that; what it sent while it computed is told beside. */
 static lam_status tell_times(const lam_running *r)
 {
-    enum { N = 3 };
+    enum { N = 4 };
     const lam_exchange *x = &r->t->exchange;
     const int ranks = lam_comm_size(r->comm);
-    const double sums = x->took + r->t->optimizer->exchanged;
-    const double mine[N] = {r->stepped - x->waited - sums, x->waited, sums};
+    const double mine[N] = {r->stepped - x->waited - x->took, x->waited, x->took,
+                            lam_background_busy(x->beside)};
     if (ranks == 1)
         return LAM_OK;
     double(*const all)[N] = calloc((size_t)ranks, sizeof *all);
@@ -331,8 +332,10 @@ static lam_status tell_times(const lam_running *r)
         return lam_fail(LAM_ERR_MEMORY, "times of %d ranks: no memory", ranks);
     const lam_status status = lam_comm_gather(r->comm, all, mine, sizeof mine);
     for (int i = 0; i < ranks && status == LAM_OK; i++)
-        lam_log(LAM_LOG_DEBUG, "rank %d on %s: compute %.3f s, wait %.3f s, exchange %.3f s", i,
-                lam_comm_host(r->comm, i), all[i][0], all[i][1], all[i][2]);
+        lam_log(LAM_LOG_DEBUG,
+                "rank %d on %s: compute %.3f s, wait %.3f s, exchange %.3f s; beside the backward "
+                "pass %.3f s",
+                i, lam_comm_host(r->comm, i), all[i][0], all[i][1], all[i][2], all[i][3]);
     free(all);
     return status;
 }

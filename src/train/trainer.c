@@ -119,7 +119,10 @@ static lam_status create_parts(lam_trainer *t, const lam_tokens *text)
     const lam_config *cfg = &t->model->cfg;
     lam_optimizer_options optimizer = lam_settings_optimizer(s);
     optimizer.shares = s->leaves;
-    optimizer.comm = t->exchange.share.comm;
+    optimizer.ranks = lam_comm_size(t->exchange.share.comm);
+    optimizer.rank = lam_comm_rank(t->exchange.share.comm);
+    optimizer.zero = t->exchange.share.zero;
+    optimizer.exchange = &t->exchange;
     const int streams = t->groups.n * group_streams(t);
     LAM_TRY(lam_batcher_create(&t->batcher, text,
                                &(lam_batcher_options){.streams = s->batch_size,
@@ -308,6 +311,15 @@ static const int *begin_documents(lam_trainer *t, int first)
     return streams ? t->rows + first : NULL;
 }
 
+/* The gradients from here on are final: those of the last leaf complete the sums of this rank's, which the other ranks
+ * are waiting for. */
+static void send_early(void *user, size_t from)
+{
+    lam_trainer *t = user;
+    lam_leaves_end_part(t->leaves, t->groups.n - 1, from, t->exchange.left - from);
+    lam_exchange_part(&t->exchange, from);
+}
+
 /* Forward and backward of one group of columns; its gradient is that of scale * sum(nll). */
 static void run_group(lam_trainer *t, int group, batch b, double scale)
 {
@@ -322,17 +334,20 @@ static void run_group(lam_trainer *t, int group, batch b, double scale)
         lam_leaves_begin(t->leaves, group);
     lam_group_memory_select(t->memories, group);
     const int *const rows = begin_documents(t, (int)columns);
+    const int early = group + 1 == t->groups.n && lam_exchange_early(&t->exchange);
     lam_stack_pass(t->stack, &(lam_pass){.inputs = t->inputs + columns * (size_t)b.in,
                                          .targets = t->targets + columns * (size_t)b.scored,
                                          .n = b.in,
                                          .scored = b.scored,
                                          .rows = rows,
                                          .grad_scale = scale,
-                                         .dropout = dropout});
+                                         .dropout = dropout,
+                                         .final = early ? send_early : NULL,
+                                         .user = t});
     lam_stack_tally(t->stack, lam_at(t->model->dev, LAM_WIDE, t->totals,
                                      t->leaves ? (size_t)group * LAM_TOTALS : 0));
     if (t->leaves)
-        lam_leaves_end(t->leaves, group);
+        lam_leaves_end_part(t->leaves, group, 0, early ? t->exchange.left : t->model->params.total);
 }
 
 static lam_status not_finite(const lam_trainer *t, const char *what, double value)

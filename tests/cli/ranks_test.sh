@@ -33,6 +33,8 @@ ranks() {
     [ $((code != 0)) -eq "$want" ] || fail "$n processes exited with $code: $*"
 }
 
+norms() { sed -n 's/.*"grad_norm": *\([^,}]*\).*/\1/p' "$1/metrics.jsonl"; }
+
 same() { # same A B: the model, the moments and every memory
     for file in model optimizer memory.00000 memory.00001 memory.00002 memory.00003; do
         cmp "$work/$1/last/$file.safetensors" "$work/$2/last/$file.safetensors" || fail "$1 and $2 differ in $file"
@@ -40,14 +42,24 @@ same() { # same A B: the model, the moments and every memory
     cmp "$work/$1/best/model.safetensors" "$work/$2/best/model.safetensors" || fail "$1 and $2 differ in best"
 }
 
-# --- the number of processes does not change the result ---
+# --- the number of processes does not change the result, nor does a divided optimiser's state ---
 for memory in none xl compressive infinite lamemo; do
     # shellcheck disable=SC2086
     for optim in adam muon; do
-        run 0 train $options --memory $memory --optim $optim --out "$work/1"
-        ranks 0 $([ $optim = adam ] && echo 2 || echo 4) train $options --memory $memory --optim $optim --out "$work/n"
-        same 1 n
-        rm -rf "$work/1" "$work/n"
+        run 0 train $options --memory $memory --optim $optim --log-interval 1 --out "$work/1"
+        for n in 2 4; do
+            # Each kind once with whole and once with divided state.
+            zero=$([ $optim$n = adam2 ] || [ $optim$n = muon4 ] && echo 1 || echo 0)
+            ranks 0 $n train $options --memory $memory --optim $optim --log-interval 1 --zero "$zero" --out "$work/n"
+            same 1 n
+            # The gradient's norm, by which every process clips, is that of one process in every step.
+            norms "$work/1" > "$work/norms.1"
+            norms "$work/n" > "$work/norms.n"
+            [ "$(wc -l < "$work/norms.1")" -eq 6 ] || fail "a norm for every step"
+            cmp "$work/norms.1" "$work/norms.n" || fail "$memory, $optim, $n processes: other norms"
+            rm -rf "$work/n"
+        done
+        rm -rf "$work/1"
     done
 done
 
@@ -71,14 +83,17 @@ ranks 0 2 train --data "$work/corpus" $shape $length --log-interval 3 --out "$wo
 [ "$(grep -c 'best valid' "$out")" -eq 1 ] || fail "one result"
 rm -rf "$work/n"
 
-# --- resumed 4 -> 1 -> 2 is the run that never stopped ---
+# --- resumed 4 -> 1 -> 2 is the run that never stopped, with divided state here and there ---
 # shellcheck disable=SC2086
 {
     run 0 train $options --max-step-scheduler 9 --max-step 9 --out "$work/whole"
-    ranks 0 4 train $options --max-step-scheduler 9 --max-step 3 --out "$work/parts"
-    run 0 train --out "$work/parts" --resume --max-step 6 --threads 1 -q --no-test
-    ranks 0 2 train --out "$work/parts" --resume --max-step 9 --threads 1 -q --no-test
-    same whole parts
+    for zero in 0 1; do
+        rm -rf "$work/parts"
+        ranks 0 4 train $options --zero $zero --max-step-scheduler 9 --max-step 3 --out "$work/parts"
+        run 0 train --out "$work/parts" --resume --max-step 6 --threads 1 -q --no-test
+        ranks 0 2 train --out "$work/parts" --resume --zero $((1 - zero)) --max-step 9 --threads 1 -q --no-test
+        same whole parts
+    done
     ranks 1 3 train --out "$work/parts" --resume --max-step 12 --threads 1 -q
     says "$err" "--leaves 4 cannot be shared out to 3 processes"
     [ "$(grep -c 'cannot be shared out' "$err")" -eq 1 ] || fail "one message, not one of each process"
@@ -154,6 +169,21 @@ says "$err" "memory.00002.safetensors"
 says "$err" "there is no checkpoint yet"
 [ ! -e "$work/full/last" ] && [ ! -e "$work/full/last.new" ] || fail "a checkpoint that is not whole"
 
+# Rank 0 runs out of room while the others send it their moments: nobody is left waiting, and the checkpoint before it
+# stays.
+rm -rf "$work/run" "$work"/pid.*
+# shellcheck disable=SC2086
+ranks 1 2 train $endless --zero 1 --out "$work/run" &
+job=$!
+await "$work/run/last/CRC32SUMS"
+prlimit --pid "$(cat "$work/pid.0")" --fsize=$(($(wc -c < "$work/run/last/model.safetensors") + 1000))
+wait $job || fail "a full disk of rank 0"
+says "$err" "rank 0 on $host: "
+says "$err" "optimizer.safetensors"
+says "$err" "; the last good checkpoint is $work/run/last, step "
+[ ! -e "$work/run/last.new" ] || fail "a checkpoint that is not whole"
+resumes
+
 # --- eval: columns are shared out, evenly or not; one result ---
 number() { sed -n 's/.*"nats": *\([0-9.]*\).*/\1/p' "$out"; }
 # shellcheck disable=SC2086
@@ -190,5 +220,14 @@ run 0 info --preset tiny --ranks 1024 --data "$work/corpus" --json
 [ ! -s "$err" ] || fail "a warning beside JSON"
 run 0 info --preset tiny --ranks 1024 --data "$work/corpus"
 says "$err" "the memory is full in only 0 % of them"
+# A divided state takes less in every process, and no more processes than there are matrices.
+state() { sed -n 's/.*"optimizer_bytes": *\([0-9a-z]*\).*/\1/p' "$out" | tr '\n' ' '; }
+run 0 info --preset small --optim adam --ranks 4 --zero 1 --json
+# shellcheck disable=SC2046
+set -- $(state)
+[ $# -eq 3 ] && [ $((2 * $2)) -lt $(($1 * 11 / 10)) ] && [ $((4 * $3)) -lt $(($1 * 13 / 10)) ] || fail "divided state: $*"
+run 0 info --preset tiny --ranks 1024 --zero 1
+says "$out" "indivisible"
+run 2 info --preset tiny --zero 1
 run 2 info --preset tiny --ranks 3
 says "$err" "--ranks 3: must be a power of two"

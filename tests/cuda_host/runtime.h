@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorInvalidValue,
     cudaErrorMemoryAllocation,
-    cudaErrorInvalidConfiguration
+    cudaErrorInvalidConfiguration,
+    cudaErrorNotReady
 };
 enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaStreamCaptureModeRelaxed };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
@@ -120,6 +122,19 @@ inline cudaError_t cudaGetDevice(int *number)
 }
 
 /* 8.0, so that Hopper's own kernels are not asked for; few multiprocessors, so that blocks have several turns. */
+inline cudaError_t cudaSetDevice(int)
+{
+    return cudaSuccess;
+}
+
+/* Processes on one host have a card each, unless CUDA_HOST_ONE_CARD is set. */
+inline cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int)
+{
+    const char *rank = getenv("CUDA_HOST_ONE_CARD") ? NULL : getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    snprintf(name, (size_t)size, "0000:%s:00.0", rank ? rank : "0");
+    return cudaSuccess;
+}
+
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int)
 {
     static const int of_card[] = {8, 0, 4};
@@ -141,6 +156,11 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
         return emu::note(cudaErrorInvalidValue);
     s->run(s->end());
     return cudaSuccess;
+}
+
+inline cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+    return cudaStreamSynchronize(s);
 }
 
 inline cudaError_t cudaStreamDestroy(cudaStream_t s)

@@ -34,6 +34,7 @@ struct lam_cuda_stage; /* cuda/transfer.cu: pinned memory for uploads */
 
 struct lam_cuda_dev {
     lam_dev base;
+    lam_dev_link link;
     int bf16;       /* ACT is bf16, else float */
     int sms;        /* multiprocessors of the card */
     int capability; /* ten times the compute capability: 80, 90, ... */

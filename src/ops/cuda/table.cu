@@ -39,7 +39,7 @@ extern "C" int lam_cuda_present(void)
 
 extern "C" const lam_ops lam_ops_cuda_exact;
 
-static lam_status check_card(lam_cuda_dev *dev)
+static lam_status check_card(lam_cuda_dev *dev, int wanted)
 {
     int n = 0, card = 0, major = 0, minor = 0;
     cudaError_t error = cudaGetDeviceCount(&n);
@@ -48,7 +48,10 @@ static lam_status check_card(lam_cuda_dev *dev)
                         "device cuda: no CUDA GPU found (%s): take the device cpu, or see "
                         "nvidia-smi and CUDA_VISIBLE_DEVICES",
                         error != cudaSuccess ? cudaGetErrorString(error) : "none is visible");
-    error = cudaGetDevice(&card);
+    card = wanted % n;
+    error = wanted > 0 ? cudaSetDevice(card) : cudaGetDevice(&card); /* what is current stays */
+    if (error == cudaSuccess)
+        error = cudaDeviceGetPCIBusId(dev->link.card, sizeof dev->link.card, card);
     if (error == cudaSuccess)
         error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, card);
     if (error == cudaSuccess)
@@ -86,9 +89,14 @@ static void cuda_close(lam_dev *base)
     free(dev);
 }
 
-static lam_status open_parts(lam_cuda_dev *dev)
+static int cuda_idle(lam_dev *base)
 {
-    LAM_TRY(check_card(dev));
+    return cudaStreamQuery(lam_cuda(base)->stream) != cudaErrorNotReady;
+}
+
+static lam_status open_parts(lam_cuda_dev *dev, int card)
+{
+    LAM_TRY(check_card(dev, card));
     const size_t tickets = LAM_CUDA_TICKETS * sizeof *dev->tickets;
     size_t total = 0;
     cudaError_t error = cudaMemGetInfo(&dev->free_at_open, &total);
@@ -129,12 +137,15 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     dev->base.pad = LAM_CUDA_PAD;
     dev->base.max_memory = options->max_memory;
     dev->base.logits = (size_t)1 << 28; /* half a gigabyte of bf16: few, large products */
-    const lam_status status = open_parts(dev);
+    const lam_status status = open_parts(dev, options->card);
     if (status != LAM_OK) {
         cuda_close(&dev->base);
         (void)cudaGetLastError(); /* it has been told; the next device is not to meet it */
         return status;
     }
+    dev->link.stream = dev->stream;
+    dev->link.idle = cuda_idle;
+    dev->base.link = &dev->link;
     *out = &dev->base;
     return LAM_OK;
 }
