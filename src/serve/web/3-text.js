@@ -1,4 +1,4 @@
-/* text.js -- the coloured text of a branch: each token on a ground that says how surprising it was. */
+/* 3-text.js -- the coloured text of a branch: each token on a ground that says how surprising it was. */
 (() => {
   const STEPS = 8;
   const raw = /^bytes:((?:\\x[0-9a-fA-F]{2})+)$/;
@@ -39,7 +39,7 @@
     const box = card.querySelector(".tokens"), output = card.querySelector(".reading");
     const scale = card.querySelector(".under .scale"), choice = card.querySelector(".colour");
     const hint = "Point at a token, or focus the text and use the arrow keys, to read how surprising it was.";
-    const cells = [], joiner = lamemo.joiner();
+    let cells = [], joiner = lamemo.joiner();
     let at = -1, shown = 0, measure = "surprise";
 
     const bitsOf = (b, cell) => {
@@ -94,6 +94,13 @@
     };
 
     const update = () => {
+      if (shown > branch.tokens.length) { /* the end was taken back */
+        for (const cell of cells) cell.span.remove();
+        cells = [];
+        joiner = lamemo.joiner();
+        shown = 0;
+        at = -1;
+      }
       const low = box.scrollTop + box.clientHeight > box.scrollHeight - 40;
       const fresh = document.createDocumentFragment();
       for (; shown < branch.tokens.length; shown++)
@@ -129,14 +136,11 @@
     box.setAttribute("aria-label", `Text of ${branch.name}`);
     box.append(lamemo.element("p", { class: "before" }));
     const before = box.firstChild;
-    const head = () => {
-      before.textContent = branch.unseen ? `… ${lamemo.several(branch.unseen, "token")} before, which only the memory knows` : "";
-      before.hidden = !branch.unseen;
-    };
-    head();
+    before.textContent = branch.unseen ? `… ${lamemo.several(branch.unseen, "token")} before, which only the memory knows` : "";
+    before.hidden = !branch.unseen;
     output.textContent = hint;
     repaint();
     update();
-    return { update, repaint };
+    return { update, repaint, toEnd: () => { box.scrollTop = box.scrollHeight; } };
   };
 })();

@@ -1,4 +1,4 @@
-/* app.js -- the page as a whole: which branches there are, which are shown, and what the controls do. */
+/* 8-app.js -- the page as a whole: which branches there are, which are shown, and what the controls do. */
 (() => {
   const { client, element } = lamemo, $ = (id) => document.getElementById(id);
   const LENGTHS = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
@@ -81,10 +81,17 @@
     cards.memory.setAttribute("aria-label", `Memory of ${branch.name}`);
     const v = { cards, text: lamemo.textView(cards.text, branch, () => beside(branch)), memory: lamemo.memoryView(cards.memory, branch),
       watcher: new AbortController() };
-    branch.changed = () => {
+    /* A fast model writes several tokens between two pictures. */
+    let due = false;
+    v.update = () => {
+      due = false;
       v.text.update();
       cards.text.querySelector(".facts").textContent = facts(branch);
       examples();
+    };
+    branch.changed = () => {
+      if (!due) requestAnimationFrame(() => { if (due) v.update(); });
+      due = true;
     };
     branch.watch(v.memory.update, v.watcher.signal);
     return v;
@@ -111,7 +118,8 @@
     });
     for (const branch of shown) {
       views.get(branch).text.repaint();
-      branch.changed();
+      views.get(branch).update();
+      views.get(branch).text.toEnd();
     }
     controls();
   };
@@ -201,7 +209,7 @@
     lock();
     const ends = await Promise.allSettled(jobs);
     const tokens = ends.reduce((n, end) => n + (end.value || 0), 0), failed = ends.find((end) => end.status === "rejected");
-    lock();
+    for (const branch of shown) views.get(branch).update();
     controls();
     if (failed) tell(failed.reason);
     else {

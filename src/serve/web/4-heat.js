@@ -1,4 +1,4 @@
-/* heat.js -- alpha by layer and slot as a heat map, with what the look-ahead changed by slot below it and by layer on its
+/* 4-heat.js -- alpha by layer and slot as a heat map, with what the look-ahead changed by slot below it and by layer on its
  * right.  Layer 1 is the lowest row, the oldest slot the leftmost column. */
 (() => {
   const RAMP = 32; /* steps --h0 to --h31 of the palette */

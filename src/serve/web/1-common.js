@@ -1,4 +1,4 @@
-/* common.js -- what the parts of the page share.  The parts are concatenated in the order of cmake/web.cmake; `lamemo`
+/* 1-common.js -- what the parts of the page share.  The build joins the parts in the order of their names; `lamemo`
  * is their only global name. */
 "use strict";
 const lamemo = (() => {
@@ -49,7 +49,8 @@ const lamemo = (() => {
         PageDown: [big, 0], Home: [-columns, 0], End: [columns, 0] }[event.key];
       if (!step) return;
       const within = (v, n) => Math.max(0, Math.min(n - 1, v));
-      go(at ? [within(at[0] + step[0], columns), within(at[1] + step[1], rows)] : [step[0] < 0 ? columns - 1 : 0, 0]);
+      const [x, y] = at || [event.key === "ArrowLeft" || event.key === "PageUp" ? columns : event.key === "ArrowRight" ? -1 : 0, event.key === "ArrowUp" ? -1 : 0];
+      go([within(x + step[0], columns), within(y + step[1], rows)]);
       event.preventDefault();
     });
     output.textContent = hint;

@@ -1,4 +1,4 @@
-/* memory.js -- what the memory of a branch does, live: slots, attention, and the same as a table. */
+/* 6-memory.js -- what the memory of a branch does, live: slots, attention, and the same as a table. */
 lamemo.memoryView = (card, branch) => {
   const heat = lamemo.heatView(card.querySelector(".alpha")), curves = lamemo.curvesView(card.querySelector(".distance"));
   const facts = card.querySelector(".facts"), progress = card.querySelector("progress"), label = card.querySelector(".segment-label");

@@ -1,4 +1,4 @@
-/* curves.js -- attention over distance, a curve for each layer, and on the right how much of it falls on the memory. */
+/* 5-curves.js -- attention over distance, a curve for each layer, and on the right how much of it falls on the memory. */
 (() => {
   const HEIGHT = 170, LEFT = 40, BOTTOM = 22, TOP = 6, RIGHT = 4;
 
@@ -8,7 +8,7 @@
     const field = lamemo.element("div", { class: "field" }, svg), right = lamemo.layerBars("on the memory");
     let attention = null, place = null;
     plot.append(lamemo.element("div", { class: "curve-side" }, field, lamemo.element("div", { class: "ends", "aria-hidden": "true" },
-      lamemo.element("span", {}, "tokens back"), lamemo.element("span", {}, "largest weight, both logarithmic"))), lamemo.element("div", { class: "side" }, "on the memory"), right.bars);
+      lamemo.element("span", {}, "tokens back"), lamemo.element("span", {}, "log scales"))), lamemo.element("div", { class: "side" }, "on the memory"), right.bars);
 
     const last = () => Math.max(0, ...attention.weight.map((row) => row.findLastIndex((v) => v !== null)));
     const distance = (i) => Math.round((i + 0.5) * attention.interval);
@@ -88,7 +88,7 @@
         figure.classList.toggle("none", !attention);
         finding.textContent = !attention ? "Nothing was read yet. Here you will see how far back each layer looks." : attention.memory_share && memory.remembered
           ? `${lamemo.percent(lamemo.mean(attention.memory_share))} of the attention of this segment falls on the memory.`
-          : "All attention falls on this segment: nothing is remembered yet.";
+          : `All attention falls on this segment: ${memory.slots ? "nothing is remembered yet" : "there is no memory"}.`;
         plot.setAttribute("aria-label", `Largest attention weight over distance in tokens, by layer. ${finding.textContent}`);
         if (attention) {
           right.update(attention.memory_share || attention.weight.map(() => 0));

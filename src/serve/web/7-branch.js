@@ -1,4 +1,4 @@
-/* branch.js -- a text and the session on the server that remembers it.
+/* 7-branch.js -- a text and the session on the server that remembers it.
  *
  * A session is made when it is first needed; when the server has lost it (404), it is made again and reads the text once
  * more.  The tokens that were seen are kept here, since a memory cannot say what it read. */
@@ -7,7 +7,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
   const branch = {
     name, colour, model,
     tokens: [],  /* {text, nats or null, given, top: [[token, logprob]...]} */
-    unseen: 0,   /* tokens before these, of a memory that was loaded */
+    unseen: 0,   /* further tokens that the memory has read: before a file was saved, or lost on their way */
     lead: 0,     /* 1: the session began with the model's start token, which is no text */
     session: null, memory: null, writing: false,
     limit: Math.min(16, Math.max(4, Math.round(Math.log2(model.vocabulary_size || 256)))),
@@ -15,7 +15,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
     segment: options.segment || 0, /* tokens; 0: the model's */
     changed: () => {}, waiting: () => {},
   };
-  let stopper = null;
+  let stopper = null, unsure = false; /* unsure: the server may know more, or less, of the text than we do */
 
   branch.text = () => branch.tokens.map((t) => t.text).join("");
 
@@ -49,12 +49,13 @@ lamemo.branch = (name, colour, model, options = {}) => {
     return branch.tokens.flatMap((t) => joiner.add(t.text)).map((cell) => cell.text).join("");
   };
   const make = async () => {
-    if (branch.unseen) throw new client.Trouble(404, "the server has lost the memory that was loaded: load the file again");
+    if (branch.unseen) throw new client.Trouble(404, "the server has lost this memory, and the page does not have the whole text: load a saved one or begin a new text");
     const wanted = { model: branch.model.id };
     if (branch.plain) wanted.memory = 0;
     if (branch.segment) wanted.segment = branch.segment;
     branch.session = (await client.create(wanted)).id;
     branch.lead = 0;
+    unsure = false;
     if (branch.tokens.length) await client.feed(branch.session, written());
   };
   /* Does `work` with a session that exists. */
@@ -76,8 +77,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
     branch.changed();
   };
 
-  const stream = async (response, begun) => {
-    begun();
+  const stream = async (response) => {
     for await (const [, data] of client.events(response)) {
       if (data === "[DONE]") return;
       const event = JSON.parse(data);
@@ -89,12 +89,18 @@ lamemo.branch = (name, colour, model, options = {}) => {
     }
     throw new client.Trouble(0, "the connection to the server broke");
   };
-  /* After a stop the server may have written more than arrived: the unfinished segment has it. */
+  /* After a stop the server may have written more than arrived: the unfinished segment has it, or its end. */
   const catchUp = async () => {
-    if (!branch.session) return;
+    if (!branch.session || !unsure) return;
     const memory = await branch.use((id) => client.memory(id), undefined, 9);
     const n = memory.length - branch.lead - branch.unseen - branch.tokens.length;
+    unsure = false;
     branch.memory = memory;
+    if (n < 0) branch.tokens.splice(n);
+    if (n > memory.tokens.length) {
+      branch.tokens.push({ text: " […] ", nats: null, given: false, top: null }); /* stands for the others */
+      branch.unseen += n - memory.tokens.length - 1;
+    }
     for (let i = Math.max(0, memory.tokens.length - n); n > 0 && i < memory.tokens.length; i++)
       branch.tokens.push({ text: memory.tokens[i], nats: memory.surprise[i], given: false, top: null });
   };
@@ -106,12 +112,15 @@ lamemo.branch = (name, colour, model, options = {}) => {
     branch.changed();
     let from = branch.tokens.length;
     try {
+      await catchUp();
       if (text) await branch.read(text, stopper.signal);
       from = branch.tokens.length;
-      const first = !from && !branch.unseen;
-      await stream(await branch.use((id) => client.complete({ model: branch.model.id, session: id, keep: true, prompt: "", logprobs: 3,
-        ...sampling }, stopper.signal), stopper.signal), () => { branch.lead = first ? 1 : branch.lead; });
+      const response = await branch.use((id) => client.complete({ model: branch.model.id, session: id, keep: true, prompt: "",
+        logprobs: 3, ...sampling }, stopper.signal), stopper.signal);
+      if (!from && !branch.unseen) branch.lead = 1;
+      await stream(response);
     } catch (error) {
+      unsure = Boolean(branch.session);
       if (error.name !== "AbortError") throw error;
       await catchUp();
     } finally {
