@@ -5,7 +5,8 @@
   const ROW = 15;  /* pixels */
   const triple = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
   const ramp = () => Array.from({ length: RAMP }, (_, i) => triple(lamemo.colour("h" + i)));
-  const strength = (changed) => Math.max(0, Math.min(RAMP - 1, Math.floor(changed * RAMP)));
+  /* By the square root: most slots of a trained model change by a few per cent. */
+  const strength = (changed) => Math.max(0, Math.min(RAMP - 1, Math.floor(Math.sqrt(Math.max(0, changed)) * RAMP)));
 
   /* Bars of shares by layer, the highest layer on top. */
   lamemo.layerBars = (title) => {

@@ -14,7 +14,7 @@ lamemo.memoryView = (card, branch) => {
     const a = memory.attention || {};
     table.replaceChildren(head("layer", "mean α", "changed", "on the memory", "entropy, nats"),
       lamemo.element("tbody", {}, ...Array.from({ length: memory.layers }, (_, i) => {
-        const alpha = memory.alpha ? lamemo.mean(memory.alpha[i]) : null;
+        const alpha = memory.alpha && memory.alpha[i] ? lamemo.mean(memory.alpha[i]) : null; /* the last layer refreshes nothing */
         return lamemo.element("tr", {}, lamemo.element("th", { scope: "row" }, String(i + 1)),
           cell(alpha === null ? "–" : alpha.toFixed(3)), cell(alpha === null ? "–" : lamemo.percent(1 - alpha)),
           cell(a.memory_share ? lamemo.percent(a.memory_share[i]) : "–"), cell(a.entropy ? a.entropy[i].toFixed(2) : "–"));

@@ -4,6 +4,7 @@
   const LENGTHS = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
   const EXAMPLES = ["The history of Rome ", "In mathematics, a ", "The island is "];
   const SEGMENT = 64; /* tokens, unless another is chosen: short enough to see the memory at work soon */
+  const MEMORIES = { lamemo: "LaMemo", xl: "Transformer-XL", compressive: "Compressive Transformer", infinite: "∞-former", none: "Transformer" };
   let models = [], branches = [], shown = [], made = 0;
   const views = new Map(); /* branch -> {text, memory, cards, watcher} */
 
@@ -153,7 +154,7 @@
     $("target").hidden = shown.length < 2;
     shown.forEach((b, i) => { $("target").querySelectorAll("label span")[i].textContent = b.name; });
     const model = shown[0].model;
-    $("about").textContent = [model.id, model.memory === "lamemo" ? "LaMemo" : model.memory, `${(model.parameters / 1e6).toFixed(1)} M parameters`,
+    $("about").textContent = [model.id, MEMORIES[model.memory] || model.memory, `${(model.parameters / 1e6).toFixed(1)} M parameters`,
       `${model.layers} layers`, `memory of ${lamemo.count(model.memory_length)}`].join(" · ");
     lock();
   };
@@ -256,15 +257,17 @@
     aim("both");
     announce(`Forked ${shown[0].name}: ${copy.name} is beside it.`);
   }));
+  /* One that has read this very text: keys that walk through the choices must not make it twice. */
+  const alike = (first, model, plain) => branches.find((b) => b !== first && b.model === model && b.plain === plain &&
+    b.tokens.length === first.tokens.length && b.shared(first) === first.tokens.length);
   $("compare").addEventListener("change", (event) => {
     const [kind, ...rest] = event.target.value.split(" "), first = shown[0], id = rest.join(" ");
     doing("reading the text again", async () => {
       if (!kind) { show(first); return; }
       if (kind === "branch") { show(first, branches[+id]); return; }
       const model = kind === "model" ? models.find((m) => m.id === id) : first.model, plain = kind === "plain";
-      const segment = Math.min(first.segment || model.segment, model.segment);
-      const copy = await first.reread(freeName(plain ? "no memory" : model.id), made++ % 8, model, { plain, segment });
-      show(first, enlist(copy));
+      show(first, alike(first, model, plain) || enlist(await first.reread(freeName(plain ? "no memory" : model.id), made++ % 8, model,
+        { plain, segment: Math.min(first.segment || model.segment, model.segment) })));
       aim("both");
     })();
   });
