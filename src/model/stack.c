@@ -48,7 +48,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     const size_t L = (size_t)model->cfg.n_layer;
     const lam_config *const cfg = fit(&st->fitted, model, opt->most);
     const int rows = opt->B * (opt->batch ? 1 : opt->N), front = front_rows(model, cfg, opt->M);
-    const lam_class cache = opt->train || opt->full ? LAM_ACT : model->cache;
+    const lam_class cache = opt->train || opt->full || opt->wide ? LAM_ACT : model->cache;
     st->model = model;
     st->opt = *opt;
     st->cfg = cfg;

@@ -25,7 +25,8 @@ typedef struct lam_stack_options {
     int E; /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
     int train; /* keep activations of all layers and room for gradients */
     int batch; /* only for lam_stack_open_batch(): nothing is allocated that decoding does not use */
-    int full;  /* compute state that nothing reads (traces, analysis); keys and values in ACT */
+    int wide; /* keys and values in ACT, whatever the model's cache is: attention can be looked at */
+    int full;     /* compute state that nothing reads (traces, analysis); keys and values in ACT */
     lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on
                      a device context of its own of the same back-end. */
 } lam_stack_options;
