@@ -24,6 +24,9 @@ target_link_options(lamemo_support INTERFACE
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.c)
 file(GLOB top_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+if(NOT MICROHTTPD_FOUND)
+    list(FILTER tests EXCLUDE REGEX "/src/serve/")
+endif()
 foreach(file IN LISTS tests top_tests)
     # core/file_test.c -> core_file_test: twins in ops/{ref,cpu} keep apart
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
@@ -38,6 +41,9 @@ foreach(file IN LISTS tests top_tests)
     endif()
     if(name STREQUAL ops_cpu_gemm_test) # it watches the library
         target_link_options(${name} PRIVATE LINKER:--wrap=dnnl_sgemm,--wrap=cblas_sgemm)
+    endif()
+    if(name MATCHES "^serve_" AND MICROHTTPD_FOUND)
+        target_link_libraries(${name} PRIVATE lamemo_serve)
     endif()
     if(name MATCHES "^cli_")
         target_link_libraries(${name} PRIVATE lamemo_commands)

@@ -4,6 +4,7 @@
  * log p(token | cluster), put together here from the head's and the tails' logits. */
 #include "model/stack_int.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -127,18 +128,18 @@ static const void *last_rows(lam_stack *st)
     return st->attn_out;
 }
 
-lam_status lam_stack_logits(lam_stack *st, double *logits)
+/* Logits of n packed rows of z. */
+static lam_status logits_of(lam_stack *st, const void *z, int n, double *logits)
 {
     const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
-    const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
+    const int chunk = n < st->head.chunk ? n : st->head.chunk;
     const size_t room = (size_t)chunk * (V + 64);
     double *part = malloc(2 * room * sizeof *part);
     char *raw = malloc((size_t)chunk * (V + 64 + (size_t)st->dev->pad) * sizeof(double));
     lam_status status = part && raw ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "logits: no memory");
     if (status == LAM_OK) {
-        const void *z = last_rows(st);
-        for (int b = 0; b < B && status == LAM_OK; b += chunk) {
-            const int rows = B - b < chunk ? B - b : chunk;
+        for (int b = 0; b < n && status == LAM_OK; b += chunk) {
+            const int rows = n - b < chunk ? n - b : chunk;
             status = score_rows(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
                                 logits + (size_t)b * V, part, raw);
         }
@@ -146,4 +147,16 @@ lam_status lam_stack_logits(lam_stack *st, double *logits)
     free(part);
     free(raw);
     return status;
+}
+
+lam_status lam_stack_logits(lam_stack *st, double *logits)
+{
+    return logits_of(st, last_rows(st), st->seg.B, logits);
+}
+
+lam_status lam_stack_row_logits(lam_stack *st, int first, int rows, double *logits)
+{
+    const size_t D = (size_t)st->model->dims.D;
+    assert(st->seg.B == 1 && first >= 0 && first + rows <= lam_stack_scored_rows(st));
+    return logits_of(st, lam_at(st->dev, LAM_ACT, st->z, (size_t)first * D), rows, logits);
 }
