@@ -1,4 +1,4 @@
-/* 4-heat.js -- alpha by layer and slot as a heat map, with what the look-ahead changed by slot below it and by layer on its
+/* heat.js -- alpha by layer and slot as a heat map, with what the look-ahead changed by slot below it and by layer on its
  * right.  Layer 1 is the lowest row, the oldest slot the leftmost column. */
 (() => {
   const RAMP = 32; /* steps --h0 to --h31 of the palette */
@@ -90,7 +90,7 @@
         return `The look-ahead changed ${lamemo.percent(lamemo.mean(changed))} of the memory at the start of this segment, ` +
           `most in layer ${most + 1} (${lamemo.percent(changed[most])}).`;
       }
-      if (!memory || memory.remembered === undefined) return "Nothing is remembered yet. When a segment ends, its tokens become slots; when the next one begins, the look-ahead refreshes them.";
+      if (!memory) return "Nothing is remembered yet. When a segment ends, its tokens become slots; when the next one begins, the look-ahead refreshes them.";
       if (memory.slots === 0) return "This branch has no memory.";
       return memory.remembered === 0 ? `The memory is filled when the first segment of ${lamemo.several(memory.segment.length, "token")} ends.`
         : "This model keeps what it remembers as it is: there is no look-ahead.";

@@ -1,4 +1,4 @@
-/* 1-common.js -- what the parts of the page share.  The build joins the parts in the order of their names; `lamemo`
+/* common.js -- what the parts of the page share.  cmake/web.cmake says in which order the parts are joined; `lamemo`
  * is their only global name. */
 "use strict";
 const lamemo = (() => {

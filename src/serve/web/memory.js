@@ -1,4 +1,4 @@
-/* 6-memory.js -- what the memory of a branch does, live: slots, attention, and the same as a table. */
+/* memory.js -- what the memory of a branch does, live: slots, attention, and the same as a table. */
 lamemo.memoryView = (card, branch) => {
   const heat = lamemo.heatView(card.querySelector(".alpha")), curves = lamemo.curvesView(card.querySelector(".distance"));
   const facts = card.querySelector(".facts"), progress = card.querySelector("progress"), label = card.querySelector(".segment-label");
@@ -23,8 +23,8 @@ lamemo.memoryView = (card, branch) => {
   details.addEventListener("toggle", write);
 
   const update = () => {
-    const memory = branch.memory, segment = memory && memory.segment;
-    facts.textContent = memory ? `${lamemo.count(memory.remembered || 0)} of ${lamemo.several(memory.slots, "slot")} filled` : "";
+    const memory = branch.memory && branch.plain ? { ...branch.memory, slots: 0 } : branch.memory, segment = memory && memory.segment;
+    facts.textContent = branch.plain ? "none" : memory ? `${lamemo.count(memory.remembered || 0)} of ${lamemo.several(memory.slots, "slot")} filled` : "";
     progress.value = segment ? segment.done / segment.length : 0;
     label.textContent = segment ? `Segment: ${lamemo.count(segment.done)} of ${lamemo.several(segment.length, "token")}` : "Segment: not begun";
     const layers = memory ? memory.layers : 0, steps = card.querySelector(".distance .steps");

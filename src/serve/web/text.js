@@ -1,4 +1,4 @@
-/* 3-text.js -- the coloured text of a branch: each token on a ground that says how surprising it was. */
+/* text.js -- the coloured text of a branch: each token on a ground that says how surprising it was. */
 (() => {
   const STEPS = 8;
   const raw = /^bytes:((?:\\x[0-9a-fA-F]{2})+)$/;

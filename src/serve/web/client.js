@@ -1,4 +1,4 @@
-/* 2-client.js -- the server as the page uses it (docs/serve.md): requests, events, and what can go wrong. */
+/* client.js -- the server as the page uses it (docs/serve.md): requests, events, and what can go wrong. */
 lamemo.client = (() => {
   /* status 0: nobody answered. */
   class Trouble extends Error {

@@ -1,4 +1,4 @@
-/* 8-app.js -- the page as a whole: which branches there are, which are shown, and what the controls do. */
+/* app.js -- the page as a whole: which branches there are, which are shown, and what the controls do. */
 (() => {
   const { client, element } = lamemo, $ = (id) => document.getElementById(id);
   const LENGTHS = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];

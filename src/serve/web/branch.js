@@ -1,4 +1,4 @@
-/* 7-branch.js -- a text and the session on the server that remembers it.
+/* branch.js -- a text and the session on the server that remembers it.
  *
  * A session is made when it is first needed; when the server has lost it (404), it is made again and reads the text once
  * more.  The tokens that were seen are kept here, since a memory cannot say what it read. */

@@ -1,4 +1,4 @@
-/* 5-curves.js -- attention over distance, a curve for each layer, and on the right how much of it falls on the memory. */
+/* curves.js -- attention over distance, a curve for each layer, and on the right how much of it falls on the memory. */
 (() => {
   const HEIGHT = 170, LEFT = 40, BOTTOM = 22, TOP = 6, RIGHT = 4;
 
