@@ -72,7 +72,7 @@ await test("colours are the palette's", async () => {
 await test("a continuation streams and is coloured", async () => {
   const page = await open();
   await page.locator("#field").fill("The history of Rome begins with ");
-  await length(page, 4);
+  await length(page, 6);
   await page.evaluate(() => { /* how much was there each time something came */
     window.seen = new Set();
     new MutationObserver(() => window.seen.add(document.querySelectorAll(".tokens span").length))
@@ -82,7 +82,7 @@ await test("a continuation streams and is coloured", async () => {
   await state(page, "per second");
   assert.ok(await page.evaluate(() => window.seen.size) > 3, "all at once");
   assert.equal(await page.locator(".tokens .given").count(), 32);
-  assert.match(await page.locator(".card.text .facts").textContent(), /^288 tokens · [0-9.]+ bits per token$/);
+  assert.match(await page.locator(".card.text .facts").textContent(), /^1,056 tokens · [0-9.]+ bits per token$/);
   assert.ok(await page.locator(".tokens span[class^=t]").count() > 20, "no colours");
   assert.ok((await text(page)).startsWith("The history of Rome begins with "));
   assert.equal(await page.locator("#field").inputValue(), "");
@@ -107,7 +107,7 @@ await test("the heat map and the curves follow the text", async () => {
   await page.waitForFunction((before) => document.querySelector(".alpha canvas").toDataURL() !== before, first);
   assert.notEqual(await curve(), curves);
   await page.locator("summary").click();
-  assert.equal(await page.locator("details tbody tr").count(), await page.locator(".alpha .labels span").count());
+  assert.ok(await page.locator("details tbody tr").count() >= await page.locator(".alpha .labels span").count());
   assert.match(await page.locator("details tbody tr").first().textContent(), /^1[01]\.[0-9]{3}[0-9.]+ %/);
   await close(page);
 });
@@ -146,14 +146,16 @@ await test("everything by keyboard", async () => {
     assert.equal(await page.locator(reading).textContent(), hint);
   }
   /* Esc stops, and page and server agree on how far the text has come. */
+  await page.route("**/v1/completions", (route) => /* longer than the small model needs for the key to arrive */
+    route.continue({ postData: JSON.stringify({ ...JSON.parse(route.request().postData()), max_tokens: 1000000 }) }));
   await page.locator("#field").focus();
-  await length(page, 8);
   await page.locator("#field").press("Control+Enter");
   await page.waitForFunction(() => document.querySelectorAll(".tokens span").length > 100);
   await page.keyboard.press("Escape");
   await done(page);
+  await page.unroute("**/v1/completions");
   const count = await tokens(page);
-  assert.ok(count < 4000, "it was not stopped");
+  assert.ok(count < 1000000, "it was not stopped");
   assert.ok((await sessions()).some((s) => s.length === count), `${count} tokens, but the server has ${(await sessions()).map((s) => s.length)}`);
   await write(page, "", 0);
   assert.equal(await tokens(page), count + 16);

@@ -6,7 +6,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
   const { client } = lamemo;
   const branch = {
     name, colour, model,
-    tokens: [],  /* {text, nats or null, given, top: [[token, logprob]...]} */
+    tokens: [],  /* {text, id if known, nats or null, given, top: [[token, logprob]...]} */
     unseen: 0,   /* further tokens that the memory has read: before a file was saved, or lost on their way */
     lead: 0,     /* 1: the session began with the model's start token, which is no text */
     session: null, memory: null, writing: false,
@@ -15,7 +15,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
     segment: options.segment || 0, /* tokens; 0: the model's */
     changed: () => {}, waiting: () => {},
   };
-  let stopper = null, unsure = false; /* unsure: the server may know more, or less, of the text than we do */
+  let stopper = null, awake = () => {}, unsure = false; /* unsure: the server may know more, or less, of the text than we do */
 
   branch.text = () => branch.tokens.map((t) => t.text).join("");
 
@@ -38,16 +38,19 @@ lamemo.branch = (name, colour, model, options = {}) => {
   const add = (text, lists, given) => {
     pieces(text, lists).forEach((piece, i) => {
       const nats = lists.token_logprobs[i], top = lists.top_logprobs && lists.top_logprobs[i];
-      branch.tokens.push({ text: piece, nats: nats === null || nats === undefined ? null : -nats, given,
+      branch.tokens.push({ text: piece, id: lists.token_ids ? lists.token_ids[i] : undefined, nats: nats === null || nats === undefined ? null : -nats, given,
         top: top ? Object.entries(top).sort((a, b) => b[1] - a[1]).slice(0, 3) : null });
     });
   };
 
   /* Text that the joined bytes of tokens make; what is no character is left out. */
-  const written = () => {
+  const written = (tokens) => {
     const joiner = lamemo.joiner();
-    return branch.tokens.flatMap((t) => joiner.add(t.text)).map((cell) => cell.text).join("");
+    return tokens.flatMap((t) => joiner.add(t.text)).map((cell) => cell.text).join("");
   };
+  /* Lets the session read tokens that we have seen before. */
+  const again = (id, tokens) => (tokens.every((t) => t.id !== undefined) ? client.feed(id, { tokens: tokens.map((t) => t.id) })
+    : client.feed(id, { text: written(tokens) }));
   const make = async () => {
     if (branch.unseen) throw new client.Trouble(404, "the server has lost this memory, and the page does not have the whole text: load a saved one or begin a new text");
     const wanted = { model: branch.model.id };
@@ -56,7 +59,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
     branch.session = (await client.create(wanted)).id;
     branch.lead = 0;
     unsure = false;
-    if (branch.tokens.length) await client.feed(branch.session, written());
+    if (branch.tokens.length) await again(branch.session, branch.tokens);
   };
   /* Does `work` with a session that exists. */
   branch.use = (work, signal, most) => client.patiently(async () => {
@@ -72,7 +75,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
   }, branch.waiting, signal, most);
 
   branch.read = async (text, signal) => {
-    const answer = await branch.use((id) => client.feed(id, text), signal);
+    const answer = await branch.use((id) => client.feed(id, { text, logprobs: 0 }), signal);
     if (answer.logprobs) add(text, answer.logprobs, true);
     branch.changed();
   };
@@ -89,20 +92,21 @@ lamemo.branch = (name, colour, model, options = {}) => {
     }
     throw new client.Trouble(0, "the connection to the server broke");
   };
-  /* After a stop the server may have written more than arrived: the unfinished segment has it, or its end. */
+  /* When we hang up, the server drops what it was writing and its session stays as it was before: it reads what we have
+   * seen.  If it had come to the end just then, it knows more than we do: the unfinished segment has the text. */
   const catchUp = async () => {
     if (!branch.session || !unsure) return;
-    const memory = await branch.use((id) => client.memory(id), undefined, 9);
-    const n = memory.length - branch.lead - branch.unseen - branch.tokens.length;
-    unsure = false;
-    branch.memory = memory;
-    if (n < 0) branch.tokens.splice(n);
-    if (n > memory.tokens.length) {
-      branch.tokens.push({ text: " […] ", nats: null, given: false, top: null }); /* stands for the others */
-      branch.unseen += n - memory.tokens.length - 1;
+    let session = await branch.use((id) => client.get(id), undefined, 9);
+    for (; session.busy; session = await client.get(branch.session)) await client.pause(0.1);
+    if (session.length === 0) branch.lead = 0;
+    const more = session.length - branch.lead - branch.unseen - branch.tokens.length;
+    if (more < 0) await branch.use((id) => again(id, branch.tokens.slice(more)), undefined, 9);
+    else if (more > 0) {
+      const memory = await client.memory(branch.session), last = Math.max(0, memory.tokens.length - more);
+      branch.unseen += Math.max(0, more - memory.tokens.length);
+      memory.tokens.slice(last).forEach((text, i) => branch.tokens.push({ text, nats: memory.surprise[last + i], given: false, top: null }));
     }
-    for (let i = Math.max(0, memory.tokens.length - n); n > 0 && i < memory.tokens.length; i++)
-      branch.tokens.push({ text: memory.tokens[i], nats: memory.surprise[i], given: false, top: null });
+    unsure = false;
   };
 
   /* Reads `text`, then lets the model write.  Resolves to how many tokens it wrote. */
@@ -127,6 +131,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
       branch.writing = false;
       stopper = null;
       branch.changed();
+      awake();
     }
     return branch.tokens.length - from;
   };
@@ -141,7 +146,7 @@ lamemo.branch = (name, colour, model, options = {}) => {
   };
   /* The text so far, read by another model or with another memory. */
   branch.reread = async (copyName, copyColour, otherModel, otherOptions) => {
-    const copy = lamemo.branch(copyName, copyColour, otherModel, otherOptions), text = written();
+    const copy = lamemo.branch(copyName, copyColour, otherModel, otherOptions), text = written(branch.tokens);
     if (text) await copy.read(text);
     const given = branch.tokens.map((t) => t.given);
     if (copy.tokens.length === given.length) copy.tokens.forEach((t, i) => { t.given = given[i]; });
@@ -155,20 +160,25 @@ lamemo.branch = (name, colour, model, options = {}) => {
     branch.unseen = memory.length - memory.tokens.length;
   };
 
-  /* Follows the memory until the signal says stop; look() is called when there is news. */
+  /* Follows the memory until the signal says stop; look() is called when there is news.  Looking costs the server as
+   * much as reading the segment and refreshing the memory, so we look for a third of the time at most, but every 1.5
+   * seconds and when a text ends.  (The server's own stream of views, ?watch=1, comes four times a second whatever that costs.) */
   branch.watch = async (look, signal) => {
+    let seen = "";
+    const rest = (seconds) => Promise.race([client.pause(seconds, signal), new Promise((wake) => { awake = wake; })]);
     while (!signal.aborted)
       try {
-        if (branch.session)
-          for await (const [name, data] of client.events(await client.watch(branch.session, signal))) {
-            if (name === "end") break;
-            branch.memory = JSON.parse(data);
-            look();
-          }
-        await client.pause(0.3, signal);
+        const now = `${branch.session} ${branch.tokens.length + branch.unseen}`, began = performance.now();
+        if (branch.session && now !== seen) {
+          const memory = await client.memory(branch.session, signal);
+          seen = now;
+          branch.memory = memory;
+          look();
+        }
+        await rest(Math.min(1.5, Math.max(0.25, (2 * (performance.now() - began)) / 1000)));
       } catch (error) {
         if (error.name === "AbortError") return;
-        await client.pause(2, signal).catch(() => {});
+        await rest(2).catch(() => {});
       }
   };
   return branch;

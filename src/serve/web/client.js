@@ -98,11 +98,10 @@ lamemo.client = (() => {
     models: () => json("GET", "v1/models").then((list) => list.data),
     create: (options) => json("POST", "v1/sessions", options),
     get: (id) => json("GET", session(id)),
-    feed: (id, text) => json("POST", session(id) + "/feed", { text, logprobs: 0 }),
+    feed: (id, what) => json("POST", session(id) + "/feed", what), /* {text or tokens, logprobs?} */
     fork: (id) => json("POST", session(id) + "/fork"),
     remove: (id) => send("DELETE", session(id), undefined, { keepalive: true }),
-    memory: (id) => json("GET", session(id) + "/memory"),
-    watch: (id, signal) => send("GET", session(id) + "/memory?watch=1", undefined, { signal }),
+    memory: (id, signal) => json("GET", session(id) + "/memory", undefined, { signal }),
     complete: (request, signal) => send("POST", "v1/completions", { ...request, stream: true }, { signal }),
     /* The file of a session's memory; the server keeps no copy. */
     save: async (id) => {

@@ -39,7 +39,7 @@
     const box = card.querySelector(".tokens"), output = card.querySelector(".reading");
     const scale = card.querySelector(".under .scale"), choice = card.querySelector(".colour");
     const hint = "Point at a token, or focus the text and use the arrow keys, to read how surprising it was.";
-    let cells = [], joiner = lamemo.joiner();
+    const cells = [], joiner = lamemo.joiner();
     let at = -1, shown = 0, measure = "surprise";
 
     const bitsOf = (b, cell) => {
@@ -94,13 +94,6 @@
     };
 
     const update = () => {
-      if (shown > branch.tokens.length) { /* the end was taken back */
-        for (const cell of cells) cell.span.remove();
-        cells = [];
-        joiner = lamemo.joiner();
-        shown = 0;
-        at = -1;
-      }
       const low = box.scrollTop + box.clientHeight > box.scrollHeight - 40;
       const fresh = document.createDocumentFragment();
       for (; shown < branch.tokens.length; shown++)
