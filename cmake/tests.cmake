@@ -131,6 +131,15 @@ if(LAMEMO_PYTHON)
         ENVIRONMENT "${test_environment}")
 endif()
 
+# The server, asked by Debian's Python as clients would.
+if(LAMEMO_PYTHON AND MICROHTTPD_FOUND)
+    foreach(name serve robust)
+        add_test(NAME serve_${name} COMMAND ${LAMEMO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/serve/${name}_test.py
+            ${PROJECT_BINARY_DIR} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        set_tests_properties(serve_${name} PROPERTIES TIMEOUT ${test_timeout} ENVIRONMENT "${test_environment}")
+    endforeach()
+endif()
+
 # The Python package, with Debian's Python; sanitizers would have to be in that Python, too.
 if(LAMEMO_PYTHON AND CMAKE_BUILD_TYPE STREQUAL Release)
     add_test(NAME python COMMAND ${LAMEMO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/python/python_test.py

@@ -18,7 +18,7 @@ typedef struct serve_options {
     const char *host, *key_file, *state;
     int port, slots, queue, rows, segment, mem_len, connections, sessions;
     int64_t prefix_bytes, session_bytes;
-    double idle, drain;
+    double idle, drain, header_time, body_time;
     bool fixed;
     lam_device_options device;
     lam_storage_options storage;
@@ -68,6 +68,10 @@ static const lam_option options[] = {
      .help = "Save sessions in DIR when the server stops, and load them when it starts."},
     {"connections", 0, "N", LAM_OPT_INT, offsetof(serve_options, connections), "4096", .min = 1,
      .max = 1 << 20, .help = "Connections, at most."},
+    {"header-time", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, header_time), "10",
+     .min = 0.1, .max = 1e6, .help = "Close connections whose headers take longer than this."},
+    {"body-time", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, body_time), "60",
+     .min = 0.1, .max = 1e6, .help = "Close connections whose body takes longer than this."},
     {"drain", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, drain), "30", .max = 1e6,
      .help = "After SIGTERM or Ctrl-C, let running requests finish for so long."},
     LAM_STORAGE_OPTIONS(serve_options, storage, "the folder's"),
@@ -159,6 +163,8 @@ static lam_status run(const lam_args *args)
                                       .n_hosts = o->hosts.n,
                                       .state = o->state,
                                       .connections = o->connections,
+                                      .header_seconds = o->header_time,
+                                      .body_seconds = o->body_time,
                                       .sessions = o->sessions,
                                       .session_bytes = (size_t)o->session_bytes,
                                       .idle_seconds = o->idle};

@@ -14,6 +14,20 @@
 
 static const double EVERY = 0.25; /* seconds */
 
+/* A view that several watchers of a session share. */
+typedef struct shared_view {
+    atomic_int owners;
+    lam_memory_view view;
+} shared_view;
+
+static void drop_view(shared_view *v)
+{
+    if (v && atomic_fetch_sub(&v->owners, 1) == 1) {
+        lam_memory_view_free(&v->view);
+        free(v);
+    }
+}
+
 struct lam_watcher {
     lam_request *x; /* held */
     /* Of the worker's thread. */
@@ -23,8 +37,8 @@ struct lam_watcher {
     int seen;
     lam_watcher *next;
     pthread_mutex_t lock; /* guards: */
-    lam_memory_view view; /* the newest */
-    int fresh, over;
+    shared_view *view;    /* the newest that was not sent; NULL: none */
+    int over;
 };
 
 /* ---- JSON ---- */
@@ -100,7 +114,7 @@ static void look_once(lam_request *x, const lam_held *held)
 static void release(void *user)
 {
     lam_watcher *watch = user;
-    lam_memory_view_free(&watch->view);
+    drop_view(watch->view);
     pthread_mutex_destroy(&watch->lock);
     free(watch);
 }
@@ -108,23 +122,19 @@ static void release(void *user)
 static int fill(lam_request *x, lam_text *out)
 {
     lam_watcher *watch = x->user;
-    lam_memory_view view = {0};
     pthread_mutex_lock(&watch->lock);
-    const int fresh = watch->fresh, over = watch->over || atomic_load(&x->server->draining);
-    if (fresh) {
-        view = watch->view;
-        watch->view = (lam_memory_view){0};
-        watch->fresh = 0;
-    }
+    shared_view *const view = watch->view;
+    const int over = watch->over || atomic_load(&x->server->draining);
+    watch->view = NULL;
     pthread_mutex_unlock(&watch->lock);
-    if (fresh) {
+    if (view) {
         lam_text_add(out, "event: memory\ndata: ");
-        view_json(out, x, &view);
+        view_json(out, x, &view->view);
         lam_text_add(out, "\n\n");
-        lam_memory_view_free(&view);
+        drop_view(view);
     }
     pthread_mutex_lock(&x->lock);
-    if (x->ping && !fresh)
+    if (x->ping && out->size == 0)
         lam_text_add(out, ": keep-alive\n\n");
     x->ping = 0;
     pthread_mutex_unlock(&x->lock);
@@ -185,24 +195,37 @@ static void end_watch(lam_watcher **at)
     lam_request_drop(x); /* which may free the watch */
 }
 
-static void look_at(lam_watcher *watch, const lam_held *held)
+/* Gives the view to a watcher that has not seen it. */
+static void give(lam_watcher *watch, shared_view *view, double now, uint64_t version)
 {
-    lam_memory_view view;
-    if (lam_scheduler_view(held->worker->scheduler, &view, held->text) != LAM_OK)
-        return; /* there is no memory now; perhaps the next time */
-    const int moved = !watch->seen || view.length != watch->length;
-    watch->length = view.length;
+    const int moved = !watch->seen || view->view.length != watch->length;
+    watch->looked = now;
+    watch->version = version;
+    watch->length = view->view.length;
     watch->seen = 1;
-    if (moved) {
-        pthread_mutex_lock(&watch->lock);
-        lam_memory_view_free(&watch->view);
-        watch->view = view;
-        watch->fresh = 1;
-        pthread_mutex_unlock(&watch->lock);
-        lam_request_wake(watch->x);
-    } else {
-        lam_memory_view_free(&view);
+    if (!moved)
+        return;
+    atomic_fetch_add(&view->owners, 1);
+    pthread_mutex_lock(&watch->lock);
+    drop_view(watch->view);
+    watch->view = view;
+    pthread_mutex_unlock(&watch->lock);
+    lam_request_wake(watch->x);
+}
+
+/* Looks once for all who watch this session. */
+static void look_at(lam_worker *w, const lam_held *held, double now)
+{
+    shared_view *view = calloc(1, sizeof *view);
+    if (!view || lam_scheduler_view(w->scheduler, &view->view, held->text) != LAM_OK) {
+        free(view); /* there is no memory now; perhaps the next time */
+        return;
     }
+    atomic_init(&view->owners, 1);
+    for (lam_watcher *watch = w->watches; watch; watch = watch->next)
+        if (strcmp(watch->x->id, held->id) == 0)
+            give(watch, view, now, held->version);
+    drop_view(view);
 }
 
 double lam_watches_look(lam_worker *w)
@@ -218,13 +241,10 @@ double lam_watches_look(lam_worker *w)
         }
         const int moved = !watch->seen || held->busy || held->version != watch->version;
         const double left = watch->looked + EVERY - now;
-        if (moved && (!watch->seen || left <= 0.0)) {
-            watch->looked = now;
-            watch->version = held->version;
-            look_at(watch, held);
-        }
-        if (moved && (due < 0.0 || left < due))
-            due = left > 0.01 ? left : 0.01;
+        if (moved && (!watch->seen || left <= 0.0))
+            look_at(w, held, now);
+        else if (moved && (due < 0.0 || left < due))
+            due = left;
         at = &watch->next;
     }
     return due;

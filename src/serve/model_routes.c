@@ -8,6 +8,7 @@
 #include "io/json.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- models ---- */
 
@@ -70,6 +71,15 @@ static lam_worker *open_body(lam_request *x, json_t **body)
     return w;
 }
 
+/* Clients ask so for the number of eos_token; in a longer text its letters are text. */
+static int is_eos(const lam_vocab *v, const json_t *prompt)
+{
+    size_t size;
+    const char *eos = lam_vocab_eos(v) < 0 ? NULL : lam_vocab_symbol(v, lam_vocab_eos(v), &size);
+    return eos && size == json_string_length(prompt) &&
+           memcmp(eos, json_string_value(prompt), size) == 0;
+}
+
 static lam_status tokenize(lam_request *x, const lam_worker *w, const json_t *body)
 {
     const json_t *prompt = json_object_get(body, "prompt");
@@ -78,6 +88,11 @@ static lam_status tokenize(lam_request *x, const lam_worker *w, const json_t *bo
     size_t n = 0;
     if (!json_is_string(prompt))
         return lam_fail(LAM_ERR_ARG, "prompt: must be a string");
+    if (is_eos(w->engine->vocab, prompt)) {
+        lam_text_format(t, "{\"tokens\":[%d],\"count\":1,\"max_model_len\":null}",
+                        lam_vocab_eos(w->engine->vocab));
+        return LAM_OK;
+    }
     LAM_TRY(lam_vocab_encode(w->engine->vocab, &ids, &n, json_string_value(prompt),
                              json_string_length(prompt)));
     lam_text_add(t, "{\"tokens\":[");
@@ -174,7 +189,7 @@ void lam_get_tokenizer_info(lam_request *x)
     lam_text_format(t, "{\"tokenizer_class\":\"lamemo\",\"vocabulary\":\"%s\",\"vocab_size\":%d",
                     kind_of(v), lam_vocab_size(v));
     special(t, v, "eos_token", lam_vocab_eos(v));
-    special(t, v, "bos_token", -1);
+    special(t, v, "bos_token", lam_engine_start_token(w->engine));
     special(t, v, "pad_token", -1);
     special(t, v, "unk_token", lam_vocab_unk(v));
     lam_text_format(t, ",\"start_token\":%d,\"chat_template\":null}",

@@ -27,7 +27,8 @@ typedef struct lam_serve_options {
     int n_hosts;
     const char *state; /* folder that keeps sessions while the server is down, or NULL */
     int connections;   /* at most */
-    int sessions;      /* and snapshots, at most */
+    double header_seconds, body_seconds; /* until headers, and then the body, must be there */
+    int sessions;                        /* and snapshots, at most */
     size_t session_bytes;
     double idle_seconds; /* sessions that nobody used for so long make room for others */
 } lam_serve_options;

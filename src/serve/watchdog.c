@@ -1,7 +1,7 @@
 /* watchdog.c -- connections: time limits that a slow client cannot stretch, and clients that are gone.
  *
- * The limits are absolute: headers within 10 seconds of the connection's beginning (70 after an earlier request, which
- * may leave the connection idle), the body within 60 seconds of its headers.  A connection that is late is shut down; libmicrohttpd then
+ * The limits are absolute: headers within 10 seconds of the connection's beginning (and of 60 more after an earlier
+ * request, which may leave the connection idle), the body within 60 seconds of its headers.  A connection that is late is shut down; libmicrohttpd then
  * finds it closed.  Every socket is also in an epoll of ours that tells when its other end has closed. */
 #include "serve/server_int.h"
 
@@ -12,13 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEADER_SECONDS = 10, BODY_SECONDS = 60, IDLE_SECONDS = 70, PING_SECONDS = 15 };
+enum { IDLE_SECONDS = 60, PING_SECONDS = 15 };
 enum { LOOK_MILLISECONDS = 250, EVENTS = 64 };
 
 struct lam_connection {
     uint64_t number;
     int fd;
     double deadline; /* 0: none */
+    int closed;      /* its other end sends no more */
     double pinged;
     lam_request *x; /* held; NULL: none runs */
     lam_connection *next, **at;
@@ -30,7 +31,7 @@ lam_connection *lam_connection_open(lam_server *s, int fd)
     if (!c)
         return NULL;
     c->fd = fd;
-    c->deadline = lam_clock() + HEADER_SECONDS;
+    c->deadline = lam_clock() + s->o.header_seconds;
     pthread_mutex_lock(&s->connections_lock);
     c->number = ++s->numbers;
     c->next = s->connections;
@@ -63,7 +64,7 @@ void lam_connection_begin(lam_server *s, lam_connection *c, lam_request *x)
 {
     pthread_mutex_lock(&s->connections_lock);
     c->x = lam_request_hold(x);
-    c->deadline = lam_clock() + BODY_SECONDS;
+    c->deadline = lam_clock() + s->o.body_seconds;
     pthread_mutex_unlock(&s->connections_lock);
 }
 
@@ -82,7 +83,7 @@ void lam_connection_end(lam_server *s, lam_connection *c)
     pthread_mutex_lock(&s->connections_lock);
     lam_request *x = c->x;
     c->x = NULL;
-    c->deadline = lam_clock() + IDLE_SECONDS;
+    c->deadline = lam_clock() + s->o.header_seconds + (c->closed ? 0.0 : IDLE_SECONDS);
     pthread_mutex_unlock(&s->connections_lock);
     if (x)
         lam_request_drop(x);
@@ -97,6 +98,10 @@ static void on_closed(lam_server *s, uint64_t number)
     while (c && c->number != number)
         c = c->next;
     lam_request *x = c && c->x ? lam_request_hold(c->x) : NULL;
+    if (c)
+        c->closed = 1;
+    if (c && !x) /* what it has sent may still be answered, but not for long */
+        c->deadline = lam_clock() + s->o.header_seconds;
     pthread_mutex_unlock(&s->connections_lock);
     if (x) {
         lam_request_abandon(x);
