@@ -3,7 +3,6 @@
 Usage: serve_test.py BUILD [TEST...].  Run in the root of the source tree; BUILD is finished.
 """
 import json
-import math
 import os
 import shutil
 import sys
@@ -133,6 +132,15 @@ class Conformity(unittest.TestCase):
 
     def test_byte_pairs(self):
         self.check("bpe")
+
+    def test_the_bundled_model(self):
+        """Low-precision weights; longer than a segment."""
+        text = TEXT[:700]
+        with Server("-m", "models/wiki11m", "--slots", "2") as where:
+            harness = Harness(where)
+            said = json.loads(run("score", "-m", "models/wiki11m", "--json", text))
+            got = harness.loglikelihood([([harness.prefix], harness.encode(text))])[0][0]
+            self.assertLessEqual(abs(got - said["logprob"]), 1e-6)
 
 
 class Completions(unittest.TestCase):
