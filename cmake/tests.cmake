@@ -115,6 +115,13 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
     set_tests_properties(browser PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
 endif()
 
+# The page of lamemo serve in a browser, likewise.
+if(CMAKE_BUILD_TYPE STREQUAL Release AND MICROHTTPD_FOUND)
+    add_test(NAME browser_serve COMMAND ${PROJECT_SOURCE_DIR}/tests/browser/serve_test.sh
+        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(browser_serve PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+endif()
+
 # Byte pairs against other people's tokenizers.  Exit 77: node, npm or the packages cannot be had.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
     add_test(NAME tokenizers COMMAND ${PROJECT_SOURCE_DIR}/tests/tokenizers/tokenizers_test.sh

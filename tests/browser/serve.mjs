@@ -69,25 +69,37 @@ await test("colours are the palette's", async () => {
   same(mine[2], theirs[1]);
 });
 
+/* The small models write faster than anybody can stop them: this network takes some 250 tokens a second. */
+const slowly = async (page, work) => {
+  const devtools = await page.context().newCDPSession(page);
+  const speed = (bytes) => devtools.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: bytes, uploadThroughput: -1 });
+  await speed(100000);
+  await work();
+  await speed(-1);
+};
+const spans = (page) => page.locator(".tokens span").count();
+
 await test("a continuation streams and is coloured", async () => {
   const page = await open();
-  await page.locator("#field").fill("The history of Rome begins with ");
-  await length(page, 6);
-  await page.evaluate(() => { /* how much was there each time something came */
-    window.seen = new Set();
-    new MutationObserver(() => window.seen.add(document.querySelectorAll(".tokens span").length))
-      .observe(document.querySelector(".tokens"), { childList: true });
-  });
-  await page.locator("#field").press("Control+Enter");
-  await state(page, "per second");
-  assert.ok(await page.evaluate(() => window.seen.size) > 3, "all at once");
+  await write(page, "The history of Rome begins with ", 4);
   assert.equal(await page.locator(".tokens .given").count(), 32);
-  assert.match(await page.locator(".card.text .facts").textContent(), /^1,056 tokens · [0-9.]+ bits per token$/);
+  assert.match(await page.locator(".card.text .facts").textContent(), /^288 tokens · [0-9.]+ bits per token$/);
   assert.ok(await page.locator(".tokens span[class^=t]").count() > 20, "no colours");
   assert.ok((await text(page)).startsWith("The history of Rome begins with "));
   assert.equal(await page.locator("#field").inputValue(), "");
   await page.locator(".tokens span").nth(40).hover();
   assert.match(await page.locator(".card.text .reading").textContent(), /^“.+” [0-9.]+ bits, probability .+ · likeliest: “/);
+  await length(page, 8);
+  await slowly(page, async () => {
+    await page.locator("#write").click();
+    for (let i = 0, before = await spans(page); i < 3; i++) { /* text appears while the model writes */
+      await page.waitForFunction((n) => document.querySelectorAll(".tokens span").length > n, before);
+      assert.equal(await page.locator("#write").textContent(), "Stop");
+      before = await spans(page);
+    }
+    await page.locator("#write").click();
+    await done(page);
+  });
   await close(page);
 });
 
@@ -146,16 +158,16 @@ await test("everything by keyboard", async () => {
     assert.equal(await page.locator(reading).textContent(), hint);
   }
   /* Esc stops, and page and server agree on how far the text has come. */
-  await page.route("**/v1/completions", (route) => /* longer than the small model needs for the key to arrive */
-    route.continue({ postData: JSON.stringify({ ...JSON.parse(route.request().postData()), max_tokens: 1000000 }) }));
+  await length(page, 8);
   await page.locator("#field").focus();
-  await page.locator("#field").press("Control+Enter");
-  await page.waitForFunction(() => document.querySelectorAll(".tokens span").length > 100);
-  await page.keyboard.press("Escape");
-  await done(page);
-  await page.unroute("**/v1/completions");
+  await slowly(page, async () => {
+    await page.locator("#field").press("Control+Enter");
+    await page.waitForFunction(() => document.querySelectorAll(".tokens span").length > 100);
+    await page.keyboard.press("Escape");
+    await done(page);
+  });
   const count = await tokens(page);
-  assert.ok(count < 1000000, "it was not stopped");
+  assert.ok(count < 4000, "it was not stopped");
   assert.ok((await sessions()).some((s) => s.length === count), `${count} tokens, but the server has ${(await sessions()).map((s) => s.length)}`);
   await write(page, "", 0);
   assert.equal(await tokens(page), count + 16);
@@ -228,7 +240,9 @@ await test("a memory is saved and loaded", async () => {
   await page.context().close();
 });
 
-for (const [name, options] of [["light", {}], ["dark", { colorScheme: "dark" }], ["phone", PHONE], ["phone in the dark", { ...PHONE, colorScheme: "dark" }]])
+/* axe takes long: what is made of the same parts is not shown to it twice. */
+for (const [name, options, asked] of [["light", {}, ["begin", "one", "two"]], ["dark", { colorScheme: "dark" }, ["two"]], ["phone", PHONE, ["two"]],
+  ["phone in the dark", { ...PHONE, colorScheme: "dark" }, ["begin"]]])
   await test(`${name}: nothing for axe to say, nothing too wide`, async () => {
     const page = await open(options);
     const shot = async (when) => { if (shots) await page.screenshot({ path: join(shots, `${name.replace(/ /g, "-")}-${when}.png`), fullPage: true }); };
@@ -236,7 +250,7 @@ for (const [name, options] of [["light", {}], ["dark", { colorScheme: "dark" }],
       await shot(when);
       const wide = await page.evaluate((width) => document.documentElement.scrollWidth - width, page.viewportSize().width);
       assert.ok(wide <= 0, `${wide} pixels too wide`);
-      assert.deepEqual(await violations(page), [], when);
+      if (asked.includes(when)) assert.deepEqual(await violations(page), [], when);
     };
     await segment(page, 16);
     await look("begin");

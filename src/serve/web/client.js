@@ -65,11 +65,15 @@ lamemo.client = (() => {
   /* The events of a stream as [name, text]. */
   const events = async function* (response) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "", name = "message", lines = [];
+    let rest = "", name = "message", lines = [], rested = performance.now();
     try {
       for (;;) {
         const { value, done } = await reader.read();
         if (done) return;
+        if (performance.now() - rested > 12) { /* a fast model must not keep the page from drawing and listening */
+          await new Promise((resolve) => setTimeout(resolve));
+          rested = performance.now();
+        }
         const parts = (rest + value).split("\n");
         rest = parts.pop();
         for (const raw of parts) {
