@@ -69,11 +69,11 @@ await test("colours are the palette's", async () => {
   same(mine[2], theirs[1]);
 });
 
-/* The small models write faster than anybody can stop them: this network takes some 250 tokens a second. */
+/* The small models write faster than anybody can stop them: this network takes some 75 tokens a second. */
 const slowly = async (page, work) => {
   const devtools = await page.context().newCDPSession(page);
   const speed = (bytes) => devtools.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: bytes, uploadThroughput: -1 });
-  await speed(100000);
+  await speed(30000);
   await work();
   await speed(-1);
 };

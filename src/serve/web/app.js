@@ -203,6 +203,9 @@
     if (working) return;
     if ($("random").getAttribute("aria-pressed") === "true") $("seed").value = crypto.getRandomValues(new Uint32Array(1))[0] % 100000;
     const text = $("field").value, targets = chosen(), began = performance.now();
+    const before = targets.map((b) => b.tokens.length);
+    $("field").value = "";
+    grow();
     const jobs = targets.map((branch, i) => branch.write(text, { ...sampling(), seed: seedOf(branch, i, targets) }));
     trouble("");
     state("writing", "busy");
@@ -212,10 +215,11 @@
     const tokens = ends.reduce((n, end) => n + (end.value || 0), 0), failed = ends.find((end) => end.status === "rejected");
     for (const branch of shown) views.get(branch).update();
     controls();
-    if (failed) tell(failed.reason);
-    else {
-      $("field").value = "";
+    if (failed) {
+      tell(failed.reason);
+      if (!$("field").value && targets.every((b, i) => b.tokens.length === before[i])) $("field").value = text; /* it was not read */
       grow();
+    } else {
       const speed = Math.round((1000 * tokens) / (performance.now() - began));
       state(`${lamemo.several(tokens, "token")}, ${speed} per second`);
       announce(targets.map((b) => `${b.name}: ${b.text().slice(-400)}`).join(" "));
@@ -237,8 +241,8 @@
   for (const id of ["temperature", "top-p", "length"]) {
     const input = $(id), output = document.querySelector(`output[for=${id}]`);
     const tellValue = () => {
-      output.textContent = id === "length" ? lamemo.several(LENGTHS[+input.value], "token") : (+input.value).toFixed(2);
-      input.setAttribute("aria-valuetext", output.textContent);
+      output.textContent = id === "length" ? lamemo.count(LENGTHS[+input.value]) : (+input.value).toFixed(2);
+      input.setAttribute("aria-valuetext", output.textContent + (id === "length" ? " tokens" : ""));
     };
     input.addEventListener("input", tellValue);
     tellValue();

@@ -5,7 +5,7 @@
   lamemo.curvesView = (figure) => {
     const plot = figure.querySelector(".plot"), finding = figure.querySelector(".finding");
     const svg = lamemo.drawn("svg", { "aria-hidden": "true" });
-    const field = lamemo.element("div", { class: "field" }, svg), right = lamemo.layerBars("on the memory");
+    const field = lamemo.element("div", { class: "field" }, svg), right = lamemo.layerBars("on the memory", 1);
     let attention = null, place = null;
     plot.append(lamemo.element("div", { class: "curve-side" }, field, lamemo.element("div", { class: "ends", "aria-hidden": "true" },
       lamemo.element("span", {}, "tokens back"), lamemo.element("span", {}, "log scales"))), lamemo.element("div", { class: "side" }, "on the memory"), right.bars);

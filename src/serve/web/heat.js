@@ -8,16 +8,17 @@
   /* By the square root: most slots of a trained model change by a few per cent. */
   const strength = (changed) => Math.max(0, Math.min(RAMP - 1, Math.floor(Math.sqrt(Math.max(0, changed)) * RAMP)));
 
-  /* Bars of shares by layer, the highest layer on top. */
-  lamemo.layerBars = (title) => {
+  /* Bars of shares by layer, the highest layer on top.  A full bar is `full` or the largest share, whichever is more. */
+  lamemo.layerBars = (title, full) => {
     const bars = lamemo.element("div", { class: "bars", "aria-hidden": "true" });
     const update = (shares) => {
       while (bars.childElementCount > shares.length) bars.lastChild.remove();
       while (bars.childElementCount < shares.length)
         bars.append(lamemo.element("div", {}, lamemo.element("i"), lamemo.element("span")));
+      const most = Math.max(full, ...shares);
       shares.forEach((share, layer) => {
         const bar = bars.children[shares.length - 1 - layer];
-        bar.firstChild.style.width = `${100 * Math.max(0, Math.min(1, share))}%`;
+        bar.firstChild.style.width = `${Math.max(0, (100 * share) / most)}%`;
         bar.lastChild.textContent = lamemo.percent(share);
         bar.title = `layer ${layer + 1}: ${title} ${lamemo.percent(share)}`;
       });
@@ -30,7 +31,7 @@
     const canvas = lamemo.element("canvas"), mark = lamemo.element("div", { class: "mark", hidden: "" });
     const field = lamemo.element("div", { class: "field" }, canvas, mark);
     const labels = lamemo.element("div", { class: "labels", "aria-hidden": "true" });
-    const right = lamemo.layerBars("changed");
+    const right = lamemo.layerBars("changed", 0.1);
     const area = lamemo.drawn("path", { class: "area" });
     const below = lamemo.drawn("svg", { class: "below", preserveAspectRatio: "none", "aria-hidden": "true" }, area);
     let alpha = null, changed = [];
