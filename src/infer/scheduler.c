@@ -53,7 +53,7 @@ static lam_status build(lam_scheduler *s, const lam_scheduler_options *o)
     s->o.mem_len = s->one->mem_len;
     s->o.lanes = o->lanes > 0 ? o->lanes : LANES;
     s->o.queue = o->queue > 0 ? o->queue : QUEUE;
-    s->o.rows = o->rows > 0 ? o->rows : 2 * (s->o.segment + s->o.mem_len);
+    s->o.rows = o->rows > 0 ? o->rows : s->o.segment + s->o.mem_len;
     LAM_TRY(open_batch(s));
     LAM_TRY(lam_prefix_create(&s->prefixes, s->o.segment, s->o.prefixes));
     return allocate(s);

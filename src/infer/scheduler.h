@@ -26,7 +26,7 @@ typedef struct lam_scheduler_options {
     int lanes;       /* texts that run side by side; 8 */
     int segment;     /* longest segment, and that of texts that name none; the model's */
     int mem_len;     /* the model's */
-    int rows;        /* of work alone in a tick; twice as many as a segment and its memory have */
+    int rows;        /* of work alone in a tick; as many as a segment and its memory have */
     int queue;       /* jobs that wait, at most; 256 */
     int fixed;       /* 1: always as many streams as lanes */
     size_t prefixes; /* bytes of the prefix cache; none */
