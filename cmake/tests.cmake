@@ -24,6 +24,9 @@ target_link_options(lamemo_support INTERFACE
 
 file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_test.c)
 file(GLOB top_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*_test.c)
+if(NOT MICROHTTPD_FOUND)
+    list(FILTER tests EXCLUDE REGEX "/src/serve/")
+endif()
 foreach(file IN LISTS tests top_tests)
     # core/file_test.c -> core_file_test: twins in ops/{ref,cpu} keep apart
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
@@ -38,6 +41,9 @@ foreach(file IN LISTS tests top_tests)
     endif()
     if(name STREQUAL ops_cpu_gemm_test) # it watches the library
         target_link_options(${name} PRIVATE LINKER:--wrap=dnnl_sgemm,--wrap=cblas_sgemm)
+    endif()
+    if(name MATCHES "^serve_" AND MICROHTTPD_FOUND)
+        target_link_libraries(${name} PRIVATE lamemo_serve)
     endif()
     if(name MATCHES "^cli_")
         target_link_libraries(${name} PRIVATE lamemo_commands)
@@ -109,6 +115,13 @@ if(CMAKE_BUILD_TYPE STREQUAL Release)
     set_tests_properties(browser PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
 endif()
 
+# The page of lamemo serve in a browser, likewise.
+if(CMAKE_BUILD_TYPE STREQUAL Release AND MICROHTTPD_FOUND)
+    add_test(NAME browser_serve COMMAND ${PROJECT_SOURCE_DIR}/tests/browser/serve_test.sh
+        ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    set_tests_properties(browser_serve PROPERTIES TIMEOUT ${test_timeout} SKIP_RETURN_CODE 77)
+endif()
+
 # Byte pairs against other people's tokenizers.  Exit 77: node, npm or the packages cannot be had.
 if(CMAKE_BUILD_TYPE STREQUAL Release)
     add_test(NAME tokenizers COMMAND ${PROJECT_SOURCE_DIR}/tests/tokenizers/tokenizers_test.sh
@@ -125,6 +138,15 @@ if(LAMEMO_PYTHON)
         $<TARGET_FILE:lamemo_cli> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(torch huggingface PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
         ENVIRONMENT "${test_environment}")
+endif()
+
+# The server, asked by Debian's Python as clients would.
+if(LAMEMO_PYTHON AND MICROHTTPD_FOUND)
+    foreach(name serve robust)
+        add_test(NAME serve_${name} COMMAND ${LAMEMO_PYTHON} ${PROJECT_SOURCE_DIR}/tests/serve/${name}_test.py
+            ${PROJECT_BINARY_DIR} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+        set_tests_properties(serve_${name} PROPERTIES TIMEOUT ${test_timeout} ENVIRONMENT "${test_environment}")
+    endforeach()
 endif()
 
 # The Python package, with Debian's Python; sanitizers would have to be in that Python, too.

@@ -361,6 +361,102 @@ LAMEMO_API void lamemo_generation_free(lamemo_generation *generation); /* NULL i
 LAMEMO_API lamemo_status lamemo_score(lamemo_engine *engine, const int32_t *tokens, size_t n,
                                       const lamemo_session_options *options, double *logprobs);
 
+/* ---- many texts on one model -------------------------------------------------------------------
+ *
+ * A batch advances many texts in one call: prompts are read in pieces, and texts of any age decode side by side,
+ * joining and leaving as they like.  That is what `lamemo serve` runs on.
+ *
+ *     lamemo_batch_create(engine, NULL, &batch);
+ *     lamemo_text_create(batch, &text);
+ *     lamemo_batch_submit(batch, &(lamemo_job){.text = text, .tokens = prompt, .n = n, .draw = 100,
+ *                                              .sink = sink, .user = me}, &job);
+ *     do
+ *         status = lamemo_batch_step(batch, &busy);
+ *     while (status == LAMEMO_OK && busy);
+ *
+ * What a text gets does not depend on its neighbours but for rounding; with `fixed`, to the last bit.  A batch and
+ * its texts belong to one thread at a time. */
+
+typedef struct lamemo_batch lamemo_batch;
+typedef struct lamemo_text lamemo_text;
+
+/* 0 in a field means its default. */
+typedef struct lamemo_batch_options {
+    int slots;   /* texts that run side by side; default 8 */
+    int segment; /* segment length; default lamemo_segment_length() */
+    int memory;  /* memory length; default lamemo_memory_length() */
+    int rows; /* rows of prompts and refreshes between two tokens; default one segment and its memory */
+    int queue;           /* jobs that wait for a slot, at most; default 256 */
+    int fixed;           /* 1: always compute all slots */
+    int threads;         /* of its computations on cpu; default the engine's */
+    size_t prefix_cache; /* bytes for beginnings of prompts that were read before; default none */
+} lamemo_batch_options;
+
+/* engine is kept.  options may be NULL.  ARG, MEMORY, DEVICE. */
+LAMEMO_API lamemo_status lamemo_batch_create(lamemo_engine *engine,
+                                             const lamemo_batch_options *options,
+                                             lamemo_batch **batch);
+/* Ends every job, each with its last event, and frees the batch.  Its texts must have been freed, unless a job has
+ * them.  NULL is fine. */
+LAMEMO_API void lamemo_batch_free(lamemo_batch *batch);
+
+/* A text that has read nothing; one that begins with everything another has read, which shares its memory.  No job may
+ * have a text that is forked or freed.  ARG, MEMORY. */
+LAMEMO_API lamemo_status lamemo_text_create(lamemo_batch *batch, lamemo_text **text);
+LAMEMO_API lamemo_status lamemo_text_fork(const lamemo_text *text, lamemo_text **fork);
+LAMEMO_API void lamemo_text_free(lamemo_text *text);            /* NULL is fine */
+LAMEMO_API int64_t lamemo_text_length(const lamemo_text *text); /* tokens it has read */
+
+typedef enum lamemo_event_kind {
+    LAMEMO_EVENT_READ,  /* a token of the prompt, if `score` was set */
+    LAMEMO_EVENT_DRAWN, /* a new token */
+    LAMEMO_EVENT_ENDED  /* the last event of a job */
+} lamemo_event_kind;
+
+/* Everything is borrowed for the call. */
+typedef struct lamemo_event {
+    uint64_t job;
+    lamemo_event_kind kind;
+    int32_t token;
+    double logprob;           /* under the model itself; NaN: nothing came before the token */
+    const lamemo_likely *top; /* [n_top], most likely first */
+    int n_top;
+    const char *text; /* to show now: whole characters, no NUL after them */
+    size_t size;
+    lamemo_finish finish; /* of the last event: BREAK if it was cancelled */
+    lamemo_status status; /* and whether it failed; lamemo_error() says why */
+} lamemo_event;
+
+/* Called by lamemo_batch_step() and lamemo_batch_free(); must not call functions of the batch other than
+ * lamemo_batch_cancel(). */
+typedef void lamemo_event_sink(void *user, const lamemo_event *event);
+
+/* What to do with a text. */
+typedef struct lamemo_job {
+    lamemo_text *text;     /* kept until the last event */
+    const int32_t *tokens; /* [n]: read first */
+    size_t n;
+    int score;  /* 1: tell how likely they were */
+    int top;    /* tell so many of the most likely tokens, at most 64 */
+    int draw;   /* then draw so many tokens, at most */
+    int forget; /* 1: the text stays as it was; default: it has then read all of it */
+    const lamemo_sampling *sampling; /* NULL: the defaults */
+    const char *const *stops;        /* [n_stops] texts before which it ends */
+    int n_stops;
+    lamemo_event_sink *sink;
+    void *user;
+} lamemo_job;
+
+/* Takes a job; *number names it.  ARG: a token is outside the vocabulary, an option is wrong, or another job has the
+ * text; UNSUPPORTED: the queue is full; MEMORY. */
+LAMEMO_API lamemo_status lamemo_batch_submit(lamemo_batch *batch, const lamemo_job *job,
+                                             uint64_t *number);
+/* The job ends with the next step; its text stays as it was.  One that has ended is ignored. */
+LAMEMO_API void lamemo_batch_cancel(lamemo_batch *batch, uint64_t number);
+/* Advances all texts: each that is written by a token, prompts by a piece.  *busy: 0 once nothing is left to do.
+ * DEVICE: all jobs have ended. */
+LAMEMO_API lamemo_status lamemo_batch_step(lamemo_batch *batch, int *busy);
+
 /* ---- lossless compression ---------------------------------------------------------------------- */
 
 /* Gets bytes of a result in order, borrowed.  A return other than 0 ends the call with LAMEMO_ERR_INTERRUPTED. */

@@ -95,5 +95,6 @@ Next:
   $lamemo generate --model $writer --prompt "..." -n 500
   $lamemo eval --model $out/lamemo --data $out/data --tgt-len 64 --mem-len 64,128,256,512
   $lamemo train --data $out/data --preset small --out runs/small --scheduler-time 3600
+  $lamemo serve --model $writer        # a page that shows the memory at work: http://127.0.0.1:8080/
   $lamemo --help
 EOF

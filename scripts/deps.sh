@@ -6,7 +6,7 @@ set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libdnnl-dev libopenblas-openmp-dev
     libjansson-dev check zlib1g-dev libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev xz-utils
-    libxxhash-dev libmd-dev
+    libxxhash-dev libmd-dev libmicrohttpd-dev
     python3 python3-numpy libopenmpi-dev openmpi-bin)
 case ${1:-} in
 full) packages+=(clang libomp-dev clang-format fonts-dejavu-core chromium

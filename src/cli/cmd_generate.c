@@ -1,7 +1,8 @@
 /* cmd_generate.c -- `lamemo generate`: continue a prompt. */
 #include "cli/commands.h"
-#include "cli/device.h"
+#include "cli/generate_options.h"
 #include "cli/input.h"
+#include "cli/interactive.h"
 #include "cli/output.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -9,83 +10,11 @@
 #include "core/log.h"
 #include "data/json_name.h"
 #include "draw/text.h"
-#include "infer/generate.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct generate_options {
-    const char *model, *prompts;
-    lam_string_list prompt;
-    lam_device_options device;
-    lam_storage_options storage;
-    int tokens, samples, refresh, prompt_segment, mem_len;
-    double temp, top_p, min_p, repeat_penalty;
-    int top_k, repeat_last;
-    int64_t seed;
-    lam_string_list stop;
-    bool unknown, echo, logprobs, json;
-} generate_options;
-
-static const lam_option options[] = {
-    LAM_MODEL_OPTION(generate_options, model),
-    {"prompt", 'p', "TEXT", LAM_OPT_STRINGS, offsetof(generate_options, prompt),
-     .shown = "a newline",
-     .help = "Text to continue, the same as PROMPT; @FILE reads a file, - standard input. May be "
-             "repeated: each prompt is continued by itself."},
-    {"prompts", 0, "FILE", LAM_OPT_PATH, offsetof(generate_options, prompts),
-     .help = "Continue each line of FILE (- for standard input); in NAME.jsonl each line is a JSON "
-             "string or an object with \"prompt\"."},
-    {"tokens", 'n', "N", LAM_OPT_INT, offsetof(generate_options, tokens), "256", .max = 1 << 30,
-     .aliases = "predict", .help = "Number of tokens to generate."},
-    {"samples", 0, "S", LAM_OPT_INT, offsetof(generate_options, samples), "1", .min = 1,
-     .max = 4096, .help = "Number of continuations of each prompt, computed in parallel."},
-    {"stop", 0, "TEXT", LAM_OPT_STRINGS, offsetof(generate_options, stop),
-     .help = "End a sample before this text; \\n, \\t, \\r, \\xHH and \\\\ are understood. May be "
-             "repeated."},
-    {.type = LAM_OPT_GROUP, .help = "Sampling"},
-    {"temp", 0, "T", LAM_OPT_DOUBLE, offsetof(generate_options, temp), "1", .max = 100,
-     .aliases = "temperature",
-     .help = "Sampling temperature; 0 always takes the most likely token."},
-    {"top-k", 'k', "K", LAM_OPT_INT, offsetof(generate_options, top_k), "0", .max = 1 << 24,
-     .help = "Draw from the K most likely tokens; 0 is off."},
-    {"top-p", 0, "P", LAM_OPT_DOUBLE, offsetof(generate_options, top_p), "0.95", .max = 1,
-     .help = "Draw from the fewest tokens that together have this probability; 1 is off."},
-    {"min-p", 0, "P", LAM_OPT_DOUBLE, offsetof(generate_options, min_p), "0", .max = 1,
-     .help = "Leave out tokens less likely than P times the most likely one."},
-    {"repeat-penalty", 0, "X", LAM_OPT_DOUBLE, offsetof(generate_options, repeat_penalty), "1",
-     .min = 0.01, .max = 100, .help = "Make recent tokens less likely; 1 is off."},
-    {"repeat-last", 0, "N", LAM_OPT_INT, offsetof(generate_options, repeat_last), "64",
-     .max = 1 << 20, .help = "How many recent tokens the penalty looks at."},
-    {"seed", 's', "S", LAM_OPT_SEED, offsetof(generate_options, seed), "42",
-     .help = "Seed of the draws, or random; the same seed gives the same text."},
-    {"allow-unk", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, unknown),
-     .help = "Let the model write <unk>, which stands for words it does not know."},
-    {.type = LAM_OPT_GROUP, .help = "Memory"},
-    {"refresh", 0, "N", LAM_OPT_INT, offsetof(generate_options, refresh), .min = 1,
-     .max = LAM_MAX_LEN, .shown = "the model's tgt_len",
-     .help =
-         "Refresh the memory every N new tokens; 1 refreshes it after each, as the authors do."},
-    {"prompt-len", 0, "N", LAM_OPT_INT, offsetof(generate_options, prompt_segment), .min = 1,
-     .max = LAM_MAX_LEN, .shown = "the model's tgt_len", .aliases = "tgt-len",
-     .help = "Segment length for the prompt, in tokens."},
-    {"mem-len", 0, "M", LAM_OPT_INT, offsetof(generate_options, mem_len), .min = 1,
-     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Memory length, in tokens."},
-    {.type = LAM_OPT_GROUP, .help = "Output"},
-    {"echo", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, echo),
-     .help = "Print the prompt too; with --json as \"prompt\"."},
-    {"logprobs", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, logprobs),
-     .help = "With --json: add the ids, texts and log-probabilities of the tokens."},
-    {"json", 0, NULL, LAM_OPT_FLAG, offsetof(generate_options, json),
-     .help = "Print one JSON object per sample when all are done."},
-    {.type = LAM_OPT_GROUP, .help = "Machine"},
-    LAM_STORAGE_OPTIONS(generate_options, storage, "the folder's"),
-    LAM_NUMERICS_OPTION(generate_options, device),
-    LAM_DEVICE_OPTIONS(generate_options, device, "auto"),
-    {0},
-};
 
 /* What has been generated of one sample; only the first is streamed. */
 typedef struct story {
@@ -95,7 +24,7 @@ typedef struct story {
 } story;
 
 typedef struct output {
-    const generate_options *o;
+    const lam_generate_args *o;
     const char *const *stops; /* [o->stop.n], unescaped */
     const lam_vocab *vocab;
     const lam_given_text *prompt; /* that is being continued */
@@ -154,7 +83,7 @@ static void print_heading(const output *out, int i)
 static lam_status print_story(const output *out, int i)
 {
     static const char *const reasons[] = {"length", "stop", "interrupted"};
-    const generate_options *o = out->o;
+    const lam_generate_args *o = out->o;
     const story *s = &out->stories[i];
     const char *const prompt = out->prompt->text;
     const size_t size = out->prompt->size;
@@ -182,19 +111,13 @@ static lam_status print_story(const output *out, int i)
 
 static lam_generate_options request(output *out)
 {
-    const generate_options *o = out->o;
+    const lam_generate_args *o = out->o;
     return (lam_generate_options){.samples = o->samples,
                                   .tokens = o->tokens,
                                   .prompt_segment = o->prompt_segment,
                                   .refresh = o->refresh,
                                   .mem_len = o->mem_len,
-                                  .sampler = {.temperature = o->temp,
-                                              .top_k = o->top_k,
-                                              .top_p = o->top_p,
-                                              .min_p = o->min_p,
-                                              .repeat_penalty = o->repeat_penalty,
-                                              .repeat_last = o->repeat_last,
-                                              .seed = (uint64_t)o->seed},
+                                  .sampler = lam_generate_sampler(o),
                                   .unknown = o->unknown,
                                   .stops = out->stops,
                                   .n_stops = o->stop.n,
@@ -230,7 +153,7 @@ static void close_stories(output *out)
 /* Runs the generation and prints what was not streamed. */
 static lam_status tell(const lam_engine *engine, output *out)
 {
-    const generate_options *o = out->o;
+    const lam_generate_args *o = out->o;
     const bool stream = !o->json && o->samples == 1;
     const lam_generate_options wanted = request(out);
     const int64_t before = out->tokens;
@@ -289,7 +212,7 @@ static void tell_speed(const output *out, const lam_args *args)
 /* The prompts are an operand, options, or lines of a file. */
 static lam_status find_prompts(lam_texts *texts, const lam_args *args)
 {
-    const generate_options *o = args->options;
+    const lam_generate_args *o = args->options;
     char words[256] = "";
     for (int i = 0; i < args->n_operands && i < 16; i++) {
         const size_t used = strlen(words);
@@ -315,7 +238,7 @@ static lam_status find_prompts(lam_texts *texts, const lam_args *args)
 static lam_status continue_all(const lam_engine *engine, const lam_args *args,
                                const lam_texts *texts, const char *const *stops)
 {
-    const generate_options *o = args->options;
+    const lam_generate_args *o = args->options;
     output out = {.o = o, .stops = stops, .vocab = engine->vocab, .prompts = texts->n};
     lam_status status = lam_model_remembers(engine->model, o->mem_len);
     for (; out.at < texts->n && status == LAM_OK; out.at++) {
@@ -325,6 +248,34 @@ static lam_status continue_all(const lam_engine *engine, const lam_args *args,
     if (status == LAM_OK)
         tell_speed(&out, args);
     return status;
+}
+
+/* What an interactive session has no place for. */
+static lam_status check_interactive(const lam_args *args)
+{
+    const lam_generate_args *o = args->options;
+    const char *const other = o->json           ? "--json"
+                              : o->samples > 1  ? "--samples"
+                              : o->prompts      ? "--prompts"
+                              : o->prompt.n > 1 ? "a second --prompt"
+                                                : NULL;
+    if (other)
+        return lam_fail(LAM_ERR_ARG, "--interactive continues one text: %s has no use with it",
+                        other);
+    for (int i = 0; i < o->prompt.n + args->n_operands; i++)
+        if (strcmp(i < o->prompt.n ? o->prompt.v[i] : args->operands[0], "-") == 0)
+            return lam_fail(LAM_ERR_ARG, "--interactive reads its lines from standard input; a "
+                                         "prompt can be text or @FILE");
+    return LAM_OK;
+}
+
+static lam_status converse(const lam_engine *engine, const lam_args *args, const lam_texts *texts,
+                           const char *const *stops)
+{
+    const lam_generate_args *o = args->options;
+    const bool given = o->prompt.n > 0 || args->n_operands > 0;
+    LAM_TRY(lam_model_remembers(engine->model, o->mem_len));
+    return lam_interactive(engine, args, stops, given ? &texts->v[0] : NULL);
 }
 
 /* Copies of the stops, with escapes as the bytes they mean. */
@@ -341,7 +292,7 @@ static lam_status read_stops(char *out[LAM_LIST_MAX], const lam_string_list *sto
 
 static lam_status run(const lam_args *args)
 {
-    const generate_options *o = args->options;
+    const lam_generate_args *o = args->options;
     const lam_storage storage = lam_storage_of(&o->storage);
     lam_dev *dev = NULL;
     lam_engine *engine = NULL;
@@ -351,6 +302,8 @@ static lam_status run(const lam_args *args)
     if (o->logprobs && !o->json)
         return lam_fail(LAM_ERR_ARG, "--logprobs needs --json");
     lam_status status = read_stops(stops, &o->stop);
+    if (status == LAM_OK && o->interactive)
+        status = check_interactive(args);
     if (status == LAM_OK)
         status = find_prompts(&texts, args);
     if (status == LAM_OK)
@@ -358,7 +311,8 @@ static lam_status run(const lam_args *args)
     if (status == LAM_OK)
         status = lam_engine_open(&engine, o->model, dev, &storage);
     if (status == LAM_OK)
-        status = continue_all(engine, args, &texts, (const char *const *)stops);
+        status = o->interactive ? converse(engine, args, &texts, (const char *const *)stops)
+                                : continue_all(engine, args, &texts, (const char *const *)stops);
     lam_engine_close(engine);
     if (dev)
         dev->ops->close(dev);
@@ -380,8 +334,8 @@ const lam_command lam_command_generate = {
         "the segment-parallel forward pass. A model trained without --mem-reset has hardly seen an "
         "empty memory: give it a prompt of a sentence or two. On a terminal, control characters "
         "other than newline and tab are written as \\x1b; pipes and files get them unchanged.",
-    .options = options,
-    .options_size = sizeof(generate_options),
+    .options = lam_generate_table,
+    .options_size = sizeof(lam_generate_args),
     .examples = "lamemo generate --model wiki11m --prompt \"The history of Rome\"\n"
                 "lamemo generate --model runs/tiny \"In the beginning\" -n 200\n"
                 "# from another program, with the prompt's last newline\n"
@@ -389,7 +343,9 @@ const lam_command lam_command_generate = {
                 "# one continuation of each line, as JSON lines\n"
                 "lamemo generate -m runs/tiny --prompts prompts.txt --json --echo\n"
                 "# four samples of a prompt from a file, at a lower temperature\n"
-                "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json",
+                "lamemo generate -m runs/tiny -p @story.txt --samples 4 --temp 0.8 --json\n"
+                "# line by line, with the memory kept; /help lists the commands\n"
+                "lamemo generate -m wiki11m -i",
     .run = run,
     .reads = true,
 };

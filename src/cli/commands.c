@@ -14,6 +14,7 @@ const lam_command *const lam_commands[] = {
     &lam_command_analyze,
     &lam_command_generate,
     &lam_command_score,
+    &lam_command_serve,
     &lam_command_compress,
     &lam_command_decompress,
     &lam_command_import,

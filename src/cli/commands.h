@@ -12,6 +12,7 @@ extern const lam_command lam_command_eval;
 extern const lam_command lam_command_analyze;
 extern const lam_command lam_command_generate;
 extern const lam_command lam_command_score;
+extern const lam_command lam_command_serve;
 extern const lam_command lam_command_compress;
 extern const lam_command lam_command_decompress;
 extern const lam_command lam_command_import;

@@ -90,6 +90,16 @@ int lam_stop_signal(void)
     return stop_signal;
 }
 
+bool lam_stop_again(void)
+{
+    if (stop_signal != SIGINT)
+        return false;
+    alarm(0);
+    stop_signal = 0; /* before the handlers are back: a signal that they see must not be lost */
+    lam_stop_install();
+    return true;
+}
+
 void lam_stop_answer(const char *text)
 {
     answer = text;

@@ -6,8 +6,14 @@
 #ifndef LAM_CLI_STOP_H
 #define LAM_CLI_STOP_H
 
+#include <stdbool.h>
+
 void lam_stop_install(void);
 int lam_stop_signal(void); /* the signal that asked us to stop, or 0 */
+
+/* Was it Ctrl-C?  Then it is obeyed, and the next one asks again; for commands that go on after it.  Another signal
+ * stays. */
+bool lam_stop_again(void);
 
 /* After the first signal the work has so many seconds; then the process ends where it is.  For commands that make
  * no files, and while others make none: one segment of a long text may take minutes.  0: it has all the time. */

@@ -112,6 +112,25 @@ START_TEST(work_that_does_not_ask_ends_with_its_time)
 }
 END_TEST
 
+/* A terminal session goes on after Ctrl-C, its time to end is over, and the next one asks again. */
+START_TEST(ctrl_c_can_be_obeyed_again_and_again)
+{
+    lam_stop_install();
+    lam_stop_within(60);
+    ck_assert(!lam_stop_again());
+    for (int i = 0; i < 3; i++) {
+        raise(SIGINT);
+        ck_assert_int_eq(lam_stop_signal(), SIGINT);
+        ck_assert(lam_stop_again());
+        ck_assert_int_eq(lam_stop_signal(), 0);
+        ck_assert_uint_eq(alarm(0), 0);
+    }
+    raise(SIGTERM);
+    ck_assert(!lam_stop_again());
+    ck_assert_int_eq(lam_stop_signal(), SIGTERM);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -122,6 +141,7 @@ int main(void)
     tcase_add_test(tests, without_an_answer_nothing_is_said);
     tcase_add_test(tests, a_limit_on_files_does_not_kill);
     tcase_add_test(tests, an_ignored_hangup_stays_ignored);
+    tcase_add_test(tests, ctrl_c_can_be_obeyed_again_and_again);
     tcase_add_exit_test(tests, work_that_does_not_ask_ends_with_its_time, 128 + SIGTERM);
     return test_run("cli/stop", tests);
 }

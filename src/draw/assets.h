@@ -8,4 +8,7 @@ extern const lam_asset lam_asset_page_css, lam_asset_page_js; /* src/report/web 
 extern const lam_asset lam_asset_uplot_css,
     lam_asset_uplot_js; /* uPlot (MIT), where npm was there */
 
+/* The page of lamemo serve: src/serve/web. */
+extern const lam_asset lam_asset_serve_html, lam_asset_serve_css, lam_asset_serve_js;
+
 #endif

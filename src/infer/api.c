@@ -6,7 +6,7 @@
 
 #include "core/log.h"
 #include "data/detok.h"
-#include "infer/session.h"
+#include "infer/session_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -254,20 +254,26 @@ const char *lamemo_token_text(const lamemo_engine *e, int32_t token, size_t *siz
 
 /* ---- whole jobs ---- */
 
-/* Each token is the target of the one before it; the first follows the start token. */
+/* Each token is the target of the one before it; the first follows the start token.  In whole segments, as the
+ * scheduler reads (reading.c): cut otherwise, low-precision weights and caches round otherwise. */
 static lam_status score_all(lam_session *session, int32_t before, const int32_t *tokens, size_t n,
                             double *logprobs, const lam_watch *watch)
 {
-    enum { PIECE = 1 << 12 }; /* tokens between two calls of the watch */
+    enum { ABOUT = 1 << 12 }; /* tokens between two calls of the watch */
+    const size_t N = (size_t)session->longest, piece = N * (N < ABOUT ? ABOUT / N : 1);
+    int32_t *inputs = malloc(piece * sizeof *inputs);
     lam_status status =
-        n > 0 ? lam_session_feed_nll(session, &before, tokens, 1, logprobs) : LAM_OK;
-    for (size_t at = 1; at < n && status == LAM_OK; at += PIECE) {
-        const size_t k = n - at < PIECE ? n - at : PIECE;
-        status = lam_watch_tell(watch, (double)at / (double)n);
+        inputs ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "score: no memory for %zu tokens", piece);
+    for (size_t at = 0; at < n && status == LAM_OK; at += piece) {
+        const size_t k = n - at < piece ? n - at : piece;
+        inputs[0] = at == 0 ? before : tokens[at - 1];
+        memcpy(inputs + 1, tokens + at, (k - 1) * sizeof *inputs);
+        if (at > 0)
+            status = lam_watch_tell(watch, (double)at / (double)n);
         if (status == LAM_OK)
-            status =
-                lam_session_feed_nll(session, tokens + at - 1, tokens + at, (int)k, logprobs + at);
+            status = lam_session_feed_nll(session, inputs, tokens + at, (int)k, logprobs + at);
     }
+    free(inputs);
     for (size_t i = 0; i < n && status == LAM_OK; i++)
         logprobs[i] = -logprobs[i];
     return status;

@@ -234,11 +234,28 @@ void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out
     int best;
     const double top = top_of(scores, s->n_token, &best);
     const double total = log_sum_exp(scores, s->n_token, top);
-    for (int i = 0; i < s->n_token; i++)
-        s->list[i] = (candidate){scores[i], i};
-    make_heap(s->list, s->n_token);
-    for (int i = 0; i < n; i++) {
-        take(s->list, s->n_token, i);
-        out[i] = (lam_likely){s->list[i].token, s->list[i].score - total};
+    lam_likeliest(out, n, scores, s->n_token);
+    for (int i = 0; i < n; i++)
+        out[i].logprob -= total;
+}
+
+void lam_likeliest(lam_likely *out, int n, const double *scores, int n_token)
+{
+    int there = 0;
+    for (int i = 0; i < n_token && n > 0; i++) {
+        if (there == n && !(scores[i] > out[n - 1].logprob))
+            continue;
+        /* Few are asked for: each goes to its place among those so far. */
+        int at = there < n ? there++ : n - 1;
+        for (; at > 0 && scores[i] > out[at - 1].logprob; at--)
+            out[at] = out[at - 1];
+        out[at] = (lam_likely){i, scores[i]};
     }
+}
+
+double lam_log_total(const double *scores, int n_token)
+{
+    int best;
+    const double top = top_of(scores, n_token, &best);
+    return log_sum_exp(scores, n_token, top);
 }

@@ -46,5 +46,9 @@ typedef struct lam_likely {
 
 /* The n most likely tokens of finite scores [n_token], most likely first; n is at most n_token. */
 void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out, int n);
+/* The same of any scores as they are: out[].logprob is the score. */
+void lam_likeliest(lam_likely *out, int n, const double *scores, int n_token);
+/* log sum exp of scores: a score minus this is its log-probability. */
+double lam_log_total(const double *scores, int n_token);
 
 #endif

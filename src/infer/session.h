@@ -63,5 +63,13 @@ void lam_snapshot_free(lam_snapshot *snapshot); /* NULL is fine */
 /* The same in a file (safetensors), for another process with the same model. */
 lam_status lam_snapshot_save(const lam_snapshot *snapshot, const char *path);
 lam_status lam_snapshot_load(lam_snapshot **out, const char *path);
+/* The same as the bytes of such a file; *bytes is the caller's (free).  `label` opens messages. */
+lam_status lam_snapshot_write(const lam_snapshot *snapshot, char **bytes, size_t *size);
+lam_status lam_snapshot_read(lam_snapshot **out, const char *label, const char *bytes, size_t size);
+
+/* A name for the model that it was taken from, which goes with it; "": it has none. */
+enum { LAM_SNAPSHOT_MODEL = 64 };
+lam_status lam_snapshot_set_model(lam_snapshot *snapshot, const char *model);
+const char *lam_snapshot_model(const lam_snapshot *snapshot);
 
 #endif

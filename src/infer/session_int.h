@@ -34,6 +34,7 @@ struct lam_snapshot {
     int32_t *rows; /* valid ones of each slot */
     void **slots;  /* host copies */
     lam_dtype *dtypes;
+    char model[LAM_SNAPSHOT_MODEL]; /* whose it is, or "" */
 };
 
 /* Runs one piece of the unfinished segment, which must fit; records it. */

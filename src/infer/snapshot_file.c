@@ -74,6 +74,8 @@ static lam_status write_all(lam_st_writer *w, const lam_snapshot *p)
     char name[32];
     to_numbers(p, v);
     LAM_TRY(lam_st_writer_meta(w, "format", FORMAT));
+    if (p->model[0] != '\0')
+        LAM_TRY(lam_st_writer_meta(w, "model", p->model));
     LAM_TRY(lam_st_writer_add(w, "numbers", LAM_I64, &list));
     LAM_TRY(lam_st_writer_add(w, "calls", LAM_I32, &calls));
     LAM_TRY(lam_st_writer_add(w, "tokens", LAM_I32, &tokens));
@@ -104,6 +106,33 @@ lam_status lam_snapshot_save(const lam_snapshot *p, const char *path)
         return lam_st_writer_finish(w);
     lam_st_writer_abort(w);
     return status;
+}
+
+lam_status lam_snapshot_write(const lam_snapshot *p, char **bytes, size_t *size)
+{
+    lam_st_writer *w = NULL;
+    *bytes = NULL;
+    *size = 0;
+    LAM_TRY(lam_st_writer_create_memory(&w, "snapshot"));
+    const lam_status status = write_all(w, p);
+    if (status == LAM_OK)
+        return lam_st_writer_take(w, bytes, size);
+    lam_st_writer_abort(w);
+    return status;
+}
+
+lam_status lam_snapshot_set_model(lam_snapshot *p, const char *model)
+{
+    if (strlen(model) >= sizeof p->model)
+        return lam_fail(LAM_ERR_ARG, "snapshot: the model's name has more than %zu bytes",
+                        sizeof p->model - 1);
+    snprintf(p->model, sizeof p->model, "%s", model);
+    return LAM_OK;
+}
+
+const char *lam_snapshot_model(const lam_snapshot *p)
+{
+    return p->model;
 }
 
 /* ---- loading ---- */
@@ -161,6 +190,9 @@ static lam_status read_all(lam_snapshot *p, const lam_safetensors *st, const cha
     int64_t v[NUMBERS];
     int others;
     LAM_TRY(check_format(&others, st, path));
+    const char *model = lam_st_meta(st, "model");
+    if (model)
+        LAM_TRY(lam_snapshot_set_model(p, model));
     LAM_TRY(lam_st_read(st, "numbers", v, LAM_I64, NUMBERS));
     LAM_TRY(from_numbers(p, v, path));
     const lam_st_tensor *tokens = lam_st_find(st, "tokens");
@@ -181,11 +213,9 @@ static lam_status read_all(lam_snapshot *p, const lam_safetensors *st, const cha
     return LAM_OK;
 }
 
-lam_status lam_snapshot_load(lam_snapshot **out, const char *path)
+/* Closes st. */
+static lam_status read_from(lam_snapshot **out, lam_safetensors *st, const char *path)
 {
-    *out = NULL;
-    lam_safetensors *st = NULL;
-    LAM_TRY(lam_st_open(&st, path));
     lam_snapshot *p = calloc(1, sizeof *p);
     const lam_status status = p ? read_all(p, st, path) : no_memory(path);
     lam_st_close(st);
@@ -195,4 +225,20 @@ lam_status lam_snapshot_load(lam_snapshot **out, const char *path)
     }
     *out = p;
     return LAM_OK;
+}
+
+lam_status lam_snapshot_load(lam_snapshot **out, const char *path)
+{
+    lam_safetensors *st = NULL;
+    *out = NULL;
+    LAM_TRY(lam_st_open(&st, path));
+    return read_from(out, st, path);
+}
+
+lam_status lam_snapshot_read(lam_snapshot **out, const char *label, const char *bytes, size_t size)
+{
+    lam_safetensors *st = NULL;
+    *out = NULL;
+    LAM_TRY(lam_st_parse(&st, label, bytes, size));
+    return read_from(out, st, label);
 }

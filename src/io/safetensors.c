@@ -184,6 +184,7 @@ lam_status lam_st_parse(lam_safetensors **out, const char *label, const void *da
         free(st);
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory", label);
     }
+    st->whole = (lam_map){data, size};
     const lam_status status = read_header(st, data, size);
     if (status == LAM_OK)
         *out = st;
@@ -252,11 +253,11 @@ lam_status lam_st_check_seal(const lam_safetensors *st)
 {
     const lam_st_tensor *t = lam_st_find(st, LAM_ST_SEAL);
     uint32_t then, now;
-    if (!t || t->dtype != LAM_U32 || t->bytes != sizeof then || st->map.size < sizeof then ||
-        t->data != st->map.data + st->map.size - sizeof then)
+    if (!t || t->dtype != LAM_U32 || t->bytes != sizeof then || st->whole.size < sizeof then ||
+        t->data != st->whole.data + st->whole.size - sizeof then)
         return lam_fail(LAM_ERR_FORMAT, "%s: does not end with a checksum", st->path);
     memcpy(&then, t->data, sizeof then);
-    now = (uint32_t)crc32_z(0, st->map.data, st->map.size - sizeof then);
+    now = (uint32_t)crc32_z(0, st->whole.data, st->whole.size - sizeof then);
     if (now != then)
         return lam_fail(LAM_ERR_FORMAT, "%s: damaged: its CRC-32 is %08x, written was %08x",
                         st->path, (unsigned)now, (unsigned)then);

@@ -53,6 +53,10 @@ lam_status lam_st_read(const lam_safetensors *st, const char *name, void *dst, l
 typedef struct lam_st_writer lam_st_writer;
 
 lam_status lam_st_writer_create(lam_st_writer **out, const char *path);
+/* The same into memory: `label` stands for the path in messages, and lam_st_writer_take() for finish(). */
+lam_status lam_st_writer_create_memory(lam_st_writer **out, const char *label);
+/* *bytes is the caller's (free); frees w, whatever it returns. */
+lam_status lam_st_writer_take(lam_st_writer *w, char **bytes, size_t *size);
 lam_status lam_st_writer_meta(lam_st_writer *w, const char *key, const char *value);
 lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype,
                              const lam_shape *shape);

@@ -8,6 +8,7 @@
 
 struct lam_safetensors {
     char *path;
+    lam_map whole;                 /* all of it, borrowed; */
     lam_map map;                   /* empty if the caller keeps the bytes */
     json_t *header;                /* owns the names */
     json_t *metadata;              /* inside header, or NULL */

@@ -18,8 +18,11 @@ enum { PREFIX = 8, MAX_HEADER = 100000000 };
 struct lam_st_writer {
     char *path;
     json_t *header;
-    lam_outfile *file; /* NULL until begin() */
-    size_t declared;   /* bytes of all tensors added */
+    lam_outfile *file; /* NULL until begin(), or in memory: */
+    int in_memory, begun;
+    char *bytes;
+    size_t size, room;
+    size_t declared; /* bytes of all tensors added */
     size_t written;
     int sealed;
     uint32_t crc; /* of all that was written, if it is sealed */
@@ -46,6 +49,13 @@ lam_status lam_st_writer_create(lam_st_writer **out, const char *path)
     return LAM_OK;
 }
 
+lam_status lam_st_writer_create_memory(lam_st_writer **out, const char *label)
+{
+    LAM_TRY(lam_st_writer_create(out, label));
+    (*out)->in_memory = 1;
+    return LAM_OK;
+}
+
 /* jansson returns NULL for text that is not UTF-8 as for a lack of memory; tell them apart. */
 static lam_status check_text(const lam_st_writer *w, const char *what, const char *text)
 {
@@ -59,7 +69,7 @@ static lam_status check_text(const lam_st_writer *w, const char *what, const cha
 
 lam_status lam_st_writer_meta(lam_st_writer *w, const char *key, const char *value)
 {
-    assert(!w->file);
+    assert(!w->begun);
     LAM_TRY(check_text(w, "a metadata key", key));
     LAM_TRY(check_text(w, key, value));
     json_t *metadata = json_object_get(w->header, "__metadata__");
@@ -85,7 +95,7 @@ static json_t *shape_list(const lam_shape *shape)
 lam_status lam_st_writer_add(lam_st_writer *w, const char *name, lam_dtype dtype,
                              const lam_shape *shape)
 {
-    assert(!w->file && shape->rank <= LAM_MAX_DIMS);
+    assert(!w->begun && shape->rank <= LAM_MAX_DIMS);
     LAM_TRY(check_text(w, "a tensor name", name));
     if (strcmp(name, "__metadata__") == 0 || json_object_get(w->header, name))
         return lam_fail(LAM_ERR_ARG, "%s: tensor name %s is taken", w->path, name);
@@ -110,16 +120,33 @@ lam_status lam_st_writer_seal(lam_st_writer *w)
     return lam_st_writer_add(w, LAM_ST_SEAL, LAM_U32, &(lam_shape){1, {1}});
 }
 
+static lam_status keep(lam_st_writer *w, const void *data, size_t size)
+{
+    if (size > w->room - w->size) {
+        const size_t room = w->declared + 2 * w->size + size + PREFIX; /* once, as a rule */
+        char *bytes = realloc(w->bytes, room);
+        if (!bytes)
+            return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes", w->path, room);
+        w->bytes = bytes;
+        w->room = room;
+    }
+    if (size > 0)
+        memcpy(w->bytes + w->size, data, size);
+    w->size += size;
+    return LAM_OK;
+}
+
 static lam_status put(lam_st_writer *w, const void *data, size_t size)
 {
     if (w->sealed)
         w->crc = (uint32_t)crc32_z(w->crc, data, size);
-    return lam_outfile_write(w->file, data, size);
+    return w->in_memory ? keep(w, data, size) : lam_outfile_write(w->file, data, size);
 }
 
 lam_status lam_st_writer_begin(lam_st_writer *w)
 {
-    assert(!w->file);
+    assert(!w->begun);
+    w->begun = 1;
     char *text;
     size_t length;
     lam_status status = lam_json_text(&text, &length, w->header, JSON_COMPACT);
@@ -133,7 +160,7 @@ lam_status lam_st_writer_begin(lam_st_writer *w)
     if (padded > MAX_HEADER)
         status = lam_fail(LAM_ERR_ARG, "%s: header of %zu bytes, at most %d are allowed", w->path,
                           padded, MAX_HEADER);
-    if (status == LAM_OK)
+    if (status == LAM_OK && !w->in_memory)
         status = lam_outfile_open(&w->file, w->path);
     if (status == LAM_OK)
         status = put(w, prefix, PREFIX);
@@ -147,7 +174,7 @@ lam_status lam_st_writer_begin(lam_st_writer *w)
 
 lam_status lam_st_writer_data(lam_st_writer *w, const void *data, size_t bytes)
 {
-    assert(w->file);
+    assert(w->begun);
     if (bytes > w->declared - w->written)
         return lam_fail(LAM_ERR_ARG, "%s: more than the %zu bytes of data declared", w->path,
                         w->declared);
@@ -155,18 +182,38 @@ lam_status lam_st_writer_data(lam_st_writer *w, const void *data, size_t bytes)
     return put(w, data, bytes);
 }
 
+/* The checksum; then everything that was declared must be there. */
+static lam_status complete(lam_st_writer *w)
+{
+    const uint32_t crc = w->crc;
+    if (w->sealed)
+        LAM_TRY(lam_st_writer_data(w, &crc, sizeof crc));
+    return w->written == w->declared
+               ? LAM_OK
+               : lam_fail(LAM_ERR_ARG, "%s: %zu bytes of data, %zu were declared", w->path,
+                          w->written, w->declared);
+}
+
 lam_status lam_st_writer_finish(lam_st_writer *w)
 {
     assert(w->file);
-    const uint32_t crc = w->crc;
-    lam_status status = w->sealed ? lam_st_writer_data(w, &crc, sizeof crc) : LAM_OK;
-    if (status == LAM_OK && w->written == w->declared) {
+    lam_status status = complete(w);
+    if (status == LAM_OK) {
         status = lam_outfile_finish(w->file);
         w->file = NULL; /* freed, whatever it returned */
-    } else if (status == LAM_OK) {
-        status = lam_fail(LAM_ERR_ARG, "%s: %zu bytes of data, %zu were declared", w->path,
-                          w->written, w->declared);
     }
+    lam_st_writer_abort(w);
+    return status;
+}
+
+lam_status lam_st_writer_take(lam_st_writer *w, char **bytes, size_t *size)
+{
+    assert(w->in_memory && w->begun);
+    const lam_status status = complete(w);
+    *bytes = status == LAM_OK ? w->bytes : NULL;
+    *size = status == LAM_OK ? w->size : 0;
+    if (status == LAM_OK)
+        w->bytes = NULL;
     lam_st_writer_abort(w);
     return status;
 }
@@ -177,6 +224,7 @@ void lam_st_writer_abort(lam_st_writer *w)
         return;
     lam_outfile_abort(w->file);
     json_decref(w->header);
+    free(w->bytes);
     free(w->path);
     free(w);
 }

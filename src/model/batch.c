@@ -6,7 +6,6 @@
 #include "model/stack_int.h"
 
 #include <assert.h>
-#include <string.h>
 
 int lam_stack_can_batch(const lam_stack *st)
 {
@@ -26,12 +25,20 @@ void lam_stack_open_batch(lam_stack *st, int length)
     s->drop = (lam_drop){.more = st->drop_step};
     st->scored = 0;
     st->next.batch = 1;
-    memset(st->next.host, 0, 3 * (size_t)s->B * sizeof *st->next.host);
-    for (int b = 0; b < s->B; b++)
+    s->B = st->opt.B;
+    for (int b = 0; b < s->B; b++) {
         st->next.age[b] = -1;
+        st->next.past[b] = 0;
+    }
     if (!st->positions_ready)
         lam_pos_project(&st->pos, s->drop);
     st->positions_ready = 1;
+}
+
+void lam_stack_set_width(lam_stack *batch, int streams)
+{
+    assert(batch->next.batch && streams >= 1 && streams <= batch->opt.B);
+    batch->seg.B = streams;
 }
 
 /* Where a text lies: its stream, and how many rows in front of it hold nothing. */
@@ -63,10 +70,10 @@ static void move_bytes(seat to, seat from, int layer, int rows)
     move_rows(to, out->kv_scale, from, in->kv_scale, LAM_WIDE, 2 * (size_t)model->cfg.n_head, rows);
 }
 
-static void move(seat to, seat from, int rows)
+/* What later tokens read. */
+static void move_keys(seat to, seat from, int rows)
 {
     const lam_model *model = to.st->model;
-    const lam_mem *mem = &to.st->mem;
     const size_t HK = (size_t)model->dims.HK;
     for (int l = 0; l < model->cfg.n_layer; l++) {
         if (to.st->seg.cache == LAM_ACT)
@@ -76,6 +83,12 @@ static void move(seat to, seat from, int rows)
         else
             move_bytes(to, from, l, rows);
     }
+}
+
+/* What commit reads. */
+static void move_sources(seat to, seat from, int rows)
+{
+    const lam_mem *mem = &to.st->mem;
     for (int i = 0; i < mem->n_slots; i++) {
         const lam_slot *slot = &mem->slots[i];
         if (i > 0 && slot[-1].source == slot->source && slot[-1].layer == slot->layer)
@@ -88,12 +101,14 @@ static void move(seat to, seat from, int rows)
 void lam_stack_join(lam_stack *batch, int b, const lam_stack *one)
 {
     const lam_segment *s = &one->seg;
-    const int age = s->first + s->n, B = batch->seg.B;
+    const int age = s->first + s->n;
     assert(batch->next.batch && s->B == 1 && one->model == batch->model && s->M == batch->seg.M);
     assert(age > 0 && age <= batch->seg.T - batch->seg.ctx);
-    move((seat){batch, b, batch->seg.ctx - s->ctx}, (seat){one, 0, 0}, s->ctx + age);
+    const seat to = {batch, b, batch->seg.ctx - s->ctx}, from = {one, 0, 0};
+    move_keys(to, from, s->ctx + age);
+    move_sources(to, from, s->ctx + age);
     batch->next.age[b] = age;
-    batch->next.host[2 * B + b] = s->ctx;
+    batch->next.past[b] = s->ctx;
 }
 
 void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsigned char *go)
@@ -107,6 +122,7 @@ void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsi
         /* Who stays computes a row too, which the stream's next token overwrites. */
         batch->next.host[b] = s->ctx + at;
         batch->next.host[s->B + b] = goes ? tokens[b] : 0;
+        batch->next.host[2 * s->B + b] = batch->next.past[b];
         *age += goes;
     }
     lam_stack_next_rows(batch);
@@ -115,13 +131,18 @@ void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsi
 void lam_stack_leave(lam_stack *one, lam_stack *batch, int b)
 {
     lam_segment *s = &one->seg;
-    const int age = batch->next.age[b], ctx = batch->next.host[2 * batch->seg.B + b];
+    const int age = batch->next.age[b], ctx = batch->next.past[b];
     assert(batch->next.batch && s->B == 1 && s->ctx == ctx && age > 0 && age <= s->T - s->ctx);
-    move((seat){one, 0, 0}, (seat){batch, b, batch->seg.ctx - ctx}, ctx + age);
+    move_sources((seat){one, 0, 0}, (seat){batch, b, batch->seg.ctx - ctx}, ctx + age);
     s->first = age - 1;
     s->n = 1;
+    lam_stack_drop(batch, b);
+}
+
+void lam_stack_drop(lam_stack *batch, int b)
+{
     batch->next.age[b] = -1;
-    batch->next.host[2 * batch->seg.B + b] = 0;
+    batch->next.past[b] = 0;
 }
 
 int lam_stack_age(const lam_stack *batch, int b)

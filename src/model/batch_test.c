@@ -41,9 +41,10 @@ static lam_config config_of(const kind *k)
 static toy open(const kind *k, int streams)
 {
     const lam_config cfg = config_of(k);
-    return toy_open_as(k->device, &cfg,
-                       &(lam_stack_options){.B = streams, .N = N, .M = cfg.mem_len}, k->cache,
-                       k->cache);
+    return toy_open_as(
+        k->device, &cfg,
+        &(lam_stack_options){.B = streams, .N = N, .M = cfg.mem_len, .batch = streams > 1},
+        k->cache, k->cache);
 }
 
 /* The logits after every token of a text that is read alone. */

@@ -14,10 +14,25 @@ static void *wide(lam_stack *st, lam_arena *arena, size_t n)
     return lam_arena_take(arena, n * lam_class_size(st->dev, LAM_WIDE));
 }
 
+/* Rows that go through a block in one call: all of a segment, or one of every stream. */
+static size_t rows_at_once(const lam_stack *st)
+{
+    return (size_t)st->opt.B * (st->opt.batch ? 1 : (size_t)(st->seg.M + st->opt.N));
+}
+
+/* Does commit read this buffer of a layer?  Nothing else does in a batch. */
+static int is_source(const lam_stack *st, lam_slot_source source, int layer)
+{
+    int found = !st->opt.batch;
+    for (int i = 0; i < st->mem.n_slots; i++)
+        found |= st->mem.slots[i].source == source && st->mem.slots[i].layer == layer;
+    return found;
+}
+
 static void layout_block(lam_stack *st, lam_arena *arena, lam_block_acts *a)
 {
     const lam_dims d = st->model->dims;
-    const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
+    const size_t rows = rows_at_once(st);
     const int pre = st->model->cfg.pre_lnorm;
     a->sum1 = act(st, arena, rows, d.D);
     a->mean1 = wide(st, arena, rows);
@@ -38,21 +53,23 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
     const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
     lam_layer_rows *r = &st->rows[layer];
 
-    r->x = act(st, arena, rows, d.D);
+    r->x = is_source(st, LAM_FROM_X, layer) ? act(st, arena, rows, d.D) : NULL;
     if (layer == cfg->n_layer)
         return;
-    r->xn = cfg->pre_lnorm ? act(st, arena, rows, d.D) : r->x;
+    r->xn = cfg->pre_lnorm && !st->opt.batch ? act(st, arena, rows, d.D) : r->x;
     if (st->seg.cache == LAM_ACT) {
         r->qkv = act(st, arena, rows, 3 * d.HK);
     } else { /* queries are gone with the call, keys and values stay */
-        r->qkv = layer == 0 ? act(st, arena, rows, d.HK) : st->rows[0].qkv;
+        r->qkv = layer == 0 ? act(st, arena, rows_at_once(st), d.HK) : st->rows[0].qkv;
         r->kv =
             lam_arena_take(arena, rows * 2 * (size_t)d.HK * lam_class_size(st->dev, st->seg.cache));
         r->kv_scale =
             st->seg.cache == LAM_BYTE ? wide(st, arena, rows * 2 * (size_t)cfg->n_head) : NULL;
     }
-    r->c = act(st, arena, rows, d.HK);
-    r->lse = wide(st, arena, rows * (size_t)cfg->n_head);
+    if (is_source(st, LAM_FROM_C, layer))
+        r->c = act(st, arena, rows, d.HK);
+    if (is_source(st, LAM_FROM_LSE, layer))
+        r->lse = wide(st, arena, rows * (size_t)cfg->n_head);
 }
 
 static void layout_backward(lam_stack *st, lam_arena *arena)
@@ -85,12 +102,12 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
 {
     const lam_config *cfg = &st->model->cfg;
     const lam_dims d = st->model->dims;
-    const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
-    const size_t now = (size_t)st->opt.B * (size_t)st->opt.N;
+    const size_t rows = rows_at_once(st);
+    const size_t now = (size_t)st->opt.B * (st->opt.batch ? 1 : (size_t)st->opt.N);
     const int L = cfg->n_layer;
 
     const size_t before = arena->used;
-    lam_mem_layout(&st->mem, st->cfg, st->opt.full, arena);
+    lam_mem_layout(&st->mem, st->cfg, st->opt.full, st->opt.batch ? &(lam_arena){0} : arena);
     st->state_bytes = arena->used - before;
 
     lam_pos_layout(&st->pos, arena, st->opt.train);
@@ -115,6 +132,6 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena)
         layout_backward(st, arena);
     else
         layout_next(st, arena);
-    if (st->model->mem->layout)
+    if (st->model->mem->layout && !st->opt.batch)
         st->model->mem->layout(&st->seg, arena);
 }

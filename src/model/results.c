@@ -6,6 +6,7 @@
 
 #include "core/exact.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* ---- losses ---- */
@@ -115,17 +116,36 @@ static const void *pick_rows(lam_stack *st, int row)
     return st->attn_out;
 }
 
-/* Memory for the logits of `chunk` rows, once: decoding wants some for every token. */
-static lam_status take_host(lam_stack *st, int chunk)
+/* Memory for the logits of `rows` rows, kept: decoding wants some for every token. */
+static lam_status take_host(lam_stack *st, int rows)
 {
-    const size_t V = (size_t)st->model->cfg.n_token, rows = (size_t)chunk * (V + 64);
+    const size_t V = (size_t)st->model->cfg.n_token, n = (size_t)rows * (V + 64);
+    const int clusters = st->model->cfg.n_cutoffs > 0;
     lam_host_logits *host = &st->host;
-    if (!host->raw)
-        host->raw = malloc((rows + (size_t)chunk * (size_t)st->dev->pad) * sizeof(double));
-    if (!host->clusters && st->model->cfg.n_cutoffs > 0)
-        host->clusters = malloc(2 * rows * sizeof *host->clusters);
-    if (!host->raw || (!host->clusters && st->model->cfg.n_cutoffs > 0))
+    if (rows <= host->rows)
+        return LAM_OK;
+    free(host->raw);
+    free(host->clusters);
+    host->rows = 0;
+    host->raw = malloc((n + (size_t)rows * (size_t)st->dev->pad) * sizeof(double));
+    host->clusters = clusters ? malloc(2 * n * sizeof *host->clusters) : NULL;
+    if (!host->raw || (clusters && !host->clusters))
         return lam_fail(LAM_ERR_MEMORY, "logits: no memory");
+    host->rows = rows;
+    return LAM_OK;
+}
+
+/* Logits of n packed rows of z. */
+static lam_status logits_of(lam_stack *st, const void *z, int n, double *logits)
+{
+    const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
+    const int chunk = n < st->head.chunk ? n : st->head.chunk;
+    LAM_TRY(take_host(st, chunk));
+    for (int b = 0; b < n; b += chunk) {
+        const int rows = n - b < chunk ? n - b : chunk;
+        LAM_TRY(all_logits(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
+                           logits + (size_t)b * V));
+    }
     return LAM_OK;
 }
 
@@ -136,14 +156,12 @@ lam_status lam_stack_logits(lam_stack *st, double *logits)
 
 lam_status lam_stack_logits_at(lam_stack *st, int row, double *logits)
 {
-    const size_t V = (size_t)st->model->cfg.n_token, D = (size_t)st->model->dims.D;
-    const int B = st->seg.B, chunk = B < st->head.chunk ? B : st->head.chunk;
-    LAM_TRY(take_host(st, st->opt.B < st->head.chunk ? st->opt.B : st->head.chunk));
-    const void *z = pick_rows(st, row);
-    for (int b = 0; b < B; b += chunk) {
-        const int rows = B - b < chunk ? B - b : chunk;
-        LAM_TRY(all_logits(st, lam_at(st->dev, LAM_ACT, z, (size_t)b * D), rows,
-                           logits + (size_t)b * V));
-    }
-    return LAM_OK;
+    return logits_of(st, pick_rows(st, row), st->seg.B, logits);
+}
+
+lam_status lam_stack_row_logits(lam_stack *st, int first, int rows, double *logits)
+{
+    const size_t D = (size_t)st->model->dims.D;
+    assert(st->seg.B == 1 && first >= 0 && first + rows <= lam_stack_scored_rows(st));
+    return logits_of(st, lam_at(st->dev, LAM_ACT, st->z, (size_t)first * D), rows, logits);
 }

@@ -14,15 +14,16 @@ static lam_work largest(const lam_stack *st)
 {
     const lam_model *m = st->model;
     const int T = st->seg.M + st->opt.N;
-    return (lam_work){.B = st->opt.B,
-                      .H = m->cfg.n_head,
-                      .K = m->dims.K,
-                      .queries = max_of(st->opt.N, st->pos.ahead_rows > 0 ? st->seg.M : 0),
-                      .keys = T,
-                      .r_rows = max_of(st->pos.past_rows, st->pos.ahead_rows),
-                      .rows = st->opt.B * T,
-                      .width = max_of(max_of(m->dims.D, m->dims.F), m->cfg.n_token + 64),
-                      .narrow = m->params.store != LAM_ACT || st->seg.cache != LAM_ACT};
+    return (lam_work){
+        .B = st->opt.B,
+        .H = m->cfg.n_head,
+        .K = m->dims.K,
+        .queries = st->opt.batch ? 1 : max_of(st->opt.N, st->pos.ahead_rows > 0 ? st->seg.M : 0),
+        .keys = T,
+        .r_rows = max_of(st->pos.past_rows, st->pos.ahead_rows),
+        .rows = st->opt.B * (st->opt.batch ? 1 : T),
+        .width = max_of(max_of(m->dims.D, m->dims.F), m->cfg.n_token + 64),
+        .narrow = m->params.store != LAM_ACT || st->seg.cache != LAM_ACT};
 }
 
 /* The configuration a stack runs by: the mechanism's own lengths may be longer than any text it will read. */
@@ -46,9 +47,9 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
 {
     const size_t L = (size_t)model->cfg.n_layer;
     const lam_config *const cfg = fit(&st->fitted, model, opt->most);
-    const int rows = opt->B * opt->N, front = front_rows(model, cfg, opt->M);
-    const int exact = model->dev->exact;
-    const lam_class cache = !exact && (opt->train || opt->full) ? LAM_ACT : model->cache;
+    const int rows = opt->B * (opt->batch ? 1 : opt->N), front = front_rows(model, cfg, opt->M);
+    const int act = opt->train || opt->full || opt->wide;
+    const lam_class cache = act && !model->dev->exact ? LAM_ACT : model->cache;
     st->model = model;
     st->opt = *opt;
     st->cfg = cfg;
@@ -63,10 +64,12 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->r = calloc(3 * L, sizeof *st->r);
     st->next.host = calloc(3 * (size_t)opt->B, sizeof *st->next.host);
     st->next.age = calloc((size_t)opt->B, sizeof *st->next.age);
+    st->next.past = calloc((size_t)opt->B, sizeof *st->next.past);
     st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
     if (!st->rows || !st->acts || !st->slots || !st->streams || !st->valid_host || !st->own ||
-        !st->layer_own || !st->r || !st->next.host || !st->next.age || !st->next.items || !host) {
+        !st->layer_own || !st->r || !st->next.host || !st->next.age || !st->next.past ||
+        !st->next.items || !host) {
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
@@ -134,6 +137,7 @@ static void unwire(lam_stack *st)
     free(st->r);
     free(st->next.host);
     free(st->next.age);
+    free(st->next.past);
     free(st->next.items);
     free(st->head.host);
     free(st->host.raw);
@@ -195,7 +199,7 @@ static lam_status allocate(lam_stack *st)
     LAM_TRY(dev->ops->reserve(dev, &work));
     if (st->opt.train)
         LAM_TRY(lam_params_place_grad(&st->model->params));
-    if (st->model->mem->fill)
+    if (st->model->mem->fill && !st->opt.batch)
         LAM_TRY(st->model->mem->fill(&st->seg));
     return lam_pos_fill(&st->pos);
 }

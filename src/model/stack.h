@@ -23,7 +23,9 @@ typedef struct lam_stack_options {
     int B, N, M;  /* streams, longest segment, memory length (cfg->mem_len is not read) */
     int64_t most; /* tokens that a stream will ever be fed: nothing is allocated for more; 0: any */
     int E; /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
-    int train;    /* keep activations of all layers and room for gradients */
+    int train; /* keep activations of all layers and room for gradients */
+    int batch; /* only for lam_stack_open_batch(): nothing is allocated that decoding does not use */
+    int wide; /* keys and values in ACT, whatever the model's cache is: attention can be looked at */
     int full;     /* compute state that nothing reads (traces, analysis); keys and values in ACT */
     lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on
                      a device context of its own of the same back-end. */
@@ -101,11 +103,16 @@ int lam_stack_can_batch(const lam_stack *st);
 void lam_stack_open_batch(lam_stack *st, int length);
 /* Stream b of the batch becomes the text of `one` (B = 1), whose segment of at most `length` is begun and forwarded. */
 void lam_stack_join(lam_stack *batch, int b, const lam_stack *one);
+/* From here on only the first `streams` streams are computed, 1 to B; the others keep what they have.  Cheaper while few
+ * streams are taken.  Another number may choose other GEMM kernels, and changes rounding alone (ops/decode.h). */
+void lam_stack_set_width(lam_stack *batch, int streams);
 /* One more token of every stream with go[b], NULL: of all that are not empty.  The other streams stay where they are.  A
  * stream whose segment is full must have left.  lam_stack_logits() follows; only streams that went on have some. */
 void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsigned char *go);
 /* The text of stream b goes back to `one`, which has begun the same segment from the same memory; commit follows. */
 void lam_stack_leave(lam_stack *one, lam_stack *batch, int b);
+/* Stream b becomes empty; what it held is lost. */
+void lam_stack_drop(lam_stack *batch, int b);
 /* Tokens of its segment that stream b has; -1: the stream is empty. */
 int lam_stack_age(const lam_stack *batch, int b);
 
@@ -122,6 +129,9 @@ lam_status lam_stack_aux(lam_stack *st, double *sum);
 lam_status lam_stack_logits(lam_stack *st, double *logits);
 /* The same of row `row` of the scored rows of the last forward, from 0. */
 lam_status lam_stack_logits_at(lam_stack *st, int row, double *logits);
+
+/* The same of the scored rows first .. first + rows of the last forward, of a stack of one stream: [rows][n_token]. */
+lam_status lam_stack_row_logits(lam_stack *st, int first, int rows, double *logits);
 
 /* State: for verification, snapshots and checkpoints. */
 lam_mem *lam_stack_mem(lam_stack *st);

@@ -18,7 +18,7 @@ typedef struct lam_block_acts {
 typedef struct lam_next_rows {
     int32_t *host;       /* [3][B]: rows before it, tokens, valid rows of the memory (G8) */
     void *now;           /* INT [3][B]: the same on the device */
-    int *age;            /* [B]: of a batch's streams, -1: empty; */
+    int *age, *past;     /* [B]: of a batch's streams: tokens, -1: empty; remembered rows; */
     int batch;           /* 1: this is one */
     void *x, *c, *lse;   /* [L][B][D], [L][B][HK], [L][B][H] */
     void *qkv;           /* [B][3HK] */
@@ -28,6 +28,7 @@ typedef struct lam_next_rows {
 
 /* Logits on the host while they are converted, allocated by the first call that wants some (results.c). */
 typedef struct lam_host_logits {
+    int rows;         /* there is room for */
     char *raw;        /* as the device has them */
     double *clusters; /* adaptive softmax: the head and one tail */
 } lam_host_logits;

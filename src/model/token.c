@@ -18,7 +18,7 @@ int lam_stack_can_next(const lam_stack *st, int n)
 /* Layer l's stretch of a buffer of [L][B][width]. */
 static void *of_layer(const lam_stack *st, lam_class type, void *p, int l, int width)
 {
-    return lam_at(st->dev, type, p, (size_t)l * (size_t)st->opt.B * (size_t)width);
+    return lam_at(st->dev, type, p, (size_t)l * (size_t)st->seg.B * (size_t)width);
 }
 
 /* The row that enters layer l; the last one leaves the stack. */
@@ -49,14 +49,14 @@ static void put_rows(lam_stack *st)
     }
     if (n > 0)
         st->dev->ops->put_rows(st->dev,
-                               &(lam_put_rows){st->opt.B, n, st->next.items, st->next.now});
+                               &(lam_put_rows){st->seg.B, n, st->next.items, st->next.now});
 }
 
 static void work(void *arg)
 {
     lam_stack *st = arg;
     const lam_dims d = st->model->dims;
-    const int B = st->opt.B, L = st->model->cfg.n_layer;
+    const int B = st->seg.B, L = st->model->cfg.n_layer;
     st->dev->ops->upload(st->dev, st->next.now, st->next.host,
                          3 * (size_t)B * sizeof *st->next.host);
     lam_embed_rows(&st->embed, row_of(st, 0), lam_at(st->dev, LAM_INT, st->next.now, (size_t)B), B);
@@ -85,7 +85,8 @@ void lam_stack_next(lam_stack *st, const int32_t *tokens)
 
 void lam_stack_next_rows(lam_stack *st)
 {
-    /* R1, G1: all addresses and strides follow from T. */
-    const uint64_t key = 2 * (uint64_t)st->seg.T + (uint64_t)st->next.batch;
+    /* R1, G1: all addresses and strides follow from T and, in a batch, from how many streams it has now. */
+    const uint64_t key =
+        2 * ((uint64_t)st->seg.T << 32 | (uint64_t)st->seg.B) + (uint64_t)st->next.batch;
     st->dev->ops->repeat(st->dev, &st->next.graphs, key, work, st);
 }

@@ -1,31 +1,13 @@
 /* check.mjs -- looks at report pages as readers do: light, dark, on a phone, on paper, with the keyboard, and
  * through axe-core.  The first page is tried in every way, others are looked at.
  *     node check.mjs NODE_MODULES_PARENT CHROMIUM SCREENSHOTS|"" PAGE.html... */
-import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import assert from "node:assert/strict";
+import { prepare } from "./common.mjs";
 
 const [modules, chromium, shots, ...pages] = process.argv.slice(2);
-const require = createRequire(join(resolve(modules), "x.js"));
-const playwright = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-let passed = 0, failed = 0;
-
-const test = async (name, body) => {
-  const began = Date.now();
-  try {
-    await body();
-    passed++;
-    console.log(`ok: ${name}, ${Math.round((Date.now() - began) / 100) / 10} s`);
-  } catch (error) {
-    failed++;
-    console.log(`FAILED: ${name}: ${error.message}`);
-  }
-};
+const { launch, test, violations, results } = prepare(modules, chromium);
 
 /* A page of its own, whose every complaint and every request outside is collected. */
 const open = async (browser, file, options = {}) => {
@@ -45,12 +27,6 @@ const open = async (browser, file, options = {}) => {
 };
 
 const called = (file) => basename(dirname(file));
-
-const violations = async (page) => {
-  await page.evaluate(axe);
-  const result = await page.evaluate(() => window.axe.run());
-  return result.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
-};
 
 const looks = [
   ["light", { colorScheme: "light" }],
@@ -240,12 +216,11 @@ const still = async (browser, file) => {
   });
 };
 
-const browser = await playwright.chromium.launch({ executablePath: chromium, args: flags });
+const browser = await launch();
 await appearance(browser, pages[0], looks);
 await interaction(browser, pages[0]);
 await layout(browser, pages[0]);
 await still(browser, pages[0]);
 for (const file of pages.slice(1)) await appearance(browser, file, looks.slice(2)); /* made of the same parts */
 await browser.close();
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+process.exit(results());

@@ -1,0 +1,392 @@
+/* http.c -- libmicrohttpd: requests in, responses out, and what is refused before anybody reads it.
+ *
+ * All connections are in one thread with epoll.  A connection whose reply is not there yet, or whose stream has nothing
+ * to send, is suspended; request.c resumes it.  libmicrohttpd never times out a suspended connection, does not notice
+ * that its client is gone, and must not be stopped while there is one: watchdog.c sees to all of that. */
+#include "serve/server_int.h"
+
+#include "core/log.h"
+
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { POOL = 24 << 10, BLOCK = 16 << 10, INACTIVE = 60, BACKLOG = 1024 };
+
+/* ---- responses ---- */
+
+static const char POLICY[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' "
+    "data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static void add_headers(struct MHD_Response *r, const lam_reply *reply, const char *type)
+{
+    char seconds[16];
+    MHD_add_response_header(r, "Content-Type", type);
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(r, "Content-Security-Policy", POLICY);
+    MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    if (reply->retry_after > 0) {
+        snprintf(seconds, sizeof seconds, "%d", reply->retry_after);
+        MHD_add_response_header(r, "Retry-After", seconds);
+    }
+    if (reply->status == 401)
+        MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
+    if (reply->etag)
+        MHD_add_response_header(r, "Allow", reply->etag);
+    if (reply->close)
+        MHD_add_response_header(r, "Connection", "close");
+}
+
+static enum MHD_Result send_reply(struct MHD_Connection *c, lam_request *x)
+{
+    lam_reply *reply = &x->reply;
+    if (lam_text_status(&reply->body, "reply") != LAM_OK)
+        lam_reply_error(reply, 503, NULL, "no memory for the response");
+    if (reply->status >= 400)
+        atomic_fetch_add(
+            reply->status >= 500 ? &x->server->counters.failed : &x->server->counters.refused, 1);
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        reply->body.size, reply->body.data ? reply->body.data : "", MHD_RESPMEM_MUST_COPY);
+    if (!r)
+        return MHD_NO;
+    add_headers(r, reply, reply->type ? reply->type : "application/json");
+    const enum MHD_Result queued = MHD_queue_response(c, (unsigned)reply->status, r);
+    MHD_destroy_response(r);
+    lam_text_free(&reply->body);
+    return queued;
+}
+
+static ssize_t pull(void *cls, uint64_t at, char *to, size_t room)
+{
+    lam_request *x = cls;
+    (void)at;
+    for (;;) {
+        if (x->sent == x->out.size && !x->over) {
+            pthread_mutex_lock(&x->lock);
+            x->signalled = 0;
+            pthread_mutex_unlock(&x->lock);
+            x->sent = x->out.size = 0;
+            x->over = x->fill(x, &x->out);
+        }
+        if (lam_text_status(&x->out, "stream") != LAM_OK)
+            return MHD_CONTENT_READER_END_WITH_ERROR;
+        if (x->sent < x->out.size) {
+            const size_t left = x->out.size - x->sent, n = left < room ? left : room;
+            memcpy(to, x->out.data + x->sent, n);
+            x->sent += n;
+            return (ssize_t)n;
+        }
+        if (x->over)
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        pthread_mutex_lock(&x->lock);
+        const int gone = x->gone, more = x->signalled;
+        if (!gone && !more) {
+            x->suspended = 1;
+            MHD_suspend_connection(x->connection);
+        }
+        pthread_mutex_unlock(&x->lock);
+        if (gone)
+            return MHD_CONTENT_READER_END_WITH_ERROR;
+        if (!more)
+            return 0;
+    }
+}
+
+static void drop(void *cls)
+{
+    lam_request_drop(cls);
+}
+
+static enum MHD_Result send_stream(struct MHD_Connection *c, lam_request *x)
+{
+    struct MHD_Response *r =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, pull, lam_request_hold(x), drop);
+    if (!r) {
+        lam_request_drop(x);
+        return MHD_NO;
+    }
+    add_headers(r, &x->reply, "text/event-stream");
+    MHD_add_response_header(r, "X-Accel-Buffering", "no");
+    const enum MHD_Result queued = MHD_queue_response(c, 200, r);
+    MHD_destroy_response(r);
+    return queued;
+}
+
+/* ---- requests ---- */
+
+static const char *header(struct MHD_Connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+/* What is wrong with the request before its body; it is then answered at once, and the connection ends. */
+static void check(lam_request *x, struct MHD_Connection *c, const char *method, const char *path)
+{
+    lam_server *s = x->server;
+    const char *const host = header(c, "Host"), *const length = header(c, "Content-Length");
+    const union MHD_ConnectionInfo *size =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const char *allowed = NULL;
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    x->route = lam_route_find(method, path, x->id, &allowed);
+    if (size && size->header_size > LAM_HEADER_BYTES)
+        lam_reply_error(&x->reply, 431, NULL, "the headers are above %d bytes", LAM_HEADER_BYTES);
+    else if (!lam_auth_host(&s->auth, host))
+        lam_reply_error(&x->reply, 403, NULL,
+                        "the Host header is not this server's; see lamemo serve --allow-host");
+    else if (!lam_auth_origin(host, header(c, "Origin")))
+        lam_reply_error(&x->reply, 403, NULL, "the Origin header is another site's");
+    else if (!(x->route && x->route->open) && !lam_auth_key(&s->auth, header(c, "Authorization")))
+        lam_reply_error(&x->reply, 401, NULL, "the API key is missing or wrong");
+    else if (!x->route && allowed) {
+        lam_reply_error(&x->reply, 405, NULL, "%s has no method %s", path, method);
+        x->reply.etag = allowed;
+    } else if (!x->route)
+        lam_reply_error(&x->reply, 404, NULL, "there is no %s", path);
+    else if (length && strtoull(length, NULL, 10) > LAM_BODY_BYTES)
+        lam_reply_error(&x->reply, 413, NULL, "the body is above %d bytes", LAM_BODY_BYTES);
+    else if (!x->route->always && atomic_load(&s->draining))
+        lam_reply_error(&x->reply, 503, NULL, "the server is stopping");
+    else if (!x->route->always && !lam_server_is_ready(s))
+        lam_reply_error(&x->reply, 503, NULL, "the models are being loaded");
+    x->reply.close = x->reply.status != 0;
+}
+
+/* More of the body. */
+static void receive(lam_request *x, const char *data, size_t size)
+{
+    lam_server *s = x->server;
+    if (x->reply.status != 0)
+        return; /* it is refused already, and nobody will read it */
+    if (size > LAM_BODY_BYTES - x->size) {
+        lam_reply_error(&x->reply, 413, NULL, "the body is above %d bytes", LAM_BODY_BYTES);
+    } else if (x->size + size + 1 > x->room) {
+        size_t room = x->room > 0 ? 2 * x->room : 4096;
+        room = room < x->size + size + 1 ? x->size + size + 1 : room;
+        const long long all =
+            atomic_fetch_add(&s->bodies, (long long)(room - x->room)) + (long long)(room - x->room);
+        char *body = all <= (long long)LAM_BODIES_BYTES ? realloc(x->body, room) : NULL;
+        if (body) {
+            x->body = body;
+            x->room = room;
+        } else {
+            atomic_fetch_sub(&s->bodies, (long long)(room - x->room));
+            lam_reply_error(&x->reply, 503, NULL, "no memory for the body");
+        }
+    }
+    if (x->reply.status != 0) {
+        x->reply.close = 1;
+        return;
+    }
+    memcpy(x->body + x->size, data, size);
+    x->size += size;
+    x->body[x->size] = '\0';
+}
+
+static void handle(void *arg)
+{
+    lam_request *x = arg;
+    x->route->handle(x);
+    lam_request_drop(x);
+}
+
+/* The request is whole. */
+static void dispatch(lam_request *x)
+{
+    x->dispatched = 1;
+    if (x->reply.status != 0) {
+        lam_request_done(x);
+        return;
+    }
+    lam_request_hold(x);
+    if (x->size > LAM_INLINE_BYTES)
+        lam_request_clerk(x, handle);
+    else
+        handle(x);
+}
+
+/* Sends what is there, or waits for it. */
+static enum MHD_Result answer(struct MHD_Connection *c, lam_request *x)
+{
+    pthread_mutex_lock(&x->lock);
+    const int gone = x->gone, done = x->done, streams = x->streams;
+    if (!gone && !done) {
+        x->suspended = 1;
+        MHD_suspend_connection(c);
+    }
+    pthread_mutex_unlock(&x->lock);
+    if (gone)
+        return MHD_NO;
+    if (!done)
+        return MHD_YES;
+    return streams ? send_stream(c, x) : send_reply(c, x);
+}
+
+static lam_connection *connection_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *size, void **context)
+{
+    lam_server *s = cls;
+    lam_request *x = *context;
+    (void)version;
+    if (!x) {
+        x = lam_request_create(s);
+        if (!x || !connection_of(c)) {
+            if (x)
+                lam_request_drop(x);
+            return MHD_NO;
+        }
+        *context = x;
+        x->connection = c;
+        atomic_fetch_add(&s->counters.requests, 1);
+        const char *watch = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "watch");
+        x->watch = watch && strcmp(watch, "1") == 0;
+        lam_connection_begin(s, connection_of(c), x);
+        check(x, c, method, path);
+        return x->reply.status != 0 ? send_reply(c, x) : MHD_YES;
+    }
+    if (*size > 0) {
+        receive(x, data, *size);
+        *size = 0;
+        return MHD_YES;
+    }
+    if (!x->dispatched) {
+        lam_connection_received(s, connection_of(c));
+        dispatch(x);
+    }
+    return answer(c, x);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *c, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    lam_server *s = cls;
+    lam_request *x = *context;
+    if (!x)
+        return;
+    *context = NULL;
+    lam_connection_end(s, connection_of(c));
+    pthread_mutex_lock(&x->lock);
+    x->connection = NULL;
+    pthread_mutex_unlock(&x->lock);
+    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        atomic_fetch_add(&s->counters.disconnects, 1);
+        lam_request_abandon(x);
+    }
+    lam_request_drop(x);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *c, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    lam_server *s = cls;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *socket_context = info ? lam_connection_open(s, info->connect_fd) : NULL;
+    } else if (*socket_context) {
+        lam_connection_close(s, *socket_context);
+        *socket_context = NULL;
+    }
+}
+
+/* ---- the daemon ---- */
+
+/* Every connection needs a descriptor, and each stream one only. */
+static void raise_limit(int connections)
+{
+    struct rlimit limit;
+    const rlim_t need = (rlim_t)connections + 64;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return;
+    limit.rlim_cur =
+        limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need ? need : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        lam_log(LAM_LOG_WARN, "the limit of open files could not be raised to %d",
+                connections + 64);
+}
+
+typedef union place {
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr any;
+} place;
+
+static lam_status read_address(place *out, const char *address, int port)
+{
+    *out = (place){0};
+    if (inet_pton(AF_INET, address, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons((uint16_t)port);
+        return LAM_OK;
+    }
+    *out = (place){0};
+    if (inet_pton(AF_INET6, address, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons((uint16_t)port);
+        return LAM_OK;
+    }
+    return lam_fail(LAM_ERR_ARG, "--host %s: must be an IPv4 or IPv6 address", address);
+}
+
+static int is_loopback(const place *p)
+{
+    return p->any.sa_family == AF_INET ? ntohl(p->v4.sin_addr.s_addr) >> 24 == 127
+                                       : IN6_IS_ADDR_LOOPBACK(&p->v6.sin6_addr);
+}
+
+/* libmicrohttpd tells what clients did wrong; nobody here can do anything about it. */
+static void on_log(void *cls, const char *format, va_list args)
+{
+    (void)cls, (void)format, (void)args;
+}
+
+lam_status lam_http_start(lam_server *s)
+{
+    place at;
+    LAM_TRY(read_address(&at, s->o.address, s->o.port));
+    s->auth.loopback = is_loopback(&at);
+    if (!s->auth.loopback && s->auth.n_keys == 0)
+        return lam_fail(LAM_ERR_ARG,
+                        "--host %s can be reached from other machines: give --api-key-file FILE",
+                        s->o.address);
+    raise_limit(s->o.connections);
+    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                           MHD_USE_ERROR_LOG |
+                           (at.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG);
+    s->daemon = MHD_start_daemon(
+        flags, (uint16_t)s->o.port, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log,
+        NULL, MHD_OPTION_SOCK_ADDR, &at.any, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)s->o.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+        (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (!s->daemon)
+        return lam_fail(LAM_ERR_IO, "cannot listen on %s port %d: is another server there?",
+                        s->o.address, s->o.port);
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    s->port = info ? info->port : s->o.port;
+    return LAM_OK;
+}
+
+void lam_http_stop(lam_server *s)
+{
+    if (s->daemon)
+        MHD_stop_daemon(s->daemon);
+    s->daemon = NULL;
+}
