@@ -164,9 +164,9 @@ static void softmax_row(const bwd *w, const lam_block *blk, const lam_attn *a, i
         lam_row_drop(d, here, &w->mask, block);
     lam_row_fence(s, here);
     for (int j = first; j < here.hi; j += LAM_VEC) {
-        const lam_f16v p = lam_exp16(lam_load(s + j) - lse);
+        const lam_f16v p = lam_exp16(lam_sub(lam_load(s + j), lse));
         lam_store(s + j, p);
-        lam_store(d + j, p * (lam_load(d + j) - delta));
+        lam_store(d + j, lam_mul(p, lam_sub(lam_load(d + j), delta)));
     }
     if (w->mask.on)
         lam_row_drop(s, here, &w->mask, block);
@@ -205,12 +205,13 @@ static void store_queries(const bwd *w, lam_attn_sum *sum, const lam_attn *a, in
         for (int i = 0; i < rows; i++) {
             const lam_f16v x = lam_load(w->dqu + (size_t)i * width + c);
             const lam_f16v y = lam_load(w->dqv + (size_t)i * width + c);
-            lam_store_n(dq + (size_t)i * a->ldq + c, (x + y) * lam_splat((float)a->scale), n);
-            du += x;
-            dv += y;
+            lam_store_n(dq + (size_t)i * a->ldq + c,
+                        lam_mul(lam_add(x, y), lam_splat((float)a->scale)), n);
+            du = lam_add(du, x);
+            dv = lam_add(dv, y);
         }
-        lam_store(sum->du + c, lam_load(sum->du + c) + du);
-        lam_store(sum->dv + c, lam_load(sum->dv + c) + dv);
+        lam_store(sum->du + c, lam_add(lam_load(sum->du + c), du));
+        lam_store(sum->dv + c, lam_add(lam_load(sum->dv + c), dv));
     }
 }
 
@@ -222,7 +223,7 @@ static void store_keys(const lam_attn *a, float *out, const float *in)
             const size_t n = a->K - c < LAM_VEC ? (size_t)(a->K - c) : LAM_VEC;
             lam_f16v x = lam_load(in + j * width + (size_t)c);
             if (a->kv_add)
-                x += lam_load_n(out + j * a->ldk + c, n);
+                x = lam_add(x, lam_load_n(out + j * a->ldk + c, n));
             lam_store_n(out + j * a->ldk + c, x, n);
         }
 }

@@ -86,7 +86,8 @@ static inline uint64_t lam_attn_mask_row(const lam_attn *a, int b, int h, int i)
 /* x where seen.lo <= j + lane < seen.hi, else -infinity. */
 LAM_INLINE lam_f16v lam_row_edge(lam_f16v x, int j, lam_span seen)
 {
-    const lam_f16v lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const float count[LAM_VEC] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const lam_f16v lane = lam_load(count);
     const lam_f16v lo = lam_splat((float)(seen.lo - j)), hi = lam_splat((float)(seen.hi - 1 - j));
     const lam_f16v none = lam_splat(-INFINITY);
     return lam_select_le(lo, lane, lam_select_le(lane, hi, x, none), none);
@@ -101,16 +102,10 @@ LAM_INLINE float lam_row_fence(float *s, lam_span seen)
     const lam_f16v end = lam_row_edge(lam_load(s + last), last, seen);
     lam_store(s + first, start);
     lam_store(s + last, end);
-    lam_reg top[LAM_TILE_PARTS];
-    memcpy(top, &end, sizeof top);
-    for (int j = first; j < last; j += LAM_VEC) {
-        LAM_UNROLL
-        for (int part = 0; part < LAM_TILE_PARTS; part++)
-            top[part] = reg_max(reg_load(s + j + part * LAM_TILE_LANES), top[part]);
-    }
-    lam_f16v all;
-    memcpy(&all, top, sizeof all);
-    return lam_max16(all);
+    lam_f16v top = end;
+    for (int j = first; j < last; j += LAM_VEC)
+        top = lam_max(lam_load(s + j), top);
+    return lam_max16(top);
 }
 
 /* s = exp(s - top) in a fenced row; returns the sum. */
@@ -118,8 +113,8 @@ LAM_INLINE float lam_row_exp(float *s, lam_span seen, float top)
 {
     lam_f16v sum = lam_splat(0.0f);
     for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.hi; j += LAM_VEC) {
-        const lam_f16v p = lam_exp16(lam_load(s + j) - lam_splat(top));
-        sum += p;
+        const lam_f16v p = lam_exp16(lam_sub(lam_load(s + j), lam_splat(top)));
+        sum = lam_add(sum, p);
         lam_store(s + j, p);
     }
     return lam_sum16(sum);
@@ -134,7 +129,8 @@ LAM_INLINE void lam_row_drop(float *s, lam_span seen, const lam_mask *m, uint64_
             float *x = s + j + LAM_VEC * part;
             const int at = j + LAM_VEC * part;
             if (at + LAM_VEC > seen.lo && at < seen.hi)
-                lam_store(x, lam_keep16(lam_load(x) * lam_splat(m->scale), bits >> LAM_VEC * part));
+                lam_store(x, lam_keep16(lam_mul(lam_load(x), lam_splat(m->scale)),
+                                        bits >> LAM_VEC * part));
         }
     }
 }

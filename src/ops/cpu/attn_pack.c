@@ -24,31 +24,18 @@ void lam_pack_rows(float *rows, const lam_pack_source *src)
         copy_row(rows + (size_t)n * width, row_at(src, n), src->K);
 }
 
-/* Sixteen whole vectors of sixteen rows. */
-static void pack_square(float *out, const float *in, ptrdiff_t step)
-{
-    lam_f16v x[LAM_VEC];
-    LAM_UNROLL
-    for (int i = 0; i < LAM_VEC; i++)
-        x[i] = lam_load(in + i * step);
-    lam_transpose16(x);
-    LAM_UNROLL
-    for (int i = 0; i < LAM_VEC; i++)
-        lam_store(out + i * LAM_VEC, x[i]);
-}
-
 /* What is left at the edges: rows outside the source read as zero, columns past K do not exist. */
 static void pack_edge(float *out, const lam_pack_source *src, int first, int c)
 {
     const int left = src->K - c < LAM_VEC ? src->K - c : LAM_VEC;
-    lam_f16v x[LAM_VEC];
+    float rows[LAM_VEC * LAM_VEC], columns[LAM_VEC * LAM_VEC];
     for (int i = 0; i < LAM_VEC; i++) {
         const int n = first + i, inside = n >= src->part.lo && n < src->part.hi;
-        x[i] = lam_load_n(inside ? row_at(src, n) + c : src->base, inside ? (size_t)left : 0);
+        lam_store(rows + i * LAM_VEC,
+                  lam_load_n(inside ? row_at(src, n) + c : src->base, inside ? (size_t)left : 0));
     }
-    lam_transpose16(x);
-    for (int i = 0; i < left; i++)
-        lam_store(out + i * LAM_VEC, x[i]);
+    lam_transpose16(columns, rows, LAM_VEC);
+    memcpy(out, columns, (size_t)left * LAM_VEC * sizeof *out);
 }
 
 static void pack_strip(float *strip, const lam_pack_source *src, int first)
@@ -56,7 +43,7 @@ static void pack_strip(float *strip, const lam_pack_source *src, int first)
     const int whole = first >= src->part.lo && first + LAM_VEC <= src->part.hi;
     for (int c = 0; c < src->K; c += LAM_VEC)
         if (whole && c + LAM_VEC <= src->K)
-            pack_square(strip + c * LAM_VEC, row_at(src, first) + c, src->step);
+            lam_transpose16(strip + c * LAM_VEC, row_at(src, first) + c, src->step);
         else
             pack_edge(strip + c * LAM_VEC, src, first, c);
 }
@@ -73,8 +60,8 @@ void lam_pack_query(float *out, const float *in, const float *bias, int K, float
         const size_t n = K - c < LAM_VEC ? (size_t)(K - c) : LAM_VEC;
         lam_f16v x = lam_load_n(in + c, n);
         if (bias)
-            x += lam_load_n(bias + c, n);
-        lam_store(out + c, x * lam_splat(scale));
+            x = lam_add(x, lam_load_n(bias + c, n));
+        lam_store(out + c, lam_mul(x, lam_splat(scale)));
     }
 }
 

@@ -95,22 +95,23 @@ LAM_INLINE several rows_at(const rows *src, int n)
     return x;
 }
 
-/* sum[u] += q * row u, lane by lane, over the K columns from `col` on. */
-LAM_INLINE void dot_rows(lam_f16v sum[ROWS], const float *q, const several *x, size_t col, size_t K,
-                         const lam_class type)
+/* sum[u] += q * row u, lane by lane, over the K columns from `col` on: register `part` of every vector. */
+LAM_INLINE void dot_rows(lam_reg sum[ROWS], const float *q, const several *x, size_t col, size_t K,
+                         const int part, const lam_class type)
 {
+    const size_t from = (size_t)part * LAM_REG;
     size_t c = 0;
     for (; c + LAM_VEC <= K; c += LAM_VEC) {
-        const lam_f16v y = lam_load(q + c);
+        const lam_reg y = lam_reg_load(q + c + from);
         LAM_UNROLL
         for (int u = 0; u < ROWS; u++)
-            sum[u] = lam_fma(y, lam_load_as(x->at[u], col + c, type), sum[u]);
+            sum[u] = lam_reg_fma(y, lam_reg_load_as(x->at[u], col + c + from, type), sum[u]);
     }
     if (c < K) {
-        const lam_f16v y = lam_load(q + c);
+        const lam_reg y = lam_reg_load(q + c + from);
         LAM_UNROLL
         for (int u = 0; u < ROWS; u++)
-            sum[u] = lam_fma(y, lam_load_as_n(x->at[u], col + c, type, K - c), sum[u]);
+            sum[u] = lam_reg_fma(y, lam_load_as_n(x->at[u], col + c, type, K - c).r[part], sum[u]);
     }
 }
 
@@ -125,25 +126,24 @@ LAM_INLINE void score_rows(row *w, const lam_attn *a, const share *x, int j, con
     for (int n = 0; n < LAM_VEC; n += ROWS) {
         const several k = rows_at(&key, j + n), r = rows_at(&pos, j + n + to_p);
         for (int h = x->heads.lo; h < x->heads.hi; h++) {
-            lam_f16v sum[ROWS];
-            LAM_UNROLL
-            for (int u = 0; u < ROWS; u++)
-                sum[u] = lam_splat(0.0f);
-            dot_rows(sum, w->qu + (size_t)h * width, &k, (size_t)h * K, K, kv);
-            if (a->r)
-                dot_rows(sum, w->qv + (size_t)h * width, &r, (size_t)h * K, K, r_class);
-            LAM_UNROLL
-            for (int u = 0; u < ROWS; u++)
-                lam_store(w->lanes + (h * LAM_VEC + n + u) * LAM_VEC, sum[u]);
+            float *const lanes = w->lanes + (h * LAM_VEC + n) * LAM_VEC;
+            LAM_EACH(part)
+            {
+                lam_reg sum[ROWS];
+                LAM_UNROLL
+                for (int u = 0; u < ROWS; u++)
+                    sum[u] = lam_reg_splat(0.0f);
+                dot_rows(sum, w->qu + (size_t)h * width, &k, (size_t)h * K, K, part, kv);
+                if (a->r)
+                    dot_rows(sum, w->qv + (size_t)h * width, &r, (size_t)h * K, K, part, r_class);
+                LAM_UNROLL
+                for (int u = 0; u < ROWS; u++)
+                    memcpy(lanes + u * LAM_VEC + part * LAM_REG, &sum[u], sizeof sum[u]);
+            }
         }
     }
-    for (int h = x->heads.lo; h < x->heads.hi; h++) {
-        lam_f16v sum[LAM_VEC];
-        LAM_UNROLL
-        for (int n = 0; n < LAM_VEC; n++)
-            sum[n] = lam_load(w->lanes + (h * LAM_VEC + n) * LAM_VEC);
-        lam_store(w->s + (size_t)h * x->ld + j, lam_sums16(sum));
-    }
+    for (int h = x->heads.lo; h < x->heads.hi; h++)
+        lam_store(w->s + (size_t)h * x->ld + j, lam_sums16(w->lanes + h * LAM_VEC * LAM_VEC));
 }
 
 static void add_rbias(row *w, const lam_attn *a, const share *x)
@@ -167,7 +167,7 @@ LAM_INLINE void read_vector(float *o, const lam_f16v p[ROWS], const several *x, 
             n == LAM_VEC ? lam_load_as(x->at[u], col, type) : lam_load_as_n(x->at[u], col, type, n);
         sum[u % 2] = lam_fma(p[u], y, sum[u % 2]);
     }
-    lam_store(o, lam_load(o) + (sum[0] + sum[1]));
+    lam_store(o, lam_add(lam_load(o), lam_add(sum[0], sum[1])));
 }
 
 LAM_INLINE void read_rows(row *w, const lam_attn *a, const share *x, int j, const lam_class kv)

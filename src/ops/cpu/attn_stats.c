@@ -25,9 +25,9 @@ static float weigh(float *s, lam_span seen, float lse)
 {
     lam_f16v sum = lam_splat(0.0f);
     for (int j = lam_floor(seen.lo, LAM_VEC); j < seen.hi; j += LAM_VEC) {
-        const lam_f16v d = lam_max(lam_load(s + j) - lam_splat(lse), lam_splat(-100.0f));
+        const lam_f16v d = lam_max(lam_sub(lam_load(s + j), lam_splat(lse)), lam_splat(-100.0f));
         const lam_f16v p = lam_exp16(d);
-        sum += p * d;
+        sum = lam_fma(p, d, sum);
         lam_store(s + j, p);
     }
     return -lam_sum16(sum);
@@ -39,7 +39,7 @@ static float sum_of(const float *p, int lo, int hi)
     lam_f16v sum = lam_splat(0.0f);
     int j = lam_floor(lo, LAM_VEC);
     for (; j + LAM_VEC <= hi; j += LAM_VEC)
-        sum += lam_load(p + j);
+        sum = lam_add(sum, lam_load(p + j));
     float all = lam_sum16(sum);
     for (; j < hi; j++)
         all += p[j];

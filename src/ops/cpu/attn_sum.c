@@ -64,7 +64,7 @@ static void reduce_dr(float *out, const lam_attn_sum *parts, int n, size_t at, i
     for (int c = 0; c < K; c += LAM_VEC) {
         lam_f16v sum = lam_load(parts[0].dr + at + c);
         for (int t = 1; t < n; t++)
-            sum += lam_load(parts[t].dr + at + c);
+            sum = lam_add(sum, lam_load(parts[t].dr + at + c));
         lam_store_n(out + c, sum, K - c < LAM_VEC ? (size_t)(K - c) : LAM_VEC);
     }
 }

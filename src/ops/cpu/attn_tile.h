@@ -15,19 +15,14 @@
 
 enum { LAM_TILE = 8 }; /* rows of a tile */
 
-/* In vectors as wide as a register, `parts` to sixteen floats: wider ones the compilers of AVX2 and SSE
- * keep in memory.  Accumulators must fit the registers: 24 of 32 with AVX-512, 8 of 16 below. */
+/* Accumulators must fit the registers: 24 of 32 with AVX-512, 8 of 16 below. */
 #if defined(__AVX512F__)
-typedef float lam_reg __attribute__((vector_size(64)));
-enum { LAM_TILE_STEP = 8, LAM_TILE_VECS = 3, LAM_TILE_PARTS = 1 };
+enum { LAM_TILE_STEP = 8, LAM_TILE_VECS = 3 };
 #elif defined(__AVX__)
-typedef float lam_reg __attribute__((vector_size(32)));
-enum { LAM_TILE_STEP = 4, LAM_TILE_VECS = 1, LAM_TILE_PARTS = 2 };
+enum { LAM_TILE_STEP = 4, LAM_TILE_VECS = 1 };
 #else
-typedef float lam_reg __attribute__((vector_size(16)));
-enum { LAM_TILE_STEP = 2, LAM_TILE_VECS = 1, LAM_TILE_PARTS = 4 };
+enum { LAM_TILE_STEP = 2, LAM_TILE_VECS = 1 };
 #endif
-enum { LAM_TILE_LANES = LAM_VEC / LAM_TILE_PARTS };
 
 typedef enum lam_tile_start { LAM_TILE_SET, LAM_TILE_ADD } lam_tile_start;
 typedef enum lam_tile_order { LAM_TILE_ROWS, LAM_TILE_COLS } lam_tile_order;
@@ -43,50 +38,6 @@ typedef struct lam_tile {
     lam_warm *warm; /* advanced as tiles go, or NULL */
 } lam_tile;
 
-LAM_INLINE lam_reg reg_load(const float *p)
-{
-    lam_reg x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
-
-LAM_INLINE lam_reg reg_splat(float x)
-{
-#if defined(__AVX512F__)
-    return (lam_reg)_mm512_set1_ps(x);
-#elif defined(__AVX__)
-    return (lam_reg){x, x, x, x, x, x, x, x};
-#else
-    return (lam_reg){x, x, x, x};
-#endif
-}
-
-/* One lane of lam_fma, in every lane. */
-LAM_INLINE lam_reg reg_fma(lam_reg x, lam_reg y, lam_reg z)
-{
-#if defined(__AVX512F__)
-    return (lam_reg)_mm512_fmadd_ps((__m512)x, (__m512)y, (__m512)z);
-#elif defined(__FMA__)
-    return (lam_reg)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)z);
-#else
-    return x * y + z;
-#endif
-}
-
-/* y where either is NaN. */
-LAM_INLINE lam_reg reg_max(lam_reg x, lam_reg y)
-{
-#if defined(__AVX512F__)
-    return (lam_reg)_mm512_max_ps((__m512)x, (__m512)y);
-#elif defined(__AVX__)
-    return (lam_reg)_mm256_max_ps((__m256)x, (__m256)y);
-#else
-    typedef int32_t truth __attribute__((vector_size(sizeof(lam_reg))));
-    const truth t = x > y;
-    return (lam_reg)((t & (truth)x) | (~t & (truth)y));
-#endif
-}
-
 /* Columns of vectors from `first` on, rows from `row` on; everything after t is a constant. */
 LAM_INLINE void tile_step(const lam_tile *t, size_t row, int first, const int vecs,
                           const lam_tile_order order, const lam_tile_start start)
@@ -96,8 +47,8 @@ LAM_INLINE void tile_step(const lam_tile *t, size_t row, int first, const int ve
     const size_t ldb = t->ldb, next = t->next, ldc = t->ldc;
     const float *a = t->a + row * along, *b = t->b + (size_t)first * next;
     float *c = t->c + row * ldc + (size_t)first * LAM_VEC;
-    const int regs = vecs * LAM_TILE_PARTS;
-    lam_reg sum[LAM_TILE_STEP][LAM_TILE_VECS * LAM_TILE_PARTS];
+    const int regs = vecs * LAM_REGS;
+    lam_reg sum[LAM_TILE_STEP][LAM_TILE_VECS * LAM_REGS];
 
     if (t->warm)
         lam_warm_step(t->warm);
@@ -108,17 +59,16 @@ LAM_INLINE void tile_step(const lam_tile *t, size_t row, int first, const int ve
             sum[i][v] = (lam_reg){0.0f};
     }
     for (int k = t->depth; k > 0; k--) {
-        lam_reg bv[LAM_TILE_VECS * LAM_TILE_PARTS];
+        lam_reg bv[LAM_TILE_VECS * LAM_REGS];
         LAM_UNROLL
         for (int v = 0; v < regs; v++)
-            bv[v] = reg_load(b + (size_t)(v / LAM_TILE_PARTS) * next +
-                             v % LAM_TILE_PARTS * LAM_TILE_LANES);
+            bv[v] = lam_reg_load(b + (size_t)(v / LAM_REGS) * next + v % LAM_REGS * LAM_REG);
         LAM_UNROLL
         for (int i = 0; i < LAM_TILE_STEP; i++) {
-            const lam_reg x = reg_splat(a[(size_t)i * along]);
+            const lam_reg x = lam_reg_splat(a[(size_t)i * along]);
             LAM_UNROLL
             for (int v = 0; v < regs; v++)
-                sum[i][v] = reg_fma(x, bv[v], sum[i][v]);
+                sum[i][v] = lam_reg_fma(x, bv[v], sum[i][v]);
         }
         a += down;
         b += ldb;
@@ -127,9 +77,9 @@ LAM_INLINE void tile_step(const lam_tile *t, size_t row, int first, const int ve
     for (int i = 0; i < LAM_TILE_STEP; i++) {
         LAM_UNROLL
         for (int v = 0; v < regs; v++) {
-            float *at = c + (size_t)i * ldc + LAM_TILE_LANES * v;
+            float *at = c + (size_t)i * ldc + LAM_REG * v;
             /* Added at the end: many small terms first, the large one last, rounds least. */
-            const lam_reg x = start == LAM_TILE_ADD ? sum[i][v] + reg_load(at) : sum[i][v];
+            const lam_reg x = start == LAM_TILE_ADD ? sum[i][v] + lam_reg_load(at) : sum[i][v];
             memcpy(at, &x, sizeof x);
         }
     }

@@ -36,9 +36,9 @@ static float distance_row(float *d, const float *x, const float *y, const lam_di
     lam_f16v sum = lam_splat(0.0f);
     for (size_t c = 0; c < width; c += LAM_VEC) {
         const size_t n = width - c < LAM_VEC ? width - c : LAM_VEC;
-        const lam_f16v apart = lam_load_n(x + c, n) - lam_load_n(y + c, n);
+        const lam_f16v apart = lam_sub(lam_load_n(x + c, n), lam_load_n(y + c, n));
         sum = lam_fma(apart, apart, sum);
-        lam_store_n(d + c, slope * apart, n);
+        lam_store_n(d + c, lam_mul(slope, apart), n);
     }
     lam_clear_padding(d, width, (size_t)a->ld);
     return (float)a->weight * lam_sum16(sum);

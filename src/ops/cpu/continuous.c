@@ -8,7 +8,7 @@
 
 static lam_f16v sigmoid16(lam_f16v x)
 {
-    return lam_splat(1.0f) / (lam_splat(1.0f) + lam_exp16(-x));
+    return lam_div(lam_splat(1.0f), lam_add(lam_splat(1.0f), lam_exp16(lam_neg(x))));
 }
 
 static float sigmoid(float x)
@@ -32,10 +32,11 @@ static void gate_row(const lam_gate *a, size_t row, direction way)
         const size_t n = width - c < LAM_VEC ? width - c : LAM_VEC;
         const lam_f16v g = sigmoid16(lam_load_n(pre + c, n)), x = lam_load_n(in + c, n);
         if (way == FORWARD) {
-            lam_store_n(out + c, x * g, n);
+            lam_store_n(out + c, lam_mul(x, g), n);
         } else {
             const lam_f16v d = lam_load_n((const float *)a->dout + at + c, n);
-            lam_store_n(out + c, d * x * (g * (lam_splat(1.0f) - g)), n);
+            const lam_f16v slope = lam_mul(g, lam_sub(lam_splat(1.0f), g));
+            lam_store_n(out + c, lam_mul(lam_mul(d, x), slope), n);
         }
     }
     if (ld > width)
@@ -68,13 +69,15 @@ typedef struct bumps {
 
 LAM_INLINE bumps bumps_at(const float *centre, const float *width, float mu, float var, size_t n)
 {
-    const lam_f16v w = lam_load_n(width, n), d = lam_splat(mu) - lam_load_n(centre, n);
+    const lam_f16v w = lam_load_n(width, n), d = lam_sub(lam_splat(mu), lam_load_n(centre, n));
     const lam_f16v S = lam_fma(w, w, lam_splat(var)); /* lanes beyond n: var, harmless */
-    lam_f16v root;
+    float root[LAM_VEC];
+    lam_store(root, S);
     for (int i = 0; i < LAM_VEC; i++)
-        root[i] = sqrtf(6.28318531f * S[i]);
-    const lam_f16v inverse = lam_splat(1.0f) / S;
-    const lam_f16v r = lam_exp16(lam_splat(-0.5f) * d * d * inverse) / root;
+        root[i] = sqrtf(6.28318531f * root[i]);
+    const lam_f16v inverse = lam_div(lam_splat(1.0f), S);
+    const lam_f16v square = lam_mul(lam_mul(lam_splat(-0.5f), d), d);
+    const lam_f16v r = lam_div(lam_exp16(lam_mul(square, inverse)), lam_load(root));
     return (bumps){d, inverse, r};
 }
 
@@ -146,10 +149,11 @@ static slopes slopes_of(const lam_density *a, const query *x)
         const size_t n = basis - j < LAM_VEC ? basis - j : LAM_VEC;
         const bumps p =
             bumps_at((const float *)a->centre + j, (const float *)a->width + j, *x->mu, var, n);
-        const lam_f16v g = lam_load_n((const float *)a->dr + x->r + j, n) * p.r * p.inverse;
-        const lam_f16v far = p.d * p.d * p.inverse - lam_splat(1.0f);
-        dmu -= g * p.d;
-        dvar += lam_splat(0.5f) * g * far;
+        const lam_f16v g =
+            lam_mul(lam_mul(lam_load_n((const float *)a->dr + x->r + j, n), p.r), p.inverse);
+        const lam_f16v far = lam_sub(lam_mul(lam_mul(p.d, p.d), p.inverse), lam_splat(1.0f));
+        dmu = lam_sub(dmu, lam_mul(g, p.d));
+        dvar = lam_add(dvar, lam_mul(lam_mul(lam_splat(0.5f), g), far));
     }
     const double prior = a->prior, kl = a->grad_scale * a->weight * 0.5;
     return (slopes){lam_sum16(dmu), lam_sum16(dvar) + (float)(kl * (1.0 / prior - 1.0 / var))};

@@ -90,10 +90,10 @@ LAM_INLINE void finish_strip(float *c, const float *bias, const lam_mask *mask, 
 {
     lam_f16v x = lam_load_n(c, n);
     if (bias)
-        x += lam_load_n(bias, n);
+        x = lam_add(x, lam_load_n(bias, n));
     if (relu)
         x = lam_max(lam_splat(0.0f), x); /* a NaN stays one */
-    lam_store_n(c, lam_keep16(x * mask->scale, bits), n);
+    lam_store_n(c, lam_keep16(lam_mul(x, lam_splat(mask->scale)), bits), n);
 }
 
 static void finish_row(float *c, const lam_gemm *g, const lam_mask *mask, size_t row)

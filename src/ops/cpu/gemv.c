@@ -11,6 +11,11 @@
 
 enum {
     LANES = 4, /* vectors of a sum side by side */
+#ifdef __AVX512F__
+    SUMS = 16, /* vectors that stay in registers, beside their factors */
+#else
+    SUMS = 8 / LAM_REGS,
+#endif
     STEP = LANES * LAM_VEC,
     WORTH_WAKING = 1 << 17 /* bytes of W; less is read in the time a thread takes to wake */
 };
@@ -33,43 +38,58 @@ static void put(const lam_gemm *g, size_t product, size_t row, size_t col, float
 }
 
 /* sum[i] += row i of x times the weights from column t on, n <= 16 of them. */
-LAM_INLINE void add_rest(lam_f16v *sum, const float *x, size_t lda, const int X, const void *w,
-                         size_t t, size_t n, const lam_class type)
+LAM_INLINE void add_vector(lam_f16v *sum, const float *x, size_t lda, const int X, const void *w,
+                           size_t t, size_t n, const lam_class type)
 {
     const lam_f16v y = lam_load_as_n(w, t, type, n);
+    LAM_UNROLL
     for (int i = 0; i < X; i++)
         sum[i] = lam_fma(lam_load_n(x + (size_t)i * lda + t, n), y, sum[i]);
 }
 
-/* The products of X rows from `row` on with row `col` of W; `type` and X are known to the compiler. */
+/* sum[u][i]: of row i in lane u of `n` from `lane` on, over the whole steps of k. */
+LAM_INLINE void sum_lanes(lam_f16v sum[][4], const float *x, size_t lda, const int X, const void *w,
+                          size_t k, const int lane, const int n, const lam_class type)
+{
+    lam_f16v own[LANES][4]; /* in registers while the loop runs */
+    LAM_UNROLL
+    for (int u = 0; u < n; u++) {
+        LAM_UNROLL
+        for (int i = 0; i < X; i++)
+            own[u][i] = lam_splat(0.0f);
+    }
+    for (size_t t = LAM_VEC * (size_t)lane; t < k / STEP * STEP; t += STEP) {
+        LAM_UNROLL
+        for (int u = 0; u < n; u++)
+            add_vector(own[u], x, lda, X, w, t + LAM_VEC * (size_t)u, LAM_VEC, type);
+    }
+    LAM_UNROLL
+    for (int u = 0; u < n; u++) {
+        LAM_UNROLL
+        for (int i = 0; i < X; i++)
+            sum[lane + u][i] = own[u][i];
+    }
+}
+
+/* The products of X rows from `row` on with row `col` of W; `type` and X are known to the compiler.  As many lanes
+ * at a time as their sums have registers for: the row of W is in the first cache when it is read again. */
 LAM_INLINE void multiply(const lam_gemm *g, const void *w, size_t product, size_t row, size_t col,
                          const int X, const lam_class type)
 {
-    const size_t k = (size_t)g->k, lda = g->lda;
+    const size_t k = (size_t)g->k, lda = g->lda, rest = k % LAM_VEC;
+    const int most = SUMS / X, n = most > LANES ? LANES : most > 0 ? most : 1;
     const float *x = (const float *)g->a + product * g->step_a + row * lda;
     lam_f16v sum[LANES][4];
-    size_t t = 0;
     LAM_UNROLL
-    for (int i = 0; i < LANES * 4; i++)
-        sum[i / 4][i % 4] = lam_splat(0.0f);
-    for (; t + STEP <= k; t += STEP) {
-        LAM_UNROLL
-        for (int u = 0; u < LANES; u++) {
-            const lam_f16v y = lam_load_as(w, t + LAM_VEC * (size_t)u, type);
-            LAM_UNROLL
-            for (int i = 0; i < X; i++)
-                sum[u][i] =
-                    lam_fma(lam_load(x + (size_t)i * lda + t + LAM_VEC * (size_t)u), y, sum[u][i]);
-        }
-    }
-    for (; t + LAM_VEC <= k; t += LAM_VEC)
-        add_rest(sum[0], x, lda, X, w, t, LAM_VEC, type);
-    const size_t rest = k % LAM_VEC; /* written so that compilers see its limit */
+    for (int lane = 0; lane < LANES; lane += n)
+        sum_lanes(sum, x, lda, X, w, k, lane, n, type);
+    for (size_t t = k / STEP * STEP; t + LAM_VEC <= k; t += LAM_VEC)
+        add_vector(sum[0], x, lda, X, w, t, LAM_VEC, type);
     if (rest > 0)
-        add_rest(sum[0], x, lda, X, w, k - rest, rest, type);
+        add_vector(sum[0], x, lda, X, w, k - rest, rest, type);
     for (int i = 0; i < X; i++)
         put(g, product, row + (size_t)i, col,
-            lam_sum16((sum[0][i] + sum[1][i]) + (sum[2][i] + sum[3][i])));
+            lam_sum16(lam_add(lam_add(sum[0][i], sum[1][i]), lam_add(sum[2][i], sum[3][i]))));
 }
 
 LAM_INLINE void multiply_all(const lam_gemm *g, size_t col, const lam_class type)

@@ -146,12 +146,19 @@ LAM_INLINE uint64_t lam_mask_next(const lam_mask *m, uint64_t bits, uint64_t row
 LAM_INLINE lam_f16v lam_keep16(lam_f16v x, uint64_t bits)
 {
 #ifdef __AVX512F__
-    return (lam_f16v)_mm512_maskz_mov_ps((__mmask16)bits, (__m512)x);
+    return (lam_f16v){{(lam_reg)_mm512_maskz_mov_ps((__mmask16)bits, (__m512)x.r[0])}};
 #else
-    const lam_i16v lane = {1,      1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
-                           1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
-    const lam_i16v hit = lam_splat_i((int32_t)(bits & 0xffff)) & lane;
-    return (lam_f16v)((lam_i16v)x & (-hit >> 31)); /* the sign of -hit, in every bit */
+    static const int32_t lane[LAM_VEC] = {1,       1 << 1,  1 << 2,  1 << 3, 1 << 4,  1 << 5,
+                                          1 << 6,  1 << 7,  1 << 8,  1 << 9, 1 << 10, 1 << 11,
+                                          1 << 12, 1 << 13, 1 << 14, 1 << 15};
+    const lam_ireg all = (lam_ireg){0} + (int32_t)(bits & 0xffff);
+    LAM_EACH(i)
+    {
+        lam_ireg bit;
+        memcpy(&bit, lane + i * LAM_REG, sizeof bit);
+        x.r[i] = (lam_reg)((lam_ireg)x.r[i] & ((all & bit) == bit));
+    }
+    return x;
 #endif
 }
 

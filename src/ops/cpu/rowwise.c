@@ -46,12 +46,12 @@ static void drop_row(float *out, const float *in, const lam_mask *mask, size_t r
     size_t i = 0;
     for (; i + LAM_VEC <= width; i += LAM_VEC) {
         bits = lam_mask_next(mask, bits, block, i);
-        lam_store(out + i, lam_keep16(lam_load(in + i) * mask->scale, bits));
+        lam_store(out + i, lam_keep16(lam_mul(lam_load(in + i), lam_splat(mask->scale)), bits));
     }
     if (i < width) {
         bits = lam_mask_next(mask, bits, block, i);
         const lam_f16v x = lam_load_n(in + i, width - i);
-        lam_store_n(out + i, lam_keep16(x * mask->scale, bits), width - i);
+        lam_store_n(out + i, lam_keep16(lam_mul(x, lam_splat(mask->scale)), bits), width - i);
     }
 }
 

@@ -11,7 +11,7 @@ LAM_INLINE lam_f16v residual_strip(float *s, const float *x, const float *add, c
 {
     lam_f16v y = lam_load_n(add, n);
     if (bias)
-        y += lam_load_n(bias, n);
+        y = lam_add(y, lam_load_n(bias, n));
     y = lam_fma(lam_keep16(y, bits), lam_splat(scale), lam_load_n(x, n));
     lam_store_n(s, y, n);
     return y;
@@ -29,12 +29,13 @@ static float residual(const lam_norm *a, const lam_mask *mask, float *s, const f
     size_t i = 0;
     for (; i + LAM_VEC <= width; i += LAM_VEC) {
         bits = lam_mask_next(mask, bits, block, i);
-        sum += residual_strip(s + i, x + i, add + i, bias ? bias + i : NULL, scale, bits, LAM_VEC);
+        sum = lam_add(sum, residual_strip(s + i, x + i, add + i, bias ? bias + i : NULL, scale,
+                                          bits, LAM_VEC));
     }
     if (i < width) {
         bits = lam_mask_next(mask, bits, block, i);
-        sum +=
-            residual_strip(s + i, x + i, add + i, bias ? bias + i : NULL, scale, bits, width - i);
+        sum = lam_add(sum, residual_strip(s + i, x + i, add + i, bias ? bias + i : NULL, scale,
+                                          bits, width - i));
     }
     lam_clear_padding(s, width, (size_t)a->ld);
     return lam_sum16(sum);
@@ -45,8 +46,8 @@ static float sum_of(const float *s, size_t width)
     lam_f16v sum = lam_splat(0.0f);
     size_t i = 0;
     for (; i + LAM_VEC <= width; i += LAM_VEC)
-        sum += lam_load(s + i);
-    return lam_sum16(sum + lam_load_n(s + i, width - i));
+        sum = lam_add(sum, lam_load(s + i));
+    return lam_sum16(lam_add(sum, lam_load_n(s + i, width - i)));
 }
 
 /* sum (s - mean)^2: a second pass, because s^2 - mean^2 would cancel. */
@@ -55,7 +56,7 @@ static float squares_of(const float *s, size_t width, float mean)
     lam_f16v sum = lam_splat(0.0f);
     size_t i = 0;
     for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        const lam_f16v d = lam_load(s + i) - mean;
+        const lam_f16v d = lam_sub(lam_load(s + i), lam_splat(mean));
         sum = lam_fma(d, d, sum);
     }
     float rest = 0.0f;
@@ -115,6 +116,11 @@ typedef struct norm_row {
     uint64_t block;
 } norm_row;
 
+LAM_INLINE lam_f16v xhat_of(lam_f16v s, const norm_row *r)
+{
+    return lam_mul(lam_sub(s, lam_splat(r->mean)), lam_splat(r->rstd));
+}
+
 /* fwd was xhat = (s - mean) rstd;  y = xhat gain + shift. */
 static void norm_means(norm_row *r, const float *gain, size_t width)
 {
@@ -124,12 +130,12 @@ static void norm_means(norm_row *r, const float *gain, size_t width)
     float rest_g = 0.0f, rest_gx = 0.0f;
     size_t i = 0;
     for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        const lam_f16v d = lam_load(dy + i), dg = d * lam_load(gain + i);
-        const lam_f16v xhat = (lam_load(s + i) - mean) * rstd;
-        g += dg;
+        const lam_f16v d = lam_load(dy + i), dg = lam_mul(d, lam_load(gain + i));
+        const lam_f16v xhat = xhat_of(lam_load(s + i), r);
+        g = lam_add(g, dg);
         gx = lam_fma(dg, xhat, gx);
         lam_store(dgain + i, lam_fma(d, xhat, lam_load(dgain + i)));
-        lam_store(dshift + i, lam_load(dshift + i) + d);
+        lam_store(dshift + i, lam_add(lam_load(dshift + i), d));
     }
     for (; i < width; i++) {
         const float xhat = (s[i] - mean) * rstd;
@@ -151,18 +157,20 @@ LAM_INLINE void spread_strip(const norm_row *r, const float *gain, float scale, 
 {
     lam_f16v ds = lam_load_n(r->dy + i, n);
     if (gain) {
-        const lam_f16v xhat = (lam_load_n(r->s + i, n) - r->mean) * r->rstd;
-        ds = (lam_fma(ds, lam_load_n(gain + i, n), -xhat * r->gx) - r->g) * r->rstd;
+        const lam_f16v xhat = xhat_of(lam_load_n(r->s + i, n), r);
+        const lam_f16v back = lam_mul(lam_neg(xhat), lam_splat(r->gx));
+        ds = lam_sub(lam_fma(ds, lam_load_n(gain + i, n), back), lam_splat(r->g));
+        ds = lam_mul(ds, lam_splat(r->rstd));
     }
     if (r->dsum)
-        ds += lam_load_n(r->dsum + i, n);
+        ds = lam_add(ds, lam_load_n(r->dsum + i, n));
     if (r->dx)
         lam_store_n(r->dx + i, ds, n);
-    const lam_f16v masked = lam_keep16(ds * scale, bits);
+    const lam_f16v masked = lam_keep16(lam_mul(ds, lam_splat(scale)), bits);
     if (r->dadd)
         lam_store_n(r->dadd + i, masked, n);
     if (r->dbias)
-        lam_store_n(r->dbias + i, lam_load_n(r->dbias + i, n) + masked, n);
+        lam_store_n(r->dbias + i, lam_add(lam_load_n(r->dbias + i, n), masked), n);
 }
 
 static void spread(const norm_row *r, const lam_norm *a, const lam_mask *mask)

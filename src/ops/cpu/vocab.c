@@ -80,7 +80,7 @@ static float top_of(const float *logits, size_t cols)
 /* n of sixteen columns of exp(logit - top), which stay in `to` unless it is NULL; zero beyond n. */
 LAM_INLINE lam_f16v exp_strip(float *to, const float *logits, float top, size_t n)
 {
-    const lam_f16v e = lam_exp16(lam_load_n(logits, n) - top);
+    const lam_f16v e = lam_exp16(lam_sub(lam_load_n(logits, n), lam_splat(top)));
     if (to)
         lam_store_n(to, e, n);
     return e;
@@ -95,7 +95,7 @@ static double exp_sum(float *to, const float *logits, float top, size_t cols)
         const size_t end = c + 512 < cols ? c + 512 : cols;
         lam_f16v sum = lam_splat(0.0f);
         for (; c + LAM_VEC <= end; c += LAM_VEC)
-            sum += exp_strip(to ? to + c : NULL, logits + c, top, LAM_VEC);
+            sum = lam_add(sum, exp_strip(to ? to + c : NULL, logits + c, top, LAM_VEC));
         total += (double)lam_sum16(sum);
     }
     if (c < cols) {
