@@ -1,0 +1,66 @@
+/* exact_dots_test.c -- integer products are the sums that they should be, for every length and the largest numbers. */
+#include "ops/cpu/exact.h"
+#include "support/suite.h"
+
+enum { ROWS = 9, COLUMNS = 100 };
+
+static int16_t x[ROWS * LAM_EXACT_TERMS];
+static int8_t w[ROWS * LAM_EXACT_TERMS];
+
+/* Every other time the largest there are, all of one sign. */
+static void fill(uint32_t seed)
+{
+    for (int i = 0; i < ROWS * LAM_EXACT_TERMS; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = (int16_t)((int)(seed >> 8) % (2 * LAM_EXACT_ROW + 1) - LAM_EXACT_ROW);
+        w[i] = (int8_t)((int)(seed >> 12) % (2 * LAM_EXACT_HEAD + 1) - LAM_EXACT_HEAD);
+        if (seed % 2 == 0 && i < LAM_EXACT_TERMS) {
+            x[i] = LAM_EXACT_ROW;
+            w[i] = -LAM_EXACT_HEAD;
+        }
+    }
+}
+
+START_TEST(rows_by_rows)
+{
+    for (int k = 1; k <= LAM_EXACT_TERMS; k = k < 70 ? k + 1 : k + 53) {
+        const size_t ld = lam_exact_padded((size_t)k);
+        int32_t out[ROWS * ROWS];
+        fill((uint32_t)k);
+        lam_exact_dots(out, ROWS, (lam_exact_rows){x, ld, ROWS},
+                       (lam_exact_bytes){w, (ptrdiff_t)ld, ROWS}, k);
+        for (size_t r = 0; r < ROWS; r++)
+            for (size_t c = 0; c < ROWS; c++) {
+                int64_t sum = 0;
+                for (size_t t = 0; t < (size_t)k; t++)
+                    sum += (int64_t)x[r * ld + t] * w[c * ld + t];
+                ck_assert_int_eq(out[r * ROWS + c], sum);
+            }
+    }
+}
+END_TEST
+
+START_TEST(sums_of_rows)
+{
+    for (int K = 1; K <= COLUMNS; K++) {
+        int32_t out[COLUMNS] = {0};
+        const int n = 1 + K % 80;
+        fill((uint32_t)K);
+        lam_exact_mix(out, x, w, COLUMNS, n, K);
+        for (int c = 0; c < K; c++) {
+            int64_t sum = 0;
+            for (int j = 0; j < n; j++)
+                sum += (int64_t)x[j] * w[j * COLUMNS + c];
+            ck_assert_int_eq(out[c], sum);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *const tests = tcase_create("all");
+    tcase_add_test(tests, rows_by_rows);
+    tcase_add_test(tests, sums_of_rows);
+    return test_run("ops/cpu/exact_dots", tests);
+}
