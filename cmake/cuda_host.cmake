@@ -24,7 +24,7 @@ target_include_directories(cuda_host PRIVATE ${cuda_host} ${PROJECT_SOURCE_DIR}/
 target_compile_features(cuda_host PRIVATE cxx_std_17)
 # Vectors are read as other types; #pragma unroll; the first round of a loop may move what is not there yet; a
 # longjmp to another stack is what fibers are made of.
-target_compile_options(cuda_host PRIVATE -O1 -UNDEBUG -U_FORTIFY_SOURCE -fno-strict-aliasing -Wall -Wextra
+target_compile_options(cuda_host PRIVATE -O1 -ffp-contract=off -UNDEBUG -U_FORTIFY_SOURCE -fno-strict-aliasing -Wall -Wextra
     -Wno-unknown-pragmas $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>
     $<$<BOOL:${LAMEMO_WERROR}>:-Werror>)
 

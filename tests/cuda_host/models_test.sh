@@ -59,3 +59,18 @@ unset CUDA_HOST_NO_GRAPHS
 export LAMEMO_GRAPHS=0
 train plain --device cuda --precision bf16
 cmp "$work/bf16.losses" "$work/plain.losses" || fail "without CUDA graphs training differs"
+
+unset LAMEMO_GRAPHS
+
+# Exact arithmetic: the kernels give the bits of the reference, segment by segment and token by token.
+for trace in lamemo_train xl_samelength; do
+    run 0 verify --device cuda --numerics exact "tests/golden/$trace.safetensors"
+done
+run 0 score --model "$work/cpu" --device ref --numerics exact --json --per-token "The table of the memories"
+mv "$out" "$work/want"
+run 0 score --model "$work/cpu" --device cuda --numerics exact --json --per-token "The table of the memories"
+cmp "$out" "$work/want" || fail "cuda scores something else than ref in exact arithmetic"
+run 0 generate --model "$work/cpu" --device cpu --numerics exact "The table" -n 40 --seed 5
+mv "$out" "$work/want"
+run 0 generate --model "$work/cpu" --device cuda --numerics exact "The table" -n 40 --seed 5
+cmp "$out" "$work/want" || fail "cuda draws something else than cpu in exact arithmetic"

@@ -1,5 +1,6 @@
 /* cuda/table.cu -- the cuda device (a stream, scratch, a sticky failure) and its table. */
 #include "ops/cuda/blas.cuh"
+#include "ops/cuda/exact.cuh"
 
 extern "C" {
 #include "core/budget.h"
@@ -35,6 +36,8 @@ extern "C" int lam_cuda_present(void)
            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) == cudaSuccess &&
            major >= MIN_MAJOR;
 }
+
+extern "C" const lam_ops lam_ops_cuda_exact;
 
 static lam_status check_card(lam_cuda_dev *dev)
 {
@@ -111,12 +114,13 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for the device itself");
     const char *graphs = getenv("LAMEMO_GRAPHS"); /* 0: every operation is started by the host */
     dev->repeats = !graphs || strcmp(graphs, "0") != 0;
-    dev->bf16 = !options->full_prec;
-    dev->base.ops = &lam_ops_cuda;
+    dev->bf16 = !options->full_prec && !options->exact;
+    dev->base.ops = options->exact ? &lam_ops_cuda_exact : &lam_ops_cuda;
+    dev->base.exact = dev->base.narrow = options->exact != 0;
     dev->base.act = dev->bf16 ? LAM_BF16 : LAM_F32;
     dev->base.wide = LAM_F32;
     dev->base.own_memory = 1;
-    dev->base.tolerance = 1e-3;
+    dev->base.tolerance = options->exact ? 6e-2 : 1e-3;
     dev->base.macs_per_s = 1e13;
     dev->base.pad = LAM_CUDA_PAD;
     dev->base.max_memory = options->max_memory;
@@ -140,6 +144,9 @@ static size_t cuda_reserve_bytes(const lam_dev *base, const lam_work *largest)
 {
     const lam_cuda_dev *dev = (const lam_cuda_dev *)base;
     size_t bytes = MIN_SCRATCH;
+    if (base->exact)
+        return larger(larger(bytes, lam_cuda_exact_scratch(largest)),
+                      lam_cuda_vocab_scratch(largest));
     bytes = larger(bytes, lam_cuda_attn_scratch(largest));
     bytes = larger(bytes, lam_cuda_gemm_scratch(dev, largest));
     bytes = larger(bytes, lam_cuda_rowwise_scratch(dev, largest));
@@ -255,20 +262,24 @@ static void quiet(lam_dev *, const A *)
 static void quiet_zero(lam_dev *, void *, size_t) {}
 
 /* In the order of lam_ops: C++17 has no names in initialisers. */
-#define TABLE(zero, ENTRY)                                                                         \
+#define TABLE(what, zero, entries)                                                                 \
     {                                                                                              \
-        "cuda",                                                                                    \
-            "bf16 (float32 on request), CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(                \
-                __CUDACC_VER_MINOR__) ", cuBLASLt",                                                \
-            cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc, cuda_release,     \
-            lam_cuda_upload, lam_cuda_download, zero, lam_cuda_sync, cuda_peak, cuda_left,         \
-            lam_cuda_repeat, lam_cuda_free_graphs, LAM_OPS(ENTRY)                                  \
+        "cuda", what, cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc,         \
+            cuda_release, lam_cuda_upload, lam_cuda_download, zero, lam_cuda_sync, cuda_peak,      \
+            cuda_left, lam_cuda_repeat, lam_cuda_free_graphs, entries                              \
     }
 #define REAL(name, argument)  lam_cuda_##name,
 #define QUIET(name, argument) quiet<argument>,
+#define EXACT(name, argument) lam_cuda_exact_##name,
+#define NONE(name, argument)  lam_inexact_##name,
+#define CUDA_TEXT             "CUDA " TEXT(__CUDACC_VER_MAJOR__) "." TEXT(__CUDACC_VER_MINOR__)
 
-extern "C" const lam_ops lam_ops_cuda = TABLE(cuda_zero, REAL);
-static const lam_ops quiet_ops = TABLE(quiet_zero, QUIET);
+extern "C" const lam_ops lam_ops_cuda =
+    TABLE("bf16 (float32 on request), " CUDA_TEXT ", cuBLASLt", cuda_zero, LAM_OPS(REAL));
+extern "C" const lam_ops lam_ops_cuda_exact =
+    TABLE("exact, integers and float32, " CUDA_TEXT, cuda_zero,
+          LAM_EXACT_OPS(EXACT) LAM_OTHER_OPS(NONE) LAM_SHARED_OPS(REAL));
+static const lam_ops quiet_ops = TABLE("", quiet_zero, LAM_OPS(QUIET));
 
 const lam_ops *lam_cuda_quiet(void)
 {
