@@ -131,8 +131,9 @@ prepare -s 90/5/5 x: write --split 90/5/5
 compare -s 1,2: write --seeds 1,2
 analyze -n 5: -n is --tokens in every command that has it: write --segments 5
 END
+# (compress and decompress have the letters of xz, which people know.)
 # shellcheck disable=SC2016
-"$LAMEMO" help --markdown | sed -n 's/^| `-\(.\)`, `--\([a-z-]*\).*/\1 \2/p' | sort -u > "$out"
+"$LAMEMO" help --markdown | sed '/^## lamemo compress/,/^## lamemo import/d' | sed -n 's/^| `-\(.\)`, `--\([a-z-]*\).*/\1 \2/p' | sort -u > "$out"
 [ -z "$(cut -d' ' -f1 "$out" | uniq -d)" ] || fail "a letter means two things"
 
 # Names that people bring along from other programs.
