@@ -3,19 +3,13 @@
  * All connections are in one thread with epoll.  A connection whose reply is not there yet, or whose stream has nothing
  * to send, is suspended; request.c resumes it.  libmicrohttpd never times out a suspended connection, does not notice
  * that its client is gone, and must not be stopped while there is one: watchdog.c sees to all of that. */
-#include "serve/server_int.h"
+#include "serve/http.h"
 
-#include "core/log.h"
-
-#include <arpa/inet.h>
-#include <microhttpd.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
-enum { POOL = 24 << 10, BLOCK = 16 << 10, INACTIVE = 60, BACKLOG = 1024 };
+enum { BLOCK = 16 << 10 };
 
 /* ---- responses ---- */
 
@@ -38,8 +32,8 @@ static void add_headers(struct MHD_Response *r, const lam_reply *reply, const ch
     }
     if (reply->status == 401)
         MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
-    if (reply->etag)
-        MHD_add_response_header(r, "Allow", reply->etag);
+    if (reply->allow)
+        MHD_add_response_header(r, "Allow", reply->allow);
     if (reply->close)
         MHD_add_response_header(r, "Connection", "close");
 }
@@ -148,7 +142,7 @@ static void check(lam_request *x, struct MHD_Connection *c, const char *method, 
         lam_reply_error(&x->reply, 401, NULL, "the API key is missing or wrong");
     else if (!x->route && allowed) {
         lam_reply_error(&x->reply, 405, NULL, "%s has no method %s", path, method);
-        x->reply.etag = allowed;
+        x->reply.allow = allowed;
     } else if (!x->route)
         lam_reply_error(&x->reply, 404, NULL, "there is no %s", path);
     else if (length && strtoull(length, NULL, 10) > LAM_BODY_BYTES)
@@ -237,9 +231,9 @@ static lam_connection *connection_of(struct MHD_Connection *c)
     return info ? info->socket_context : NULL;
 }
 
-static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
-                                  const char *method, const char *version, const char *data,
-                                  size_t *size, void **context)
+enum MHD_Result lam_on_request(void *cls, struct MHD_Connection *c, const char *path,
+                               const char *method, const char *version, const char *data,
+                               size_t *size, void **context)
 {
     lam_server *s = cls;
     lam_request *x = *context;
@@ -272,8 +266,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     return answer(c, x);
 }
 
-static void on_completed(void *cls, struct MHD_Connection *c, void **context,
-                         enum MHD_RequestTerminationCode code)
+void lam_on_completed(void *cls, struct MHD_Connection *c, void **context,
+                      enum MHD_RequestTerminationCode code)
 {
     lam_server *s = cls;
     lam_request *x = *context;
@@ -291,8 +285,8 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **context,
     lam_request_drop(x);
 }
 
-static void on_connection(void *cls, struct MHD_Connection *c, void **socket_context,
-                          enum MHD_ConnectionNotificationCode code)
+void lam_on_connection(void *cls, struct MHD_Connection *c, void **socket_context,
+                       enum MHD_ConnectionNotificationCode code)
 {
     lam_server *s = cls;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -303,90 +297,4 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **socket_con
         lam_connection_close(s, *socket_context);
         *socket_context = NULL;
     }
-}
-
-/* ---- the daemon ---- */
-
-/* Every connection needs a descriptor, and each stream one only. */
-static void raise_limit(int connections)
-{
-    struct rlimit limit;
-    const rlim_t need = (rlim_t)connections + 64;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
-        return;
-    limit.rlim_cur =
-        limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need ? need : limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        lam_log(LAM_LOG_WARN, "the limit of open files could not be raised to %d",
-                connections + 64);
-}
-
-typedef union place {
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-    struct sockaddr any;
-} place;
-
-static lam_status read_address(place *out, const char *address, int port)
-{
-    *out = (place){0};
-    if (inet_pton(AF_INET, address, &out->v4.sin_addr) == 1) {
-        out->v4.sin_family = AF_INET;
-        out->v4.sin_port = htons((uint16_t)port);
-        return LAM_OK;
-    }
-    *out = (place){0};
-    if (inet_pton(AF_INET6, address, &out->v6.sin6_addr) == 1) {
-        out->v6.sin6_family = AF_INET6;
-        out->v6.sin6_port = htons((uint16_t)port);
-        return LAM_OK;
-    }
-    return lam_fail(LAM_ERR_ARG, "--host %s: must be an IPv4 or IPv6 address", address);
-}
-
-static int is_loopback(const place *p)
-{
-    return p->any.sa_family == AF_INET ? ntohl(p->v4.sin_addr.s_addr) >> 24 == 127
-                                       : IN6_IS_ADDR_LOOPBACK(&p->v6.sin6_addr);
-}
-
-/* libmicrohttpd tells what clients did wrong; nobody here can do anything about it. */
-static void on_log(void *cls, const char *format, va_list args)
-{
-    (void)cls, (void)format, (void)args;
-}
-
-lam_status lam_http_start(lam_server *s)
-{
-    place at;
-    LAM_TRY(read_address(&at, s->o.address, s->o.port));
-    s->auth.loopback = is_loopback(&at);
-    if (!s->auth.loopback && s->auth.n_keys == 0)
-        return lam_fail(LAM_ERR_ARG,
-                        "--host %s can be reached from other machines: give --api-key-file FILE",
-                        s->o.address);
-    raise_limit(s->o.connections);
-    const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG |
-                           (at.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : MHD_NO_FLAG);
-    s->daemon = MHD_start_daemon(
-        flags, (uint16_t)s->o.port, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log,
-        NULL, MHD_OPTION_SOCK_ADDR, &at.any, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)s->o.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)INACTIVE, MHD_OPTION_LISTEN_BACKLOG_SIZE,
-        (unsigned)BACKLOG, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
-    if (!s->daemon)
-        return lam_fail(LAM_ERR_IO, "cannot listen on %s port %d: is another server there?",
-                        s->o.address, s->o.port);
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    s->port = info ? info->port : s->o.port;
-    return LAM_OK;
-}
-
-void lam_http_stop(lam_server *s)
-{
-    if (s->daemon)
-        MHD_stop_daemon(s->daemon);
-    s->daemon = NULL;
 }

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 typedef struct lam_reply {
-    int status;       /* of HTTP; 0: not yet */
-    const char *type; /* of its content; NULL: JSON */
-    const char *etag; /* of pages, or NULL */
-    int retry_after;  /* seconds; 0: not told */
-    int close;        /* the connection ends with it */
+    int status;        /* of HTTP; 0: not yet */
+    const char *type;  /* of its content; NULL: JSON */
+    const char *allow; /* the method that the path has instead, or NULL */
+    int retry_after;   /* seconds; 0: not told */
+    int close;         /* the connection ends with it */
     lam_text body;
 } lam_reply;
 

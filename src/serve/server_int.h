@@ -46,7 +46,7 @@ struct lam_server {
     int epoll;
 };
 
-/* ---- http.c ---- */
+/* ---- daemon.c ---- */
 lam_status lam_http_start(lam_server *s);
 void lam_http_stop(lam_server *s);
 
