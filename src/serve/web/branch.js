@@ -93,7 +93,8 @@ lamemo.branch = (name, colour, model, options = {}) => {
     throw new client.Trouble(0, "the connection to the server broke");
   };
   /* When we hang up, the server drops what it was writing and its session stays as it was before: it reads what we have
-   * seen.  If it had come to the end just then, it knows more than we do: the unfinished segment has the text. */
+   * seen.  If it had come to the end already, it knows more than we do: another session reads what we have seen, or, where
+   * we do not have the whole text, we take the rest from the unfinished segment. */
   const catchUp = async () => {
     if (!branch.session || !unsure) return;
     let session = await branch.use((id) => client.get(id), undefined, 9);
@@ -101,7 +102,10 @@ lamemo.branch = (name, colour, model, options = {}) => {
     if (session.length === 0) branch.lead = 0;
     const more = session.length - branch.lead - branch.unseen - branch.tokens.length;
     if (more < 0) await branch.use((id) => again(id, branch.tokens.slice(more)), undefined, 9);
-    else if (more > 0) {
+    else if (more > 0 && !branch.unseen) {
+      client.remove(branch.session).catch(() => {});
+      await client.patiently(make, branch.waiting, undefined, 9);
+    } else if (more > 0) {
       const memory = await client.memory(branch.session), last = Math.max(0, memory.tokens.length - more);
       branch.unseen += Math.max(0, more - memory.tokens.length);
       memory.tokens.slice(last).forEach((text, i) => branch.tokens.push({ text, nats: memory.surprise[last + i], given: false, top: null }));
