@@ -31,7 +31,7 @@ static const lam_option options[] = {
          "it by the last part of the path, or by NAME in NAME=DIR."},
     {"host", 0, "ADDRESS", LAM_OPT_STRING, offsetof(serve_options, host), "127.0.0.1",
      .help = "Address to listen on; one that other machines can reach needs --api-key-file."},
-    {"port", 'p', "N", LAM_OPT_INT, offsetof(serve_options, port), "8080", .max = 65535,
+    {"port", 0, "N", LAM_OPT_INT, offsetof(serve_options, port), "8080", .max = 65535,
      .help = "Port to listen on; 0: any that is free, which is printed."},
     {"api-key-file", 0, "FILE", LAM_OPT_PATH, offsetof(serve_options, key_file),
      .help = "Answer only requests with a key of FILE, one a line, in the header "

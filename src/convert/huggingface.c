@@ -28,6 +28,10 @@ lam_status lam_hf_check(const lam_config *cfg, lam_dtype dtype)
         return lam_fail(LAM_ERR_UNSUPPORTED,
                         "--hf: %s has no memory %s; it has %s.  --out writes the weights alone",
                         MODULE, cfg->memory, lam_mem_having(names, LAM_IN_TORCH));
+    const char *const field = mem->not_in_torch ? mem->not_in_torch(cfg) : NULL;
+    if (field)
+        return lam_fail(LAM_ERR_UNSUPPORTED, "--hf: %s has no %s, which this model uses", MODULE,
+                        field);
     if (cfg->ext_len > 0)
         return lam_fail(LAM_ERR_UNSUPPORTED, "--hf: %s has no ext_len, which is %d in this model",
                         MODULE, cfg->ext_len);

@@ -309,6 +309,11 @@ static void details(char *text, size_t size, const lam_config *cfg)
              window ? window_names[o.window] : "", window && some ? ", " : "", layer);
 }
 
+static const char *not_in_torch(const lam_config *cfg)
+{
+    return fields_of(cfg).refresh_from > 0 ? "refresh_from" : NULL;
+}
+
 static const char *lacks_alpha(const lam_config *cfg)
 {
     const alpha_kind kind = fields_of(cfg).alpha;
@@ -352,6 +357,7 @@ const lam_mem_ops lam_mem_lamemo = {
     .layout = layout,
     .details = details,
     .ablations = ablations,
+    .not_in_torch = not_in_torch,
     .lacks_alpha = lacks_alpha,
     .alpha = alpha,
 };

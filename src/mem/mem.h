@@ -53,7 +53,7 @@ typedef enum lam_mem_trait {
     LAM_CLIPS_APART = 16,
     /* Forward it uses operations that have exact arithmetic alone (LAM_EXACT_OPS in ops/list.h). */
     LAM_IN_INTEGERS = 32,
-    /* python/hf/modeling_lamemo.py computes it, too. */
+    /* python/hf/modeling_lamemo.py computes it, too; but for what not_in_torch names. */
     LAM_IN_TORCH = 64
 } lam_mem_trait;
 
@@ -134,6 +134,8 @@ typedef struct lam_mem_ops {
     const lam_ablation *ablations;
     /* What figures of attention do not say about it. */
     void (*remark)(char *text, size_t size, const lam_config *cfg);
+    /* The field that the PyTorch module does not know and this configuration uses; NULL: none. */
+    const char *(*not_in_torch)(const lam_config *cfg);
     /* Has it Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
     const char *(*lacks_alpha)(const lam_config *cfg);
     /* After a layer's forward pass: WIDE [B][M][H].  NULL: the layer refreshes nothing, alpha is 1. */

@@ -140,4 +140,8 @@ for memory in compressive infinite; do
     run 1 export --model "$work/other-$memory" --hf "$work/hf8"
     says "$err" "has no memory $memory; it has none, xl, lamemo"
 done
+cp -r "$work/model" "$work/upper"
+sed -i 's/"refresh_from": 0/"refresh_from": 1/' "$work/upper/config.json"
+run 1 export --model "$work/upper" --hf "$work/hf8"
+says "$err" "has no refresh_from, which this model uses"
 [ ! -e "$work/hf8" ] || fail "something was written all the same"

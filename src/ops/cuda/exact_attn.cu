@@ -204,8 +204,8 @@ static void run(lam_cuda_dev *dev, const lam_attn *a, const void *at, const char
     if (places > 0) {
         float *scale = (float *)(room + (rows * H * K + 255) / 256 * 256);
         const dim3 grid((unsigned)a->H, (unsigned)a->r_rows);
-        pack_places<<<grid, LAM_EXACT_THREADS, 0, dev->stream>>>(
-            (int8_t *)room, scale, (const float *)a->r, a->ldr, a->H, a->K);
+        lam_cuda_launch(dev, op, pack_places, {grid, dim3(LAM_EXACT_THREADS)}, (int8_t *)room,
+                        scale, (const float *)a->r, a->ldr, a->H, a->K);
         j.a.r = room;
         j.a.r_scale = scale;
         j.a.ldr = H * K;
@@ -213,8 +213,7 @@ static void run(lam_cuda_dev *dev, const lam_attn *a, const void *at, const char
     const size_t fit = scores_bytes((size_t)a->keys) / ((size_t)a->keys * sizeof(float));
     const int most = fit < MOST_BLOCKS ? (int)fit : MOST_BLOCKS;
     const unsigned blocks = (unsigned)(j.tasks < most ? j.tasks : most);
-    attend_all<<<blocks, LAM_EXACT_THREADS, 0, dev->stream>>>(j);
-    lam_cuda_check_launch(dev, op);
+    lam_cuda_launch(dev, op, attend_all, {dim3(blocks), dim3(LAM_EXACT_THREADS)}, j);
 }
 
 extern "C" void lam_cuda_exact_attn_fwd(lam_dev *base, const lam_attn *a)
@@ -226,6 +225,6 @@ extern "C" void lam_cuda_exact_attn_next(lam_dev *base, const lam_attn_next *x)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     const dim3 heads((unsigned)x->a.H, (unsigned)x->a.B, 2);
-    put_heads<<<heads, LAM_EXACT_THREADS, 0, dev->stream>>>(*x);
+    lam_cuda_launch(dev, "attn_next", put_heads, {heads, dim3(LAM_EXACT_THREADS)}, *x);
     run(dev, &x->a, x->at, "attn_next");
 }

@@ -127,12 +127,12 @@ extern "C" void lam_cuda_exact_gemm(lam_dev *base, const lam_gemm *a)
         j.rows = rows - j.first < most ? rows - j.first : most;
         const dim3 grid((unsigned)lam_cuda_ceil(a->n, WARPS),
                         (unsigned)lam_cuda_ceil(j.rows, ROWS));
-        quantise_rows<<<(unsigned)j.rows, LAM_EXACT_THREADS, 0, dev->stream>>>(j);
-        multiply<<<grid, LAM_EXACT_THREADS, 0, dev->stream>>>(j);
+        lam_cuda_launch(dev, "gemm", quantise_rows,
+                        {dim3((unsigned)j.rows), dim3(LAM_EXACT_THREADS)}, j);
+        lam_cuda_launch(dev, "gemm", multiply, {grid, dim3(LAM_EXACT_THREADS)}, j);
         if (j.wide) {
             const dim3 groups((unsigned)(a->n / a->c_group), (unsigned)j.rows);
-            pack_rows<<<groups, LAM_EXACT_THREADS, 0, dev->stream>>>(j);
+            lam_cuda_launch(dev, "gemm", pack_rows, {groups, dim3(LAM_EXACT_THREADS)}, j);
         }
-        lam_cuda_check_launch(dev, "gemm");
     }
 }

@@ -56,8 +56,7 @@ extern "C" void lam_cuda_exact_norm_fwd(lam_dev *base, const lam_norm *a)
     assert(a->drop.p == 0.0);
     if (rows == 0)
         return;
-    norm_rows<<<rows, LAM_EXACT_THREADS, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "norm_fwd");
+    lam_cuda_launch(dev, "norm_fwd", norm_rows, {dim3(rows), dim3(LAM_EXACT_THREADS)}, *a);
 }
 
 /* A block: one memory slot; a thread takes whole heads' weights and every column in turn. */
@@ -87,8 +86,7 @@ extern "C" void lam_cuda_exact_interp_fwd(lam_dev *base, const lam_interp *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     const dim3 slots((unsigned)a->rows, (unsigned)a->B);
-    interp_slots<<<slots, LAM_EXACT_THREADS, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "interp_fwd");
+    lam_cuda_launch(dev, "interp_fwd", interp_slots, {slots, dim3(LAM_EXACT_THREADS)}, *a);
 }
 
 static __global__ void embed_rows(const __grid_constant__ lam_embed a)
@@ -107,8 +105,8 @@ extern "C" void lam_cuda_exact_embed_fwd(lam_dev *base, const lam_embed *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     assert(a->table_class == LAM_BYTE);
-    embed_rows<<<(unsigned)a->rows, LAM_EXACT_THREADS, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "embed_fwd");
+    lam_cuda_launch(dev, "embed_fwd", embed_rows,
+                    {dim3((unsigned)a->rows), dim3(LAM_EXACT_THREADS)}, *a);
 }
 
 /* A block: the loss of one row of logits. */
@@ -139,8 +137,7 @@ extern "C" void lam_cuda_exact_xent(lam_dev *base, const lam_xent *a)
 {
     lam_cuda_dev *dev = lam_cuda(base);
     assert(a->grad_scale == 0.0);
-    loss_rows<<<(unsigned)a->rows, LAM_EXACT_THREADS, 0, dev->stream>>>(*a);
-    lam_cuda_check_launch(dev, "xent");
+    lam_cuda_launch(dev, "xent", loss_rows, {dim3((unsigned)a->rows), dim3(LAM_EXACT_THREADS)}, *a);
 }
 
 /* What only moves floats is the same in every arithmetic. */
