@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double EVERY = 0.25; /* seconds */
+static const double EVERY = 0.25; /* seconds between two looks at a session, at least */
+static const double PATIENCE =
+    8.0; /* and so many times as long as a look takes: others wait meanwhile */
 
 /* A view that several watchers of a session share. */
 typedef struct shared_view {
@@ -33,7 +35,7 @@ struct lam_watcher {
     /* Of the worker's thread. */
     uint64_t version;
     int64_t length;
-    double looked;
+    double next_look; /* not before */
     int seen;
     lam_watcher *next;
     pthread_mutex_t lock; /* guards: */
@@ -196,10 +198,10 @@ static void end_watch(lam_watcher **at)
 }
 
 /* Gives the view to a watcher that has not seen it. */
-static void give(lam_watcher *watch, shared_view *view, double now, uint64_t version)
+static void give(lam_watcher *watch, shared_view *view, double next, uint64_t version)
 {
     const int moved = !watch->seen || view->view.length != watch->length;
-    watch->looked = now;
+    watch->next_look = next;
     watch->version = version;
     watch->length = view->view.length;
     watch->seen = 1;
@@ -214,17 +216,20 @@ static void give(lam_watcher *watch, shared_view *view, double now, uint64_t ver
 }
 
 /* Looks once for all who watch this session. */
-static void look_at(lam_worker *w, const lam_held *held, double now)
+static void look_at(lam_worker *w, const lam_held *held)
 {
+    const double start = lam_clock();
     shared_view *view = calloc(1, sizeof *view);
     if (!view || lam_scheduler_view(w->scheduler, &view->view, held->text) != LAM_OK) {
         free(view); /* there is no memory now; perhaps the next time */
         return;
     }
     atomic_init(&view->owners, 1);
+    const double end = lam_clock(), pause = PATIENCE * (end - start);
+    const double next = end + (pause > EVERY ? pause : EVERY);
     for (lam_watcher *watch = w->watches; watch; watch = watch->next)
         if (strcmp(watch->x->id, held->id) == 0)
-            give(watch, view, now, held->version);
+            give(watch, view, next, held->version);
     drop_view(view);
 }
 
@@ -240,9 +245,9 @@ double lam_watches_look(lam_worker *w)
             continue;
         }
         const int moved = !watch->seen || held->busy || held->version != watch->version;
-        const double left = watch->looked + EVERY - now;
+        const double left = watch->next_look - now;
         if (moved && (!watch->seen || left <= 0.0))
-            look_at(w, held, now);
+            look_at(w, held);
         else if (moved && (due < 0.0 || left < due))
             due = left;
         at = &watch->next;

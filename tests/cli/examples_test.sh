@@ -30,6 +30,7 @@ ln -s "$source/tests" tests
 seq 1 2000 | sed 's/.*/line & of the text, and again line &/' > book.txt
 head -c 300 book.txt > story.txt
 cp story.txt other.txt
+cp story.txt notes.txt
 head -n 3 book.txt | tee prompts.txt > sentences.txt
 gzip -c book.txt > book.gz
 sed 's/.*/{"text": "&"}/' book.txt | gzip -c > posts.jsonl.gz
@@ -62,6 +63,8 @@ of_the_box() {
 # shorter COMMAND: the options that make an example quick; "no" where it needs what is not here.
 shorter() {
     case $1 in
+    "lamemo serve "*) echo no ;; # it runs until it is stopped: tests/serve
+    *letters.tar* | *--range*) echo no ;;
     *wiki11m*) [ -f "$source/models/wiki11m/config.json" ] && of_the_box "$1" || echo no ;;
     *enwik8.zip* | *wikitext-* | *.pt* | *models/* | "lamemo bench "* | *--presets | *--watch* | "lamemo quan"*) echo no ;;
     *--resume* | "lamemo compare --out cmp") ;;

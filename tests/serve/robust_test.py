@@ -2,6 +2,7 @@
 
 Usage: robust_test.py BUILD [TEST...].  Run in the root of the source tree; BUILD is finished.
 """
+import contextlib
 import json
 import os
 import random
@@ -43,20 +44,15 @@ def raw(where=None):
 
 def exchange(data):
     """What comes back for these bytes; b"" if nothing does."""
-    s = raw()
-    try:
-        s.sendall(data)
-        s.shutdown(socket.SHUT_WR)
-        back = b""
-        while True:
-            more = s.recv(65536)
-            if not more:
-                return back
-            back += more
-    except ConnectionError:
-        return b""
-    finally:
-        s.close()
+    back = b""
+    with raw() as s:
+        with contextlib.suppress(OSError):  # the server may have closed before it has heard all
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionError):
+            while more := s.recv(65536):
+                back += more
+    return back
 
 
 class Wrong(unittest.TestCase):
