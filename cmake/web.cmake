@@ -40,23 +40,21 @@ endif()
 set(page_js base.js probe.js lines.js cells.js tokens.js data.js page.js)
 list(TRANSFORM page_js PREPEND ${web}/)
 list(JOIN page_js "|" page_js_joined)
-# The page of lamemo serve: style sheets and scripts are joined in this order.
+# The page of lamemo serve; scripts are joined in this order.
 set(serve_web ${PROJECT_SOURCE_DIR}/src/serve/web)
 file(GLOB serve_html CONFIGURE_DEPENDS ${serve_web}/index.html)
 set(serve_css "")
 set(serve_js "")
 if(serve_html)
-    set(serve_css palette.css style.css)
+    set(serve_css ${serve_web}/style.css)
     set(serve_js common.js client.js text.js heat.js curves.js memory.js branch.js app.js)
-    list(TRANSFORM serve_css PREPEND ${serve_web}/)
     list(TRANSFORM serve_js PREPEND ${serve_web}/)
 endif()
-list(JOIN serve_css "|" serve_css_joined)
 list(JOIN serve_js "|" serve_js_joined)
 set(lamemo_assets ${PROJECT_BINARY_DIR}/assets.c)
 add_custom_command(OUTPUT ${lamemo_assets}
     COMMAND ${CMAKE_COMMAND} -DOUT=${lamemo_assets} -DHEADER=draw/assets.h
-            "-DFILES=page_css=${web}/page.css;page_js=${page_js_joined};uplot_css=${uplot_css};uplot_js=${uplot_js};serve_html=${serve_html};serve_css=${serve_css_joined};serve_js=${serve_js_joined}"
+            "-DFILES=page_css=${web}/page.css;page_js=${page_js_joined};uplot_css=${uplot_css};uplot_js=${uplot_js};serve_html=${serve_html};serve_css=${serve_css};serve_js=${serve_js_joined}"
             -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${web}/page.css ${page_js} ${uplot_css} ${uplot_js}
             ${serve_html} ${serve_css} ${serve_js} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake

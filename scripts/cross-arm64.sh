@@ -13,7 +13,7 @@ root=$PWD/build/arm64-root
 out=build/arm64
 triple=aarch64-linux-gnu
 packages=(libc6-dev libgcc-s1 libgomp1 libstdc++6 linux-libc-dev libopenblas-openmp-dev libjansson-dev zlib1g-dev
-    libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev check libmicrohttpd-dev libxxhash-dev)
+    libminizip-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev check libmicrohttpd-dev libxxhash-dev libmd-dev)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -203,13 +203,9 @@ static void head(lam_text *out, const lam_page *page)
         "\">\n"
         "<link rel=\"icon\" href=\"data:,\">\n<title>");
     lam_text_html(out, page->title);
-    lam_text_add(out, "</title>\n<style>:root{");
-    lam_palette_css(out, LAM_THEME_LIGHT);
-    lam_text_add(out, "}\n@media screen{:root.dark{");
-    lam_palette_css(out, LAM_THEME_DARK);
-    lam_text_add(out, "}}\n@media screen and (prefers-color-scheme:dark){:root:not(.light){");
-    lam_palette_css(out, LAM_THEME_DARK); /* for readers without scripts */
-    lam_text_add(out, "}}</style>\n");
+    lam_text_add(out, "</title>\n<style>");
+    lam_palette_sheet(out);
+    lam_text_add(out, "</style>\n");
     asset(out, "style", &lam_asset_uplot_css);
     asset(out, "style", &lam_asset_page_css);
     lam_text_add(out, "</head>\n");

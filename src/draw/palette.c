@@ -166,3 +166,14 @@ void lam_palette_css(lam_text *out, lam_theme theme)
             property(out, (char[]){lam_ramp_letter((lam_ramp)ramp), '\0'}, i,
                      lam_colour_ramp(theme, (lam_ramp)ramp, (i + 0.5) / LAM_RAMP_STEPS));
 }
+
+void lam_palette_sheet(lam_text *out)
+{
+    lam_text_add(out, ":root{");
+    lam_palette_css(out, LAM_THEME_LIGHT);
+    lam_text_add(out, "}\n@media screen{:root.dark{");
+    lam_palette_css(out, LAM_THEME_DARK);
+    lam_text_add(out, "}}\n@media screen and (prefers-color-scheme:dark){:root:not(.light){");
+    lam_palette_css(out, LAM_THEME_DARK); /* for readers without scripts */
+    lam_text_add(out, "}}");
+}

@@ -40,5 +40,7 @@ double lam_colour_contrast(lam_rgb a, lam_rgb b); /* as WCAG 2 defines it: 1 to 
 
 /* The same as custom properties (--ground, --s0 ... --t8, --u8, --h0 ... --d31) for a style sheet. */
 void lam_palette_css(lam_text *out, lam_theme theme);
+/* A style sheet of them: light, and on screens dark where the system or the class `dark` of the root says so. */
+void lam_palette_sheet(lam_text *out);
 
 #endif

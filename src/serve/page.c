@@ -1,5 +1,6 @@
 /* page.c -- the page at `/` and its parts, which the build embeds (cmake/web.cmake). */
 #include "draw/assets.h"
+#include "draw/palette.h"
 #include "serve/handlers.h"
 
 static void give(lam_request *x, const lam_asset *asset, const char *type)
@@ -21,6 +22,8 @@ void lam_get_page(lam_request *x)
 
 void lam_get_style(lam_request *x)
 {
+    if (lam_asset_serve_css.size > 0)
+        lam_palette_sheet(&x->reply.body);
     give(x, &lam_asset_serve_css, "text/css; charset=utf-8");
 }
 

@@ -34,5 +34,5 @@ while [ -z "$url" ] && [ $tries -lt 600 ]; do
     tries=$((tries + 1))
 done
 [ -n "$url" ] || { echo "the server did not say where it is"; cat "$work/log"; exit 1; }
-node "$source/tests/browser/serve.mjs" "$build/browser" "$chromium" "$shots" "$url" "$work/gallery/report.html" "$source" ||
+node "$source/tests/browser/serve.mjs" "$build/browser" "$chromium" "$shots" "$url" "$work/gallery/report.html" ||
     { cat "$work/log"; exit 1; }

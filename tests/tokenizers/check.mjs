@@ -6,23 +6,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join, resolve } from "node:path";
 import assert from "node:assert/strict";
+import { counter } from "../support/counter.mjs";
 
 const [modules, lamemo, work] = process.argv.slice(2);
 const require = createRequire(join(resolve(modules), "x.js"));
 const { Tiktoken } = require("tiktoken"), { Tokenizer } = require("tokenizers");
-let passed = 0, failed = 0;
-
-const test = async (name, body) => {
-  const began = Date.now();
-  try {
-    await body();
-    passed++;
-    console.log(`ok: ${name}, ${Math.round((Date.now() - began) / 100) / 10} s`);
-  } catch (error) {
-    failed++;
-    console.log(`FAILED: ${name}: ${error.message}`);
-  }
-};
+const { test, verdict } = counter();
 const at = (name) => join(work, name);
 const run = (...args) => execFileSync(lamemo, args, { stdio: ["ignore", "pipe", "pipe"] });
 
@@ -200,5 +189,4 @@ await refused("a prefix", (t) => { t.pre_tokenizer.pretokenizers[1].add_prefix_s
 await refused("text as added token", (t) => { t.added_tokens.push({ id: 1000, content: "   ", special: false }); }, "which is not special");
 await refused("a byte too few", (t) => { delete t.model.vocab["\u0120"]; t.model.merges = []; }, "byte 0x20 has no token");
 
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed ? 1 : 0);
+process.exit(verdict());

@@ -40,30 +40,6 @@ static double *key_at(const lam_attn *a, lam_view view, const query *x, size_t j
     return lam_ref_row(view, a->ldk, x->b, j) + x->h * (size_t)a->K;
 }
 
-static int visible(const lam_attn *a, size_t b, size_t i, size_t j)
-{
-    const long gap = a->shift + (long)i - (long)j; /* how far the key lies in the query's past */
-    if ((long)j < lam_attn_oldest(a, b))
-        return 0;
-    switch (a->mode) {
-    case LAM_CAUSAL:
-        return gap >= 0 && (a->reach == 0 || gap < a->reach);
-    case LAM_AHEAD:
-        return gap < 0;
-    case LAM_FULL:
-        return 1;
-    }
-    return 0;
-}
-
-/* The row of r, rbias and their gradients that the pair reads. */
-static size_t position_row(const lam_attn *a, size_t i, size_t j)
-{
-    const long row = a->r_zero + a->r_sign * ((long)j - a->shift - (long)i);
-    assert(row >= 0 && row < a->r_rows);
-    return (size_t)row;
-}
-
 /* Head h of a row of r or dr. */
 static double *position_at(const lam_attn *a, const void *r, const query *x, size_t row)
 {
@@ -84,13 +60,13 @@ static double score(const lam_attn *a, const query *x, size_t j)
     for (int c = 0; c < a->K; c++)
         sum += (x->q[c] + (x->u ? x->u[c] : 0.0)) * key_element(a, a->k, x, j, c);
     if (a->r) {
-        const size_t at = position_row(a, x->i, j) * a->ldr + x->h * (size_t)a->K;
+        const size_t at = lam_ref_position_row(a, x->i, j) * a->ldr + x->h * (size_t)a->K;
         for (int c = 0; c < a->K; c++)
             sum += (x->q[c] + (x->v ? x->v[c] : 0.0)) *
                    lam_ref_element(a->r, a->r_class, at + (size_t)c);
     }
     if (a->rbias)
-        sum += ((const double *)a->rbias)[position_row(a, x->i, j) * (size_t)a->H + x->h];
+        sum += ((const double *)a->rbias)[lam_ref_position_row(a, x->i, j) * (size_t)a->H + x->h];
     return a->scale * sum;
 }
 
@@ -114,7 +90,7 @@ static void forward_query(double *s, const lam_attn *a, const query *x)
     double *lse = lam_ref_row(a->lse, H, x->b, x->i) + x->h;
 
     for (size_t j = 0; j < keys; j++)
-        s[j] = visible(a, x->b, x->i, j) ? score(a, x, j) : -INFINITY;
+        s[j] = lam_ref_visible(a, x->b, x->i, j) ? score(a, x, j) : -INFINITY;
     *lse = log_sum_exp(s, keys);
     for (int c = 0; c < a->K; c++)
         o[c] = 0.0;
@@ -187,7 +163,7 @@ static void backward_score(const lam_attn *a, const query *x, size_t j, double g
             du[c] += g * k[c];
     }
     if (a->r) {
-        const size_t row = position_row(a, x->i, j);
+        const size_t row = lam_ref_position_row(a, x->i, j);
         const double *r = position_at(a, a->r, x, row);
         double *dr = position_at(a, a->dr, x, row);
         for (int c = 0; c < a->K; c++) {
@@ -198,7 +174,7 @@ static void backward_score(const lam_attn *a, const query *x, size_t j, double g
         }
     }
     if (a->rbias)
-        ((double *)a->drbias)[position_row(a, x->i, j) * (size_t)a->H + x->h] += g;
+        ((double *)a->drbias)[lam_ref_position_row(a, x->i, j) * (size_t)a->H + x->h] += g;
 }
 
 static void backward_query(const lam_attn *a, const query *x)
@@ -211,7 +187,7 @@ static void backward_query(const lam_attn *a, const query *x)
     const double delta = delta_of(a, x);
 
     for (size_t j = 0; j < (size_t)a->keys; j++) {
-        if (!visible(a, x->b, x->i, j))
+        if (!lam_ref_visible(a, x->b, x->i, j))
             continue;
         const double p = exp(score(a, x, j) - lse), drop = mask(a, x, j);
         const double *value = key_at(a, a->value, x, j);
@@ -230,7 +206,7 @@ void lam_ref_attn_weights(double *p, const lam_attn *a, size_t b, size_t h, size
     const query x = query_at(a, b, h, i);
     const double lse = lam_ref_row(a->lse, (size_t)a->H, b, i)[h];
     for (size_t j = 0; j < (size_t)a->keys; j++)
-        p[j] = visible(a, b, i, j) ? exp(score(a, &x, j) - lse) : 0.0;
+        p[j] = lam_ref_visible(a, b, i, j) ? exp(score(a, &x, j) - lse) : 0.0;
 }
 
 static void zero_rows(double *p, size_t ld, size_t rows, size_t width)

@@ -57,23 +57,6 @@ typedef struct work {
     query by_key, by_place;
 } work;
 
-static int visible(const work *w, size_t j)
-{
-    const lam_attn *a = w->a;
-    const long gap = a->shift + (long)w->i - (long)j;
-    if ((long)j < lam_attn_oldest(a, w->b))
-        return 0;
-    switch (a->mode) {
-    case LAM_CAUSAL:
-        return gap >= 0 && (a->reach == 0 || gap < a->reach);
-    case LAM_AHEAD:
-        return gap < 0;
-    case LAM_FULL:
-        return 1;
-    }
-    return 0;
-}
-
 static void key_at(head *out, const work *w, lam_view view, const void *scale, size_t j)
 {
     const lam_attn *a = w->a;
@@ -84,18 +67,16 @@ static void key_at(head *out, const work *w, lam_view view, const void *scale, s
 static float score(const work *w, size_t j)
 {
     const lam_attn *a = w->a;
-    const long place = a->r_zero + a->r_sign * ((long)j - a->shift - (long)w->i);
+    const size_t place = a->r || a->rbias ? lam_ref_position_row(a, w->i, j) : 0;
     head k;
     key_at(&k, w, a->k, a->k_scale, j);
     float sum = product(&w->by_key, &k, a->K);
-    assert((!a->r && !a->rbias) || (place >= 0 && place < a->r_rows));
     if (a->r) {
-        head_at(&k, a->r, a->r_scale, a->r_class, (size_t)place * a->ldr + w->h * (size_t)a->K,
-                a->K);
+        head_at(&k, a->r, a->r_scale, a->r_class, place * a->ldr + w->h * (size_t)a->K, a->K);
         sum = sum + product(&w->by_place, &k, a->K);
     }
     if (a->rbias)
-        sum = sum + ((const float *)a->rbias)[(size_t)place * (size_t)a->H + w->h];
+        sum = sum + ((const float *)a->rbias)[place * (size_t)a->H + w->h];
     return sum * (float)a->scale;
 }
 
@@ -135,7 +116,7 @@ static void forward(const work *w, float *p)
     int32_t top = INT32_MIN;
     int seen = 0;
     for (size_t j = 0; j < (size_t)a->keys; j++) {
-        if (!visible(w, j))
+        if (!lam_ref_visible(w->a, w->b, w->i, j))
             continue;
         p[j] = score(w, j);
         top = lam_exact_rank(p[j]) > top ? lam_exact_rank(p[j]) : top;
@@ -143,7 +124,8 @@ static void forward(const work *w, float *p)
     }
     int64_t n = 0;
     for (size_t j = 0; j < (size_t)a->keys; j++) {
-        p[j] = visible(w, j) ? lam_exact_expf(p[j] - lam_exact_unrank(top)) : -1.0f;
+        p[j] = lam_ref_visible(w->a, w->b, w->i, j) ? lam_exact_expf(p[j] - lam_exact_unrank(top))
+                                                    : -1.0f;
         n += p[j] < 0.0f ? 0 : lam_exact_round(p[j] * (float)LAM_EXACT_P);
     }
     *lse = seen ? lam_exact_lse(lam_exact_unrank(top), n) : -INFINITY;

@@ -11,6 +11,8 @@
 #include "core/rng.h"
 #include "ops/ops.h"
 
+#include <assert.h>
+
 typedef struct lam_ref_dev {
     lam_dev base;
     double *scores; /* one row of attention scores; owned, set aside by reserve */
@@ -82,6 +84,31 @@ static inline double lam_ref_mask(const lam_drop *d, size_t width, size_t row, s
     const int keep =
         lam_drop_keep(d->seed, lam_drop_step(d), d->site, index, lam_drop_threshold(d->p));
     return keep ? lam_drop_scale(d->p) : 0.0;
+}
+
+/* Does query i of stream b see key j? */
+static inline int lam_ref_visible(const lam_attn *a, size_t b, size_t i, size_t j)
+{
+    const long gap = a->shift + (long)i - (long)j; /* how far the key lies in the query's past */
+    if ((long)j < lam_attn_oldest(a, b))
+        return 0;
+    switch (a->mode) {
+    case LAM_CAUSAL:
+        return gap >= 0 && (a->reach == 0 || gap < a->reach);
+    case LAM_AHEAD:
+        return gap < 0;
+    case LAM_FULL:
+        return 1;
+    }
+    return 0;
+}
+
+/* The row of r, rbias and their gradients that the pair reads. */
+static inline size_t lam_ref_position_row(const lam_attn *a, size_t i, size_t j)
+{
+    const long row = a->r_zero + a->r_sign * ((long)j - a->shift - (long)i);
+    assert(row >= 0 && row < a->r_rows);
+    return (size_t)row;
 }
 
 #endif
