@@ -83,4 +83,11 @@ void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes 
 void lam_exact_mix(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
                    int K);
 
+#if defined(__AVX512BW__)
+/* Both on machines with VNNI.  The second does whole groups of columns alone and returns how many columns. */
+void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k);
+int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
+                       int K);
+#endif
+
 #endif

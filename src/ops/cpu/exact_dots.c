@@ -1,7 +1,7 @@
 /* exact_dots.c -- products of 15-bit and 8-bit integers, by the widest multiply-add that the level has.
  *
- * All of them multiply 16-bit numbers into 32-bit sums (pmaddwd, vpdpwssd, smlal), which is exact: nothing
- * saturates.  8-bit numbers are widened as they are loaded. */
+ * All of them multiply 16-bit numbers into 32-bit sums (pmaddwd, smlal), which is exact: nothing
+ * saturates.  8-bit numbers are widened as they are loaded.  exact_vnni.c has other ways where there is VNNI. */
 #include "ops/cpu/exact.h"
 
 #if defined(__AVX512BW__)
@@ -93,11 +93,86 @@ static __attribute__((noinline)) void add_rest(int32_t *out, size_t ldo, lam_exa
                     (int32_t)x.p[(size_t)r * x.ld + (size_t)t] * w.p[c * w.ld + t];
 }
 
-#define NAME(x) x
-#define TARGET
-#include "ops/cpu/exact_tiles.inc"
-#undef NAME
-#undef TARGET
+/* Four rows by two columns. */
+INLINE void tile_4x2(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, const int8_t *w,
+                     ptrdiff_t ldw, int whole)
+{
+    vec sum[8];
+    int32_t all[8];
+    for (int i = 0; i < 8; i++)
+        sum[i] = ZERO();
+    for (int t = 0; t < whole; t += LANES) {
+        const vec b = LOAD_W(w + t), d = LOAD_W(w + ldw + t);
+        const int16_t *at = x + t;
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++, at += ldx) {
+            const vec a = LOAD_X(at);
+            sum[2 * r] = MAC(sum[2 * r], a, b);
+            sum[2 * r + 1] = MAC(sum[2 * r + 1], a, d);
+        }
+    }
+    sum_four(all, sum);
+    sum_four(all + 4, sum + 4);
+    for (int r = 0; r < 4; r++)
+        memcpy(out + (size_t)r * ldo, all + 2 * r, 2 * sizeof *all);
+}
+
+/* Four rows by one column. */
+INLINE void tile_4x1(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, const int8_t *w,
+                     int whole)
+{
+    vec sum[4];
+    int32_t all[4];
+    for (int i = 0; i < 4; i++)
+        sum[i] = ZERO();
+    for (int t = 0; t < whole; t += LANES) {
+        const vec b = LOAD_W(w + t);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++)
+            sum[r] = MAC(sum[r], LOAD_X(x + (size_t)r * ldx + t), b);
+    }
+    sum_four(all, sum);
+    for (int r = 0; r < 4; r++)
+        out[(size_t)r * ldo] = all[r];
+}
+
+/* One row by up to four columns; those that are not wanted repeat the last. */
+INLINE void tile_1x4(int32_t *out, const int16_t *x, const int8_t *w, ptrdiff_t ldw, int n,
+                     int whole)
+{
+    const int8_t *const w1 = w + (n > 1 ? ldw : 0), *const w2 = w1 + (n > 2 ? ldw : 0),
+                        *const w3 = w2 + (n > 3 ? ldw : 0);
+    vec sum[4];
+    int32_t all[4];
+    for (int i = 0; i < 4; i++)
+        sum[i] = ZERO();
+    for (int t = 0; t < whole; t += LANES) {
+        const vec a = LOAD_X(x + t);
+        sum[0] = MAC(sum[0], a, LOAD_W(w + t));
+        sum[1] = MAC(sum[1], a, LOAD_W(w1 + t));
+        sum[2] = MAC(sum[2], a, LOAD_W(w2 + t));
+        sum[3] = MAC(sum[3], a, LOAD_W(w3 + t));
+    }
+    sum_four(all, sum);
+    memcpy(out, all, (size_t)n * sizeof *all);
+}
+
+/* Four rows by all columns. */
+static void strip_4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_exact_bytes w,
+                    int whole)
+{
+    int c = 0;
+    for (; c + 2 <= w.n; c += 2)
+        tile_4x2(out + c, ldo, x, ldx, w.p + c * w.ld, w.ld, whole);
+    if (c < w.n)
+        tile_4x1(out + c, ldo, x, ldx, w.p + c * w.ld, whole);
+}
+
+static void strip_1(int32_t *out, const int16_t *x, lam_exact_bytes w, int whole)
+{
+    for (int c = 0; c < w.n; c += 4)
+        tile_1x4(out + c, x, w.p + c * w.ld, w.ld, w.n - c < 4 ? w.n - c : 4, whole);
+}
 
 static void dots_plain(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int whole)
 {
@@ -108,33 +183,23 @@ static void dots_plain(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_byt
         strip_1(out + (size_t)r * ldo, x.p + (size_t)r * x.ld, w, whole);
 }
 
-#if defined(__AVX512BW__)
-/* VNNI multiplies and adds in one instruction.  x86-64-v4 does not include it, so it is asked for at run time. */
-#undef MAC
-#define MAC(s, a, b) _mm512_dpwssd_epi32(s, a, b)
-#define NAME(x)      x##_vnni
-#define TARGET       __attribute__((target("avx512vnni")))
-#include "ops/cpu/exact_tiles.inc"
-#undef NAME
-
-static TARGET void dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
-                             int whole)
+/* Sums of rows of bytes, columns from..K. */
+static void mix_plain(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
+                      int from, int K)
 {
-    int r = 0;
-    for (; r + 4 <= x.n; r += 4)
-        strip_4_vnni(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, whole);
-    for (; r < x.n; r++)
-        strip_1_vnni(out + (size_t)r * ldo, x.p + (size_t)r * x.ld, w, whole);
+    for (int j = 0; j < n; j++)
+        for (int c = from; c < K; c++)
+            out[c] += (int32_t)weight[j] * v[j * ld + c];
 }
-#undef TARGET
 
-/* The machine has it, and it computes what the other one does. */
+#if defined(__AVX512BW__)
+/* The machine has it, and it computes what plain code does. */
 static int check_vnni(void)
 {
     enum { N = 5, K = 2 * LANES };
     int16_t x[N * K];
     int8_t w[N * K];
-    int32_t one[N * N], two[N * N];
+    int32_t one[N * N + K] = {0}, two[N * N + K] = {0};
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx512vnni"))
         return 0;
@@ -145,7 +210,10 @@ static int check_vnni(void)
     const lam_exact_rows rows = {x, K, N};
     const lam_exact_bytes bytes = {w, K, N};
     dots_plain(one, N, rows, bytes, K);
-    dots_vnni(two, N, rows, bytes, K);
+    mix_plain(one + N * N, x, w, K, N, 0, K);
+    lam_exact_dots_vnni(two, N, rows, bytes, K);
+    if (lam_exact_mix_vnni(two + N * N, x, w, K, N, K) != K)
+        return 0;
     return memcmp(one, two, sizeof one) == 0;
 }
 
@@ -166,25 +234,17 @@ void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes 
     const int whole = k / LANES * LANES;
     assert(k <= LAM_EXACT_TERMS);
 #if defined(__AVX512BW__)
-    if (has_vnni())
-        dots_vnni(out, ldo, x, w, whole);
-    else
+    if (has_vnni()) {
+        lam_exact_dots_vnni(out, ldo, x, w, k);
+        return;
+    }
 #endif
-        dots_plain(out, ldo, x, w, whole);
+    dots_plain(out, ldo, x, w, whole);
     if (whole < k)
         add_rest(out, ldo, x, w, whole, k);
 }
 
 /* ---- sums of rows of bytes ---- */
-
-/* Columns from..K. */
-static void mix_plain(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
-                      int from, int K)
-{
-    for (int j = 0; j < n; j++)
-        for (int c = from; c < K; c++)
-            out[c] += (int32_t)weight[j] * v[j * ld + c];
-}
 
 #if defined(__AVX2__)
 /* 16 * blocks columns: two rows' bytes side by side meet their two weights. */
@@ -219,6 +279,10 @@ void lam_exact_mix(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff
 {
     int c = 0;
     assert(n <= LAM_EXACT_TERMS);
+#if defined(__AVX512BW__)
+    if (has_vnni())
+        c = lam_exact_mix_vnni(out, weight, v, ld, n, K);
+#endif
 #if defined(__AVX2__)
     for (; c + 64 <= K; c += 64)
         mix_blocks(out + c, weight, v + c, ld, n, 4);

@@ -40,6 +40,30 @@ START_TEST(rows_by_rows)
 }
 END_TEST
 
+/* Forwards and backwards: positions are read in both directions. */
+START_TEST(one_row_by_many)
+{
+    enum { MOST = 40 };
+    for (int k = 1; k <= 130; k++)
+        for (int n = 1; n <= MOST; n += k % 3 + 1) {
+            const ptrdiff_t ld = (ptrdiff_t)lam_exact_padded((size_t)k), way = n % 2 ? ld : -ld;
+            const int8_t *const first = w + (n % 2 ? 0 : (n - 1) * ld);
+            int32_t out[MOST + 1];
+            fill((uint32_t)(k + n));
+            out[n] = 77;
+            lam_exact_dots(out, MOST, (lam_exact_rows){x, (size_t)ld, 1},
+                           (lam_exact_bytes){first, way, n}, k);
+            for (int c = 0; c < n; c++) {
+                int64_t sum = 0;
+                for (int t = 0; t < k; t++)
+                    sum += (int64_t)x[t] * first[c * way + t];
+                ck_assert_int_eq(out[c], sum);
+            }
+            ck_assert_int_eq(out[n], 77); /* nothing behind is written */
+        }
+}
+END_TEST
+
 START_TEST(sums_of_rows)
 {
     for (int K = 1; K <= COLUMNS; K++) {
@@ -61,6 +85,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, rows_by_rows);
+    tcase_add_test(tests, one_row_by_many);
     tcase_add_test(tests, sums_of_rows);
     return test_run("ops/cpu/exact_dots", tests);
 }

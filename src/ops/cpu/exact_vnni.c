@@ -1,0 +1,221 @@
+/* exact_vnni.c -- the sums of exact_dots.c with AVX-512 VNNI, which multiplies and adds in one instruction.
+ *
+ * x86-64-v4 does not include it: exact_dots.c asks at run time.  There are two such instructions:
+ *   dpwssd  adds two products of 16-bit numbers.  Bytes are widened as they are loaded; four rows share that.
+ *   dpbusd  adds four products of an unsigned and a signed byte.  With x = 256 high + low and w = (w ^ 0x80) - 128,
+ *             sum x w = 256 sum high (w ^ 0x80) + sum low (w ^ 0x80) - 128 sum x,
+ *           so that a single row reads 64 bytes of w as they lie.
+ * Sums may wrap around on the way; for LAM_EXACT_TERMS terms the result fits again. */
+#include "ops/cpu/exact.h"
+
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512vnni")))
+#define INLINE static inline TARGET __attribute__((always_inline))
+
+/* ---- sums of vectors ---- */
+
+INLINE __m512i add_pairs(__m512i a, __m512i b)
+{
+    return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+
+INLINE __m512i add_lanes(__m512i a, __m512i b)
+{
+    return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+}
+
+/* Element i of the result is the sum of v[i]: a transposition that adds as it goes. */
+INLINE __m512i sum_each(const __m512i v[16])
+{
+    __m512i four[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512i ab = add_pairs(v[4 * i], v[4 * i + 1]);
+        const __m512i cd = add_pairs(v[4 * i + 2], v[4 * i + 3]);
+        four[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+    }
+    return add_lanes(add_lanes(four[0], four[1]), add_lanes(four[2], four[3]));
+}
+
+/* ---- four rows by four columns ---- */
+
+enum { WORDS = 32, BYTES = 64 };
+
+/* Terms t .. t + WORDS, of which `some` exist unless `whole`. */
+INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_t *const w[4],
+                      int t, __mmask32 some, int whole)
+{
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; c++) {
+        const __m256i bytes = whole ? _mm256_loadu_si256((const __m256i *)(const void *)(w[c] + t))
+                                    : _mm256_maskz_loadu_epi8(some, w[c] + t);
+        const __m512i b = _mm512_cvtepi8_epi16(bytes);
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++)
+            sum[4 * r + c] = _mm512_dpwssd_epi32(
+                sum[4 * r + c], _mm512_loadu_si512(x + (size_t)r * ldx + (size_t)t), b);
+    }
+}
+
+/* Columns c .. c + 4 of w as far as they exist. */
+INLINE void tile_4x4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_exact_bytes w,
+                     int c, int k)
+{
+    const int n = w.n - c < 4 ? w.n - c : 4, last = w.n - 1;
+    const int8_t *const at[4] = {w.p + c * w.ld, w.p + (c + 1 < w.n ? c + 1 : last) * w.ld,
+                                 w.p + (c + 2 < w.n ? c + 2 : last) * w.ld,
+                                 w.p + (c + 3 < w.n ? c + 3 : last) * w.ld};
+    const __mmask8 wanted = (__mmask8)((1u << n) - 1);
+    __m512i sum[16];
+    int t = 0;
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        sum[i] = _mm512_setzero_si512();
+    for (; t + WORDS <= k; t += WORDS)
+        add_terms(sum, x, ldx, at, t, 0, 1);
+    if (t < k)
+        add_terms(sum, x, ldx, at, t, (__mmask32)((1u << (k - t)) - 1), 0);
+    const __m512i all = sum_each(sum);
+    out += c;
+    _mm_mask_storeu_epi32(out, wanted, _mm512_castsi512_si128(all));
+    _mm_mask_storeu_epi32(out + ldo, wanted, _mm512_extracti32x4_epi32(all, 1));
+    _mm_mask_storeu_epi32(out + 2 * ldo, wanted, _mm512_extracti32x4_epi32(all, 2));
+    _mm_mask_storeu_epi32(out + 3 * ldo, wanted, _mm512_extracti32x4_epi32(all, 3));
+}
+
+/* ---- one row ---- */
+
+/* 15-bit numbers as 256 high + low, with zeros behind. */
+typedef struct halved {
+    _Alignas(64) int8_t high[LAM_EXACT_TERMS];
+    _Alignas(64) int8_t low[LAM_EXACT_TERMS];
+    __m512i less; /* 128 times their sum, everywhere */
+} halved;
+
+static TARGET void halve(halved *out, const int16_t *x, int n)
+{
+    int32_t sum = 0;
+    for (int i = 0; i < n; i++) {
+        const int16_t high = (int16_t)((x[i] + 128) >> 8);
+        out->high[i] = (int8_t)high;
+        out->low[i] = (int8_t)(x[i] - 256 * high);
+        sum += x[i];
+    }
+    for (int i = n; i % BYTES != 0; i++)
+        out->high[i] = out->low[i] = 0;
+    out->less = _mm512_set1_epi32(128 * sum);
+}
+
+INLINE __m512i as_unsigned(__m512i bytes)
+{
+    return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128));
+}
+
+/* Its elements add up to the sum of x w, and x->less once. */
+INLINE __m512i dot(const halved *x, const int8_t *w, int k)
+{
+    __m512i high = _mm512_setzero_si512(), low = high;
+    int t = 0;
+    for (; t + BYTES <= k; t += BYTES) {
+        const __m512i b = as_unsigned(_mm512_loadu_si512(w + t));
+        high = _mm512_dpbusd_epi32(high, b, _mm512_load_si512(x->high + t));
+        low = _mm512_dpbusd_epi32(low, b, _mm512_load_si512(x->low + t));
+    }
+    if (t < k) {
+        const __mmask64 some = ((__mmask64)1 << (k - t)) - 1;
+        const __m512i b = as_unsigned(_mm512_maskz_loadu_epi8(some, w + t));
+        high = _mm512_dpbusd_epi32(high, b, _mm512_load_si512(x->high + t));
+        low = _mm512_dpbusd_epi32(low, b, _mm512_load_si512(x->low + t));
+    }
+    return _mm512_add_epi32(_mm512_slli_epi32(high, 8), low);
+}
+
+static TARGET void one_row(int32_t *out, const int16_t *x, lam_exact_bytes w, int k)
+{
+    halved row;
+    halve(&row, x, k);
+    for (int c = 0; c < w.n; c += 16) {
+        const int n = w.n - c < 16 ? w.n - c : 16;
+        __m512i sum[16];
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++)
+            sum[i] = dot(&row, w.p + (c + (i < n ? i : n - 1)) * w.ld, k);
+        _mm512_mask_storeu_epi32(out + c, (__mmask16)((1u << n) - 1),
+                                 _mm512_sub_epi32(sum_each(sum), row.less));
+    }
+}
+
+TARGET void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
+                                int k)
+{
+    int r = 0;
+    for (; r + 4 <= x.n; r += 4)
+        for (int c = 0; c < w.n; c += 4)
+            tile_4x4(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, c, k);
+    for (; r < x.n; r++)
+        one_row(out + (size_t)r * ldo, x.p + (size_t)r * x.ld, w, k);
+}
+
+/* ---- sums of rows of bytes ---- */
+
+/* Sum i of lane q has columns 16 q + 4 i and the three behind. */
+INLINE void add_columns(int32_t *out, __m512i sum, int i)
+{
+    int32_t all[16];
+    _mm512_storeu_si512(all, sum);
+    for (int q = 0; q < 4; q++)
+        for (int c = 0; c < 4; c++)
+            out[16 * q + 4 * i + c] += all[4 * q + c];
+}
+
+/* BYTES columns: four rows' bytes side by side meet their four weights. */
+static TARGET void mix_bytes(int32_t *out, const halved *weight, const int8_t *v, ptrdiff_t ld,
+                             int n)
+{
+    __m512i high[4], low[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        high[i] = low[i] = _mm512_setzero_si512();
+    for (int j = 0; j < n; j += 4) {
+        const int8_t *const a = v + j * ld, *const b = j + 1 < n ? a + ld : a,
+                            *const c = j + 2 < n ? b + ld : b, *const d = j + 3 < n ? c + ld : c;
+        const __m512i va = as_unsigned(_mm512_loadu_si512(a)),
+                      vb = as_unsigned(_mm512_loadu_si512(b));
+        const __m512i vc = as_unsigned(_mm512_loadu_si512(c)),
+                      vd = as_unsigned(_mm512_loadu_si512(d));
+        const __m512i ab[2] = {_mm512_unpacklo_epi8(va, vb), _mm512_unpackhi_epi8(va, vb)};
+        const __m512i cd[2] = {_mm512_unpacklo_epi8(vc, vd), _mm512_unpackhi_epi8(vc, vd)};
+        const __m512i all[4] = {
+            _mm512_unpacklo_epi16(ab[0], cd[0]), _mm512_unpackhi_epi16(ab[0], cd[0]),
+            _mm512_unpacklo_epi16(ab[1], cd[1]), _mm512_unpackhi_epi16(ab[1], cd[1])};
+        int32_t four[2];
+        memcpy(&four[0], weight->high + j, sizeof four[0]);
+        memcpy(&four[1], weight->low + j, sizeof four[1]);
+        const __m512i wh = _mm512_set1_epi32(four[0]), wl = _mm512_set1_epi32(four[1]);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            high[i] = _mm512_dpbusd_epi32(high[i], all[i], wh);
+            low[i] = _mm512_dpbusd_epi32(low[i], all[i], wl);
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        add_columns(
+            out,
+            _mm512_sub_epi32(_mm512_add_epi32(_mm512_slli_epi32(high[i], 8), low[i]), weight->less),
+            i);
+}
+
+TARGET int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld,
+                              int n, int K)
+{
+    halved x;
+    int c = 0;
+    halve(&x, weight, n);
+    for (; c + BYTES <= K; c += BYTES)
+        mix_bytes(out + c, &x, v + c, ld, n);
+    return c;
+}
+#endif
