@@ -41,7 +41,7 @@ INLINE __m512i sum_each(const __m512i v[16])
 
 /* ---- four rows by four columns ---- */
 
-enum { WORDS = 32, BYTES = 64 };
+enum { WORDS = 32, BYTES = 64, AHEAD = 32 /* rows */ };
 
 /* Terms t .. t + WORDS, of which `some` exist unless `whole`. */
 INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_t *const w[4],
@@ -140,8 +140,11 @@ static TARGET void one_row(int32_t *out, const int16_t *x, lam_exact_bytes w, in
         const int n = w.n - c < 16 ? w.n - c : 16;
         __m512i sum[16];
 #pragma GCC unroll 16
-        for (int i = 0; i < 16; i++)
-            sum[i] = dot(&row, w.p + (c + (i < n ? i : n - 1)) * w.ld, k);
+        for (int i = 0; i < 16; i++) {
+            const int8_t *const at = w.p + (c + (i < n ? i : n - 1)) * w.ld;
+            _mm_prefetch(at + AHEAD * w.ld, _MM_HINT_T0);
+            sum[i] = dot(&row, at, k);
+        }
         _mm512_mask_storeu_epi32(out + c, (__mmask16)((1u << n) - 1),
                                  _mm512_sub_epi32(sum_each(sum), row.less));
     }
@@ -190,6 +193,8 @@ static TARGET void mix_bytes(int32_t *out, const halved *weight, const int8_t *v
         const __m512i all[4] = {
             _mm512_unpacklo_epi16(ab[0], cd[0]), _mm512_unpackhi_epi16(ab[0], cd[0]),
             _mm512_unpacklo_epi16(ab[1], cd[1]), _mm512_unpackhi_epi16(ab[1], cd[1])};
+        for (int i = 0; i < 4; i++)
+            _mm_prefetch(a + (AHEAD + i) * ld, _MM_HINT_T0);
         int32_t four[2];
         memcpy(&four[0], weight->high + j, sizeof four[0]);
         memcpy(&four[1], weight->low + j, sizeof four[1]);
