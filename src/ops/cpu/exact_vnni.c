@@ -43,10 +43,20 @@ INLINE __m512i sum_each(const __m512i v[16])
 
 enum { WORDS = 32, BYTES = 64, AHEAD = 32 /* rows */ };
 
+/* dpwssd.  The intrinsic makes gcc 12 copy half of the sums at every step. */
+INLINE void add_products(__m512i *sum, __m512i a, __m512i b)
+{
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(*sum) : "v"(a), "v"(b));
+}
+
 /* Terms t .. t + WORDS, of which `some` exist unless `whole`. */
 INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_t *const w[4],
                       int t, __mmask32 some, int whole)
 {
+    __m512i a[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++)
+        a[r] = _mm512_loadu_si512(x + (size_t)r * ldx + (size_t)t);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) {
         const __m256i bytes = whole ? _mm256_loadu_si256((const __m256i *)(const void *)(w[c] + t))
@@ -54,8 +64,7 @@ INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_
         const __m512i b = _mm512_cvtepi8_epi16(bytes);
 #pragma GCC unroll 4
         for (int r = 0; r < 4; r++)
-            sum[4 * r + c] = _mm512_dpwssd_epi32(
-                sum[4 * r + c], _mm512_loadu_si512(x + (size_t)r * ldx + (size_t)t), b);
+            add_products(&sum[4 * r + c], a[r], b);
     }
 }
 
