@@ -76,6 +76,12 @@ START_TEST(a_limit_on_addresses_counts)
     ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
     limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + much;
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    struct rlimit now;
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &now), 0);
+    if (now.rlim_cur != limit.rlim_cur) { /* qemu-user takes such a limit and does nothing */
+        puts("skipped: this system ignores limits on addresses");
+        return;
+    }
     ck_assert_uint_le(lam_machine_left(""), much);
 }
 END_TEST
