@@ -119,6 +119,7 @@ await test("the heat map and the curves follow the text", async () => {
   await page.waitForFunction((before) => document.querySelector(".alpha canvas").toDataURL() !== before, first);
   assert.notEqual(await curve(), curves);
   await page.locator("summary").click();
+  await page.locator("details tbody tr").first().waitFor(); /* the table is written after the click */
   assert.ok(await page.locator("details tbody tr").count() >= await page.locator(".alpha .labels span").count());
   assert.match(await page.locator("details tbody tr").first().textContent(), /^1[01]\.[0-9]{3}[0-9.]+ %/);
   await close(page);
