@@ -76,9 +76,6 @@ static lam_status distance(lam_page *page)
 static lam_status alpha(lam_page *page)
 {
     static double z[LAYERS * SLOTS];
-    static const char *const names[LAYERS] = {"layer 1", "layer 2",  "layer 3",  "layer 4",
-                                              "layer 5", "layer 6",  "layer 7",  "layer 8",
-                                              "layer 9", "layer 10", "layer 11", "layer 12"};
     for (int l = 0; l < LAYERS; l++)
         for (int i = 0; i < SLOTS; i++)
             z[l * SLOTS + i] = 1 / (1 + (0.2 + 0.1 * l) * exp(-3.0 * (SLOTS - i) / SLOTS)) +
@@ -89,7 +86,7 @@ static lam_status alpha(lam_page *page)
                             .caption = "Alpha (Eq. 11) by layer and memory slot.",
                             .kind = LAM_FIGURE_HEAT,
                             .x = {.label = "memory slot, newest right", .min = -SLOTS, .max = -1},
-                            .y = {.names = names},
+                            .y = {.label = "layer", .min = 1, .max = LAYERS},
                             .rows = LAYERS,
                             .cols = SLOTS,
                             .z = z,
@@ -104,19 +101,11 @@ static lam_status alpha(lam_page *page)
                                                .rows = 6,
                                                .cols = 8,
                                                .z = z,
-                                               .z_label = "difference (bits)",
-                                               .ramp = LAM_RAMP_DIVERGING});
+                                               .z_label = "difference (bits)"});
 }
 
-static lam_status sizes(lam_page *page)
+static lam_status results(lam_page *page)
 {
-    static const char *const names[] = {"Transformer", "Transformer-XL", "Compressive",
-                                        "infinity-former", "LaMemo"};
-    static const double ours[] = {41.1, 41.3, 43.2, 41.8, 41.4}, paper[] = {41, 41, 43, 42, 41};
-    static const double low[] = {40.5, 40.9, 42.8, 41.5, 41.1},
-                        high[] = {41.7, 41.7, 43.6, 42.1, 41.7};
-    const lam_series series[] = {{.name = "here", .n = 5, .y = ours, .low = low, .high = high},
-                                 {.name = "paper", .n = 5, .y = paper}};
     static const lam_column columns[] = {{.name = "model"},
                                          {.name = "parameters"},
                                          {.name = "bpc", .decimals = 3, .note = "test"},
@@ -124,14 +113,6 @@ static lam_status sizes(lam_page *page)
     static const lam_cell cells[] = {
         {"LaMemo", 0},         {NULL, 41386112}, {NULL, 1.0742}, {"best", 0},
         {"Transformer-XL", 0}, {NULL, 41289344}, {NULL, 1.0811}, {"", 0}};
-    LAM_TRY(lam_page_figure(page, &(lam_figure){.id = "sizes",
-                                                .title = "Parameters",
-                                                .finding = "all have about 41 million",
-                                                .kind = LAM_FIGURE_BARS,
-                                                .x = {.names = names},
-                                                .y = {.label = "million parameters"},
-                                                .n_series = 2,
-                                                .series = series}));
     return lam_page_table(page, &(lam_table){.id = "results",
                                              .title = "Results",
                                              .caption = "Smaller is better.",
@@ -162,11 +143,10 @@ static lam_status text(lam_page *page)
     }
     const lam_reader readers[] = {{"LaMemo", 2, back[0], weight[0]},
                                   {"Transformer-XL", 1, back[0], weight[0]}};
-    const lam_measure measures[] = {{.name = "LaMemo: loss (bits)", .values = bits[0]},
-                                    {.name = "Transformer-XL: loss (bits)", .values = bits[1]},
-                                    {.name = "gain of LaMemo over Transformer-XL (bits)",
-                                     .values = gain,
-                                     .ramp = LAM_RAMP_DIVERGING}};
+    const lam_measure measures[] = {
+        {.name = "LaMemo: loss (bits)", .values = bits[0]},
+        {.name = "Transformer-XL: loss (bits)", .values = bits[1]},
+        {.name = "gain of LaMemo over Transformer-XL (bits)", .values = gain, .diverging = true}};
     static const char *const names[] = {"LaMemo", "Transformer-XL"},
                              *const notes[] = {"distinct-2 0.71", "distinct-2 0.64"},
                              *const texts[] = {
@@ -194,7 +174,7 @@ static lam_status text(lam_page *page)
 
 static lam_status write_page(const char *dir)
 {
-    static lam_status (*const parts[])(lam_page *) = {training, distance, alpha, sizes, text};
+    static lam_status (*const parts[])(lam_page *) = {training, distance, alpha, results, text};
     static const char *const titles[] = {"Training", "Attention", "Memory", "Models", "Text"};
     static const char *const ids[] = {"s-training", "s-attention", "s-memory", "s-models",
                                       "s-text"};

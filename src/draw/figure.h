@@ -19,24 +19,20 @@ typedef struct lam_axis {
     double min,
         max;  /* both 0: from the data.  Heat maps: value of the first and last column or row */
     bool cut; /* lines: what lies above max is not drawn */
-    bool at_points;           /* lines: numbers at the points of the first curve, if few */
-    const char *const *names; /* of bars, columns or rows 0, 1, ... instead of numbers; or NULL */
+    bool at_points; /* lines: numbers at the points of the first curve, if few */
 } lam_axis;
 
-/* One curve, or the bars of one colour. */
+/* One curve. */
 typedef struct lam_series {
     const char *name;
     int n;
-    const double *x, *y;      /* [n]; x rises.  Bars: x is NULL and i stands for itself */
+    const double *x, *y;      /* [n]; x rises */
     const double *low, *high; /* [n] a band around y (standard error, quartiles), or NULL */
     int colour;  /* 1...8 keeps a model's colour through all figures; 0: its place in the list */
-    bool dashed; /* lines: something compared with, such as the paper's values */
+    bool dashed; /* something compared with, such as the paper's values */
 } lam_series;
 
-typedef enum lam_figure_kind { LAM_FIGURE_LINES, LAM_FIGURE_BARS, LAM_FIGURE_HEAT } lam_figure_kind;
-
-/* Colours of a heat map: light to dark, or two colours away from the middle of [z_min, z_max]. */
-typedef enum lam_ramp { LAM_RAMP_SEQUENTIAL, LAM_RAMP_DIVERGING } lam_ramp;
+typedef enum lam_figure_kind { LAM_FIGURE_LINES, LAM_FIGURE_HEAT } lam_figure_kind;
 
 typedef struct lam_figure {
     const char *id; /* file name and anchor: a-z, 0-9, '-', '_' */
@@ -46,7 +42,7 @@ typedef struct lam_figure {
     lam_figure_kind kind;
     lam_axis x, y;
 
-    /* lines, bars */
+    /* lines */
     int n_series;
     const lam_series *series;
     bool ordered; /* they are an order (layers): colours from dark to light, whatever `colour` */
@@ -57,7 +53,6 @@ typedef struct lam_figure {
     const char *z_label;
     lam_scale z_scale;
     double z_min, z_max; /* both 0: from the data */
-    lam_ramp ramp;
 } lam_figure;
 
 /* The colour of a series: 0 to 7, or 8 to 15 in an order (draw/palette.h). */

@@ -28,11 +28,6 @@ static void series_header(lam_text *out, const lam_figure *f)
     lam_text_add(out, "\n");
 }
 
-static double x_of(const lam_series *s, int i)
-{
-    return s->x ? s->x[i] : i;
-}
-
 static void series_cells(lam_text *out, const lam_series *s, int i)
 {
     const double *const columns[] = {s->y, s->low, s->high};
@@ -53,17 +48,14 @@ static void series_csv(lam_text *out, const lam_figure *f, int *next)
         for (int k = 0; k < f->n_series; k++)
             if (next[k] < f->series[k].n) {
                 left = true;
-                x = fmin(x, x_of(&f->series[k], next[k])); /* passes over NaN */
+                x = fmin(x, f->series[k].x[next[k]]); /* passes over NaN */
             }
         if (!left)
             return;
-        if (f->x.names && isfinite(x))
-            lam_text_csv(out, f->x.names[(int)x]);
-        else
-            lam_text_number(out, x, 0, "");
+        lam_text_number(out, x, 0, "");
         for (int k = 0; k < f->n_series; k++) {
             const lam_series *s = &f->series[k];
-            const bool here = next[k] < s->n && !(x_of(s, next[k]) > x);
+            const bool here = next[k] < s->n && !(s->x[next[k]] > x);
             series_cells(out, s, here ? next[k]++ : -1);
         }
         lam_text_add(out, "\n");
@@ -75,10 +67,7 @@ static void place(lam_text *out, const lam_axis *axis, int i, int n)
 {
     const bool given = axis->min != 0 || axis->max != 0;
     const double at = n > 1 ? i / (n - 1.0) : 0;
-    if (axis->names)
-        lam_text_csv(out, axis->names[i]);
-    else
-        lam_text_number(out, given ? axis->min + at * (axis->max - axis->min) : i, 12, "");
+    lam_text_number(out, given ? axis->min + at * (axis->max - axis->min) : i, 12, "");
 }
 
 static void heat_csv(lam_text *out, const lam_figure *f)
@@ -122,7 +111,7 @@ static int most_points(const lam_figure *f, lam_use use)
     return use == LAM_FOR_PAGE ? lam_thin_share(f, PAGE_POINTS, PAGE_POINTS_ALL) : INT_MAX;
 }
 
-static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int n)
+static void axis_json(lam_text *out, const char *name, const lam_axis *axis)
 {
     lam_text_format(out, ",\"%s\":{\"label\":", name);
     lam_text_json(out, axis->label ? axis->label : "");
@@ -133,14 +122,6 @@ static void axis_json(lam_text *out, const char *name, const lam_axis *axis, int
         lam_text_add(out, ",\"cut\":true");
     if (axis->at_points)
         lam_text_add(out, ",\"at_points\":true");
-    if (axis->names) {
-        lam_text_add(out, ",\"names\":");
-        for (int i = 0; i < n; i++) {
-            lam_text_add(out, i ? "," : "[");
-            lam_text_json(out, axis->names[i]);
-        }
-        lam_text_add(out, n > 0 ? "]" : "[]");
-    }
     lam_text_add(out, "}");
 }
 
@@ -186,8 +167,8 @@ static int series_json(lam_text *out, const lam_figure *f, lam_use use)
 
 static void heat_json(lam_text *out, const lam_figure *f, lam_use use)
 {
-    lam_text_format(out, ",\"rows\":%d,\"cols\":%d,\"ramp\":\"%s\",\"z_label\":", f->rows, f->cols,
-                    f->ramp == LAM_RAMP_DIVERGING ? "diverging" : "sequential");
+    lam_text_format(out, ",\"rows\":%d,\"cols\":%d,\"ramp\":\"sequential\",\"z_label\":", f->rows,
+                    f->cols);
     lam_text_json(out, f->z_label ? f->z_label : "");
     lam_text_add(out, ",\"z\":[");
     for (int r = 0; r < f->rows; r++) {
@@ -204,9 +185,9 @@ static void heat_json(lam_text *out, const lam_figure *f, lam_use use)
 
 void lam_figure_json(lam_text *out, const lam_figure *f, lam_use use)
 {
-    static const char *const kinds[] = {"lines", "bars", "heat"};
-    lam_text series = {0}; /* first, since the number of names is that of the longest one */
-    const int n = f->kind == LAM_FIGURE_HEAT ? 0 : series_json(&series, f, use);
+    const bool heat = f->kind == LAM_FIGURE_HEAT;
+    lam_text series = {0}; /* first, since the longest one says whether there are too many points */
+    const int n = heat ? 0 : series_json(&series, f, use);
     lam_text_add(out, "{\"id\":");
     lam_text_json(out, f->id);
     lam_text_add(out, ",\"title\":");
@@ -215,12 +196,12 @@ void lam_figure_json(lam_text *out, const lam_figure *f, lam_use use)
     lam_text_json(out, f->finding ? f->finding : "");
     lam_text_add(out, ",\"caption\":");
     lam_text_json(out, f->caption ? f->caption : "");
-    lam_text_format(out, ",\"kind\":\"%s\"", kinds[f->kind]);
+    lam_text_format(out, ",\"kind\":\"%s\"", heat ? "heat" : "lines");
     if (n > most_points(f, use))
         lam_text_add(out, ",\"thinned\":true");
-    axis_json(out, "x", &f->x, f->kind == LAM_FIGURE_HEAT ? f->cols : n);
-    axis_json(out, "y", &f->y, f->kind == LAM_FIGURE_HEAT ? f->rows : 0);
-    if (f->kind == LAM_FIGURE_HEAT)
+    axis_json(out, "x", &f->x);
+    axis_json(out, "y", &f->y);
+    if (heat)
         heat_json(out, f, use);
     else
         lam_text_bytes(out, series.data, series.size);

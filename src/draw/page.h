@@ -45,7 +45,7 @@ typedef struct lam_token {
 typedef struct lam_measure {
     const char *name;     /* "LaMemo: loss (bits)", "gain over Transformer-XL (bits)" */
     const double *values; /* [n]; not finite: not coloured */
-    lam_ramp ramp;        /* diverging: around 0 */
+    bool diverging;       /* two colours away from 0; else one, the darker the larger */
     const char *ends[2];  /* diverging: what it means to be below and above 0, or NULL */
     double limit;         /* value of the strongest colour; 0: the 98th percentile of |value| */
 } lam_measure;

@@ -34,9 +34,8 @@ static const lam_table table = {.id = "table",
 static const lam_token tokens[] = {{"\xc3", 1}, {"\xa9", 1}, {"\xff", 1},
                                    {"\0", 1},   {"a\n", 2},  {evil, sizeof evil - 1}};
 static const double bits[] = {1, 2, 4, NAN, 0, 8}, gain[] = {-1, -2, 4, 0, 0, NAN};
-static const lam_measure measures[] = {
-    {.name = evil, .values = bits, .limit = 8},
-    {.name = "gain", .values = gain, .ramp = LAM_RAMP_DIVERGING}};
+static const lam_measure measures[] = {{.name = evil, .values = bits, .limit = 8},
+                                       {.name = "gain", .values = gain, .diverging = true}};
 static const lam_coloured coloured = {
     .id = "tokens", .title = evil, .n = 6, .tokens = tokens, .n_measures = 2, .measures = measures};
 static const char *const words[] = {evil, "b"};
@@ -152,7 +151,7 @@ START_TEST(a_large_analysis_stays_below_three_megabytes)
         curves[i] = (lam_series){.name = "a run", .n = N, .x = x0, .y = y0, .low = y0, .high = y0};
     const lam_measure three[] = {{.name = "a", .values = y0},
                                  {.name = "b", .values = y0},
-                                 {.name = "c", .values = y0, .ramp = LAM_RAMP_DIVERGING}};
+                                 {.name = "c", .values = y0, .diverging = true}};
     ck_assert_int_eq(lam_page_create(&page, &(lam_page_options){.title = "Large"}), LAM_OK);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(lam_page_figure(page, &(lam_figure){.id = ids[i],

@@ -86,7 +86,7 @@ static void show(lam_text *out, const lam_text *bytes)
 /* Above 0 a difference is blue, the first model's colour elsewhere; a plain number is orange. */
 static char side_of(const lam_measure *m, double at)
 {
-    return (at > 0) == (m->ramp == LAM_RAMP_DIVERGING) ? 'u' : 't';
+    return (at > 0) == m->diverging ? 'u' : 't';
 }
 
 static void span(lam_text *out, const lam_coloured *t, int i, int end, double limit)
@@ -94,7 +94,7 @@ static void span(lam_text *out, const lam_coloured *t, int i, int end, double li
     const double v = unit_value(&t->measures[0], i, end);
     const double at = isfinite(v) ? v / limit : 0;
     const int step = (int)fmin(ceil(fabs(at) * LAM_TOKEN_STEPS - 1e-9), LAM_TOKEN_STEPS);
-    if (step > 0 && (at > 0 || t->measures[0].ramp == LAM_RAMP_DIVERGING))
+    if (step > 0 && (at > 0 || t->measures[0].diverging))
         lam_text_format(out, "<span class=%c%d>", side_of(&t->measures[0], at), step);
     else
         lam_text_add(out, "<span>");
@@ -111,8 +111,8 @@ static void measure_json(lam_text *out, const lam_coloured *t, const lam_measure
 {
     lam_text_add(out, "{\"name\":");
     lam_text_json(out, m->name);
-    lam_text_format(out, ",\"diverging\":%s,\"limit\":%.6g",
-                    m->ramp == LAM_RAMP_DIVERGING ? "true" : "false", limit);
+    lam_text_format(out, ",\"diverging\":%s,\"limit\":%.6g", m->diverging ? "true" : "false",
+                    limit);
     if (m->ends[0] && m->ends[1]) {
         lam_text_add(out, ",\"ends\":[");
         lam_text_json(out, m->ends[0]);

@@ -45,44 +45,26 @@ static const lam_rgb series[LAM_THEMES][LAM_COLOURS_ALL] = {
      {250, 192, 70}},
 };
 
-/* Nine knots each; straight lines between them. */
-static const lam_rgb ramps[LAM_THEMES][2][9] = {
-    {{{250, 249, 232},
-      {224, 236, 201},
-      {178, 217, 187},
-      {125, 193, 187},
-      {79, 163, 185},
-      {47, 130, 175},
-      {35, 96, 155},
-      {31, 62, 122},
-      {24, 30, 78}},
-     {{23, 72, 125},
-      {58, 121, 173},
-      {124, 174, 208},
-      {193, 217, 232},
-      {245, 244, 240},
-      {246, 211, 178},
-      {233, 156, 102},
-      {200, 96, 44},
-      {138, 51, 12}}},
-    {{{30, 34, 48},
-      {32, 50, 84},
-      {34, 72, 120},
-      {36, 98, 146},
-      {48, 126, 160},
-      {78, 156, 168},
-      {124, 186, 172},
-      {182, 214, 180},
-      {244, 240, 204}},
-     {{126, 194, 244},
-      {84, 156, 210},
-      {58, 112, 156},
-      {44, 70, 96},
-      {38, 42, 48},
-      {96, 60, 38},
-      {156, 88, 44},
-      {212, 124, 62},
-      {250, 174, 112}}},
+/* Nine knots; straight lines between them. */
+static const lam_rgb ramp[LAM_THEMES][9] = {
+    {{250, 249, 232},
+     {224, 236, 201},
+     {178, 217, 187},
+     {125, 193, 187},
+     {79, 163, 185},
+     {47, 130, 175},
+     {35, 96, 155},
+     {31, 62, 122},
+     {24, 30, 78}},
+    {{30, 34, 48},
+     {32, 50, 84},
+     {34, 72, 120},
+     {36, 98, 146},
+     {48, 126, 160},
+     {78, 156, 168},
+     {124, 186, 172},
+     {182, 214, 180},
+     {244, 240, 204}},
 };
 
 /* The strongest ground of a token on either side; weaker ones lie between it and the page. */
@@ -108,17 +90,12 @@ static lam_rgb between(lam_rgb a, lam_rgb b, double at)
                      (unsigned char)lround(a.b + at * (b.b - a.b))};
 }
 
-lam_rgb lam_colour_ramp(lam_theme theme, lam_ramp ramp, double at)
+lam_rgb lam_colour_ramp(lam_theme theme, double at)
 {
-    const lam_rgb *knots = ramps[theme][ramp];
+    const lam_rgb *knots = ramp[theme];
     const double place = 8 * fmin(fmax(at, 0), 1);
     const int knot = place >= 8 ? 7 : (int)place;
     return between(knots[knot], knots[knot + 1], place - knot);
-}
-
-char lam_ramp_letter(lam_ramp ramp)
-{
-    return ramp == LAM_RAMP_DIVERGING ? 'd' : 'h';
 }
 
 lam_rgb lam_colour_token(lam_theme theme, int step)
@@ -161,10 +138,8 @@ void lam_palette_css(lam_text *out, lam_theme theme)
         property(out, "t", i, lam_colour_token(theme, i));
         property(out, "u", i, lam_colour_token(theme, -i));
     }
-    for (int ramp = 0; ramp < 2; ramp++)
-        for (int i = 0; i < LAM_RAMP_STEPS; i++)
-            property(out, (char[]){lam_ramp_letter((lam_ramp)ramp), '\0'}, i,
-                     lam_colour_ramp(theme, (lam_ramp)ramp, (i + 0.5) / LAM_RAMP_STEPS));
+    for (int i = 0; i < LAM_RAMP_STEPS; i++)
+        property(out, "h", i, lam_colour_ramp(theme, (i + 0.5) / LAM_RAMP_STEPS));
 }
 
 void lam_palette_sheet(lam_text *out)

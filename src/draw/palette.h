@@ -3,8 +3,7 @@
  * Curves have eight colours that stay apart for colour-blind eyes, and eight more from dark to light for
  * curves that are an order themselves (layers), so that none of these looks like a model.  Both are in a dark tint for
  * white paper and a light one for dark screens; each is readable as text on its ground (contrast 4.5,
- * tested).  Heat maps run through one ramp whose lightness changes evenly, away from the ground; differences run through two
- * colours. */
+ * tested).  Heat maps run through one ramp whose lightness changes evenly, away from the ground. */
 #ifndef LAM_DRAW_PALETTE_H
 #define LAM_DRAW_PALETTE_H
 
@@ -28,17 +27,15 @@ typedef enum lam_paint {
 } lam_paint;
 
 lam_rgb lam_colour_paint(lam_theme theme, lam_paint paint);
-lam_rgb lam_colour_series(lam_theme theme, int i); /* 0 to 7 apart, 8 to 15 in order */
-lam_rgb lam_colour_ramp(lam_theme theme, lam_ramp ramp, double at); /* 0 <= at <= 1 */
-/* The name of step 0...31 of a ramp: "h12", "d12". */
-char lam_ramp_letter(lam_ramp ramp);
+lam_rgb lam_colour_series(lam_theme theme, int i);   /* 0 to 7 apart, 8 to 15 in order */
+lam_rgb lam_colour_ramp(lam_theme theme, double at); /* of heat maps; 0 <= at <= 1 */
 /* Behind a token, step 0 (nothing) to 8 (strongest), negative for the other side; the ink stays
  * readable on it. */
 lam_rgb lam_colour_token(lam_theme theme, int step);
 
 double lam_colour_contrast(lam_rgb a, lam_rgb b); /* as WCAG 2 defines it: 1 to 21 */
 
-/* The same as custom properties (--ground, --s0 ... --t8, --u8, --h0 ... --d31) for a style sheet. */
+/* The same as custom properties (--ground, --s0 ... --t8, --u8, --h0 ... --h31) for a style sheet. */
 void lam_palette_css(lam_text *out, lam_theme theme);
 /* A style sheet of them: light, and on screens dark where the system or the class `dark` of the root says so. */
 void lam_palette_sheet(lam_text *out);

@@ -1,4 +1,4 @@
-/* svg.c -- title, axes and style; the kinds are in svg_lines.c, svg_bars.c and svg_heat.c. */
+/* svg.c -- title, axes and style; the kinds are in svg_lines.c and svg_heat.c. */
 #include "draw/svg_int.h"
 
 #include "data/utf8.h"
@@ -116,8 +116,7 @@ static void style(lam_text *out)
     lam_text_add(out, ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
                       ".dots{fill:none;stroke-width:5.5;stroke-linecap:round}"
                       ".thin{stroke-width:1.1}.lead{fill:none;stroke-dasharray:1 "
-                      "3}.dash{stroke-dasharray:6 4}.band{stroke:none;fill-opacity:.16}"
-                      ".bar{stroke:none}");
+                      "3}.dash{stroke-dasharray:6 4}.band{stroke:none;fill-opacity:.16}");
     for (int i = 0; i < LAM_COLOURS_ALL; i++) {
         const lam_rgb c = lam_colour_series(theme, i);
         lam_text_format(out, ".s%d", i);
@@ -201,8 +200,6 @@ void lam_figure_svg(lam_text *out, const lam_figure *f, lam_use use)
         .left = EDGE, .right = LAM_SVG_WIDTH - EDGE, .top = TOP + title, .bottom = height - FOOT};
     if (f->kind == LAM_FIGURE_LINES)
         lam_svg_lines(out, f, frame);
-    else if (f->kind == LAM_FIGURE_BARS)
-        lam_svg_bars(out, f, frame);
     else
         lam_svg_heat(out, f, frame, use);
     lam_text_add(out, "</svg>");

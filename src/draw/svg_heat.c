@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_COLS = 360, BAR = 12, BAR_ROOM = 70, NAME_ROOM = 150 };
+enum { MOST_COLS = 360, BAR = 12, BAR_ROOM = 70, NUMBER_ROOM = 34 };
 
 typedef struct heat {
     const lam_figure *f;
@@ -40,9 +40,9 @@ static int shade(const heat *h, int row, int col)
 /* In a page the style sheet has the colours, light and dark. */
 static void fill(lam_text *out, const heat *h, int step)
 {
-    const lam_rgb c = lam_colour_ramp(LAM_THEME_LIGHT, h->f->ramp, (step + 0.5) / LAM_RAMP_STEPS);
+    const lam_rgb c = lam_colour_ramp(LAM_THEME_LIGHT, (step + 0.5) / LAM_RAMP_STEPS);
     if (h->use == LAM_FOR_PAGE)
-        lam_text_format(out, "style=\"fill:var(--%c%d)\"", lam_ramp_letter(h->f->ramp), step);
+        lam_text_format(out, "style=\"fill:var(--h%d)\"", step);
     else
         lam_text_format(out, "fill=\"#%02x%02x%02x\"", c.r, c.g, c.b);
 }
@@ -82,7 +82,7 @@ static void all_cells(lam_text *out, const heat *h)
     lam_text_add(out, "</g>");
 }
 
-static void row_names(lam_text *out, const heat *h)
+static void row_numbers(lam_text *out, const heat *h)
 {
     const lam_figure *f = h->f;
     const double t = (h->frame.bottom - h->frame.top) / f->rows;
@@ -93,17 +93,17 @@ static void row_names(lam_text *out, const heat *h)
         const double at = f->rows > 1 ? r / (f->rows - 1.0) : 0;
         snprintf(number, sizeof number, "%.4g", given ? f->y.min + at * (f->y.max - f->y.min) : r);
         lam_svg_text(out, h->frame.left - 8, h->frame.top + (r + 0.5) * t + 4.5, LAM_ANCHOR_END,
-                     "tick", f->y.names ? f->y.names[r] : number, NAME_ROOM);
+                     "tick", number, 150);
     }
     if (f->y.label)
         lam_svg_text(out, 14, h->frame.top - 14, LAM_ANCHOR_START, "label", f->y.label, 300);
 }
 
-/* Columns with names get as many of them as fit; numbered ones an ordinary axis through their middles. */
-static void column_names(lam_text *out, const heat *h)
+/* An ordinary axis through the middles of the columns. */
+static void column_numbers(lam_text *out, const heat *h)
 {
     const lam_figure *f = h->f;
-    lam_ticks ticks = {0};
+    lam_ticks ticks;
     const bool given = f->x.min != 0 || f->x.max != 0;
     const double first = given ? f->x.min : 0, last = given ? f->x.max : f->cols - 1;
     const double half = f->cols > 1 ? 0.5 * (last - first) / (f->cols - 1) : 0.5;
@@ -116,14 +116,8 @@ static void column_names(lam_text *out, const heat *h)
                             h->frame.bottom,
                             {.low = last + half, .high = first - half},
                             h->frame.y};
-    if (!f->x.names)
-        lam_ticks_make(&ticks, &frame.x, f->cols < 7 ? f->cols : 7);
+    lam_ticks_make(&ticks, &frame.x, f->cols < 7 ? f->cols : 7);
     lam_svg_x_axis(out, f, &frame, &ticks);
-    const double w = (h->frame.right - h->frame.left) / (f->cols > 0 ? f->cols : 1);
-    const int stride = (int)ceil(50 / w);
-    for (int c = 0; f->x.names && c < f->cols; c += stride)
-        lam_svg_text(out, h->frame.left + (c + 0.5) * w, h->frame.bottom + 19, LAM_ANCHOR_MIDDLE,
-                     "tick", f->x.names[c], stride * w);
 }
 
 static void colour_bar(lam_text *out, const heat *h)
@@ -153,11 +147,6 @@ static void ruler(heat *h)
     h->z = lam_ruler_empty(f->z_scale);
     for (size_t i = 0; i < (size_t)f->rows * (size_t)f->cols; i++)
         lam_ruler_hold(&h->z, f->z[i]);
-    if (f->ramp == LAM_RAMP_DIVERGING && h->z.low <= h->z.high) {
-        const double far = fmax(fabs(h->z.low), fabs(h->z.high));
-        h->z.low = -far;
-        h->z.high = far;
-    }
     lam_ruler_resolve(&h->z, &(lam_axis){.min = f->z_min, .max = f->z_max}, 0);
 }
 
@@ -167,15 +156,12 @@ void lam_svg_heat(lam_text *out, const lam_figure *f, lam_frame frame, lam_use u
         return;
     heat h = {.f = f, .frame = frame, .use = use, .merge = (f->cols + MOST_COLS - 1) / MOST_COLS};
     h.cols = (f->cols + h.merge - 1) / h.merge;
-    double names = 24;
-    for (int r = 0; f->y.names && r < f->rows; r++)
-        names = fmax(names, fmin(lam_svg_width(f->y.names[r]), NAME_ROOM));
-    h.frame.left += names + 10;
+    h.frame.left += NUMBER_ROOM;
     h.frame.right -= BAR_ROOM;
     ruler(&h);
     lam_svg_frame(out, &h.frame);
     all_cells(out, &h);
-    row_names(out, &h);
-    column_names(out, &h);
+    row_numbers(out, &h);
+    column_numbers(out, &h);
     colour_bar(out, &h);
 }

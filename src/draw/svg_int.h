@@ -1,4 +1,4 @@
-/* svg_int.h -- what the three kinds of figures share when drawn. */
+/* svg_int.h -- what both kinds of figures share when drawn. */
 #ifndef LAM_DRAW_SVG_INT_H
 #define LAM_DRAW_SVG_INT_H
 
@@ -35,7 +35,6 @@ void lam_svg_x_axis(lam_text *out, const lam_figure *f, const lam_frame *frame,
                     const lam_ticks *ticks);
 
 void lam_svg_lines(lam_text *out, const lam_figure *f, lam_frame frame);
-void lam_svg_bars(lam_text *out, const lam_figure *f, lam_frame frame);
 void lam_svg_heat(lam_text *out, const lam_figure *f, lam_frame frame, lam_use use);
 
 #endif

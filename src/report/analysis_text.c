@@ -51,13 +51,13 @@ static lam_status spell(const lam_analysis *a, passage *p, char **room)
     return LAM_OK;
 }
 
-static double *add_measure(passage *p, lam_ramp ramp)
+static double *add_measure(passage *p, bool diverging)
 {
     double *values = p->values + (size_t)p->n_measures * (size_t)p->n;
     lam_measure *m = &p->measures[p->n_measures];
     m->name = p->names[p->n_measures++];
     m->values = values;
-    m->ramp = ramp;
+    m->diverging = diverging;
     return values;
 }
 
@@ -73,13 +73,13 @@ static void measure(const lam_analysis *a, passage *p)
             snprintf(text, sizeof **p->ends, "%s knew more", a->models[end ? 0 : i].name);
             p->measures[p->n_measures].ends[end] = text;
         }
-        double *v = add_measure(p, LAM_RAMP_DIVERGING);
+        double *v = add_measure(p, true);
         for (int k = 0; k < p->n; k++)
             v[k] = (other[k] - first[k]) / log(2.0);
     }
     for (int i = 0; i < a->n && p->n_measures < MEASURES; i++) {
         snprintf(p->names[p->n_measures], sizeof *p->names, "%s: loss (bits)", a->models[i].name);
-        double *v = add_measure(p, LAM_RAMP_SEQUENTIAL);
+        double *v = add_measure(p, false);
         for (int k = 0; k < p->n; k++)
             v[k] = a->models[i].passage.nll[k] / log(2.0);
     }

@@ -1,11 +1,10 @@
-/* cells.js -- bars and heat maps: the SVG stays, its values can be read. */
+/* cells.js -- heat maps: the SVG stays, its values can be read. */
 (() => {
   const place = (axis, i, n) => {
-    if (axis.names) return axis.names[i];
     if (axis.min === undefined) return report.number(i);
     return report.number(axis.min + (n > 1 ? i / (n - 1) : 0) * (axis.max - axis.min));
   };
-  const named = (axis, text) => (axis.label && !axis.names ? `${axis.label} ${text}` : text);
+  const named = (axis, text) => (axis.label ? `${axis.label} ${text}` : text);
   const under = (p, columns, rows) =>
     p && [Math.min(columns - 1, Math.floor(p[0] * columns)), Math.min(rows - 1, Math.floor(p[1] * rows))];
 
@@ -20,22 +19,6 @@
       say: (p) => `${named(data.y, place(data.y, p[1], data.rows))}, ` +
         `${named(data.x, place(data.x, p[0], data.cols))}: ` +
         `${data.z_label || "value"} ${report.number(data.z[p[1]][p[0]])}`,
-    });
-  };
-
-  report.kinds.bars = (figure, data) => {
-    const n = Math.max(0, ...data.series.map((s) => s.y.length));
-    if (!n) return;
-    const svg = figure.querySelector(".plot svg"), frame = report.frame(svg), mark = report.marker(svg);
-    const w = frame.width / n;
-    report.probe(figure, {
-      size: () => ({ columns: n, rows: 1 }),
-      find: (event) => under(frame.point(event), n, 1),
-      mark: (p) => mark(p && { x: frame.x + p[0] * w, y: frame.y, width: w, height: frame.height }),
-      say: (p) => `${place(data.x, p[0], n)}: ` + data.series.map((s) => {
-        const band = s.low ? ` (${report.number(s.low[p[0]])} to ${report.number(s.high[p[0]])})` : "";
-        return `${s.name} ${report.number(s.y[p[0]])}${band}`;
-      }).join(", "),
     });
   };
 })();

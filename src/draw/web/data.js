@@ -5,8 +5,8 @@
   /* Header and rows of any chart. */
   const table = (data) => {
     if (data.kind === "heat") {
-      const name = (axis, i, n) => (axis.names ? axis.names[i]
-        : axis.min === undefined ? i : axis.min + (n > 1 ? i / (n - 1) : 0) * (axis.max - axis.min));
+      const name = (axis, i, n) =>
+        axis.min === undefined ? i : axis.min + (n > 1 ? i / (n - 1) : 0) * (axis.max - axis.min);
       const columns = Array.from({ length: data.cols }, (_, c) => name(data.x, c, data.cols));
       return [[[data.y.label || "row", data.x.label].filter(Boolean).join(" \\ "), ...columns],
         ...data.z.map((row, r) => [name(data.y, r, data.rows), ...row])];
@@ -17,8 +17,8 @@
       for (const [suffix, values] of fields) {
         const column = header.push(s.name + suffix) - 1;
         values.forEach((v, i) => {
-          const x = s.x ? s.x[i] : i;
-          if (!rows.has(x)) rows.set(x, [data.x.names ? data.x.names[x] : x]);
+          const x = s.x[i];
+          if (!rows.has(x)) rows.set(x, [x]);
           rows.get(x)[column] = v;
         });
       }
