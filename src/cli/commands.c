@@ -1,27 +1,30 @@
-/* commands.c -- the table of commands, in the order in which they are listed. */
+/* commands.c -- see commands.h. */
 #include "cli/commands.h"
 
-#include "cli/help.h"
+#include "cli/spelling.h"
 
-/* One a line, so that additions do not collide. */
-/* clang-format off */
-const lam_command *const lam_commands[] = {
-    &lam_command_prepare,
-    &lam_command_train,
-    &lam_command_compare,
-    &lam_command_report,
-    &lam_command_eval,
-    &lam_command_analyze,
-    &lam_command_generate,
-    &lam_command_score,
-    &lam_command_serve,
-    &lam_command_compress,
-    &lam_command_decompress,
-    &lam_command_import,
-    &lam_command_export,
-    &lam_command_info,
-    &lam_command_bench,
-    &lam_command_verify,
-    &lam_command_help,
-    NULL,
-};
+#include <string.h>
+
+#define ADDRESS(name) &lam_command_##name,
+const lam_command *const lam_commands[] = {LAM_COMMANDS(ADDRESS) NULL};
+#undef ADDRESS
+
+lam_status lam_command_find(const lam_command **out, const char *name)
+{
+    const char *names[LAM_OPTIONS_MAX] = {0};
+    int n = 0;
+    *out = NULL;
+    for (; lam_commands[n] != NULL; n++) {
+        names[n] = lam_commands[n]->name;
+        if (strcmp(names[n], name) == 0)
+            *out = lam_commands[n];
+    }
+    if (*out != NULL)
+        return LAM_OK;
+    names[n++] = "--version"; /* which take the place of a command */
+    names[n] = "--help";
+    const char *near = lam_closest(name, names);
+    if (near != NULL)
+        return lam_fail(LAM_ERR_ARG, "there is no command '%s'; did you mean '%s'?", name, near);
+    return lam_fail(LAM_ERR_ARG, "there is no command '%s'", name);
+}

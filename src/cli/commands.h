@@ -4,22 +4,35 @@
 
 #include "cli/options.h"
 
-extern const lam_command lam_command_prepare;
-extern const lam_command lam_command_train;
-extern const lam_command lam_command_compare;
-extern const lam_command lam_command_report;
-extern const lam_command lam_command_eval;
-extern const lam_command lam_command_analyze;
-extern const lam_command lam_command_generate;
-extern const lam_command lam_command_score;
-extern const lam_command lam_command_serve;
-extern const lam_command lam_command_compress;
-extern const lam_command lam_command_decompress;
-extern const lam_command lam_command_import;
-extern const lam_command lam_command_export;
-extern const lam_command lam_command_info;
-extern const lam_command lam_command_bench;
-extern const lam_command lam_command_verify;
-extern const lam_command lam_command_help;
+/* In the order in which they are listed; one a line, so that additions do not collide. */
+/* clang-format off */
+#define LAM_COMMANDS(X) \
+    X(prepare) \
+    X(train) \
+    X(compare) \
+    X(report) \
+    X(eval) \
+    X(analyze) \
+    X(generate) \
+    X(score) \
+    X(serve) \
+    X(compress) \
+    X(decompress) \
+    X(import) \
+    X(export) \
+    X(info) \
+    X(bench) \
+    X(verify) \
+    X(help)
+/* clang-format on */
+
+#define LAM_COMMAND_DECLARE(name) extern const lam_command lam_command_##name;
+LAM_COMMANDS(LAM_COMMAND_DECLARE)
+#undef LAM_COMMAND_DECLARE
+
+extern const lam_command *const lam_commands[]; /* all of them; ends with NULL */
+
+/* The command called `name`; else LAM_ERR_ARG, with the nearest name if one is near. */
+lam_status lam_command_find(const lam_command **out, const char *name);
 
 #endif

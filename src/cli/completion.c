@@ -1,7 +1,7 @@
 /* completion.c -- see completion.h.  bash, zsh and fish; each as its own documentation says. */
 #include "cli/completion.h"
 
-#include "cli/help.h"
+#include "cli/commands.h"
 #include "model/boxed.h"
 
 #include <string.h>
@@ -105,12 +105,9 @@ static void bash(FILE *out)
         "        _lamemo_words \"",
         out);
     for (int i = 0; lam_commands[i]; i++)
-        if (!lam_commands[i]->hidden)
-            fprintf(out, "%s ", lam_commands[i]->name);
+        fprintf(out, "%s ", lam_commands[i]->name);
     fputs("--help --version\"\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", out);
     for (int i = 0; lam_commands[i]; i++) {
-        if (lam_commands[i]->hidden)
-            continue;
         fprintf(out, "    %s)\n        case $before in\n", lam_commands[i]->name);
         each_option(out, lam_commands[i], bash_value);
         fputs("        esac\n        case $current in -*) _lamemo_words \"", out);
@@ -155,20 +152,18 @@ static void zsh(FILE *out)
           "    _arguments -C '1: :->command' '*:: :->argument'\n    case $state in\n    command)\n"
           "        local -a commands=(",
           out);
-    for (int i = 0; lam_commands[i]; i++)
-        if (!lam_commands[i]->hidden) {
-            fprintf(out, "\n            '%s:", lam_commands[i]->name);
-            sentence(out, lam_commands[i]->summary, ":\\");
-            fputc('\'', out);
-        }
+    for (int i = 0; lam_commands[i]; i++) {
+        fprintf(out, "\n            '%s:", lam_commands[i]->name);
+        sentence(out, lam_commands[i]->summary, ":\\");
+        fputc('\'', out);
+    }
     fputs(")\n        _describe command commands ;;\n    argument)\n        case $words[1] in\n",
           out);
-    for (int i = 0; lam_commands[i]; i++)
-        if (!lam_commands[i]->hidden) {
-            fprintf(out, "        %s) _arguments -s", lam_commands[i]->name);
-            each_option(out, lam_commands[i], zsh_option);
-            fputs(" \\\n            '*:file:_files' ;;\n", out);
-        }
+    for (int i = 0; lam_commands[i]; i++) {
+        fprintf(out, "        %s) _arguments -s", lam_commands[i]->name);
+        each_option(out, lam_commands[i], zsh_option);
+        fputs(" \\\n            '*:file:_files' ;;\n", out);
+    }
     fputs("        esac ;;\n    esac\n}\n_lamemo \"$@\"\n", out);
 }
 
@@ -195,16 +190,14 @@ static void fish_option(FILE *out, const lam_command *command, const lam_option 
 static void fish(FILE *out)
 {
     fputs("# fish completion of lamemo\n", out);
+    for (int i = 0; lam_commands[i]; i++) {
+        fprintf(out, "complete -c lamemo -n __fish_use_subcommand -f -a %s -d '",
+                lam_commands[i]->name);
+        sentence(out, lam_commands[i]->summary, "\\");
+        fputs("'\n", out);
+    }
     for (int i = 0; lam_commands[i]; i++)
-        if (!lam_commands[i]->hidden) {
-            fprintf(out, "complete -c lamemo -n __fish_use_subcommand -f -a %s -d '",
-                    lam_commands[i]->name);
-            sentence(out, lam_commands[i]->summary, "\\");
-            fputs("'\n", out);
-        }
-    for (int i = 0; lam_commands[i]; i++)
-        if (!lam_commands[i]->hidden)
-            each_option(out, lam_commands[i], fish_option);
+        each_option(out, lam_commands[i], fish_option);
 }
 
 void lam_completion_print(FILE *out, int shell)

@@ -90,8 +90,7 @@ typedef struct lam_command {
     void (*appendix)(FILE *out);
     lam_status (*run)(const lam_args *args);
     const char
-        *source; /* the file that the words come from, for messages; NULL: the command line */
-    bool hidden;
+        *source;   /* the file that the words come from, for messages; NULL: the command line */
     bool reads;    /* makes no files: some seconds after a signal it may be ended where it is */
     bool shared;   /* several processes may share it (ranks.h) */
     bool killable; /* makes no files and never asks about signals: they may end it at once */

@@ -1,7 +1,7 @@
 /* spelling_test.c -- fields of the library become options, other words stay what they are. */
 #include "cli/spelling.h"
 
-#include "cli/help.h"
+#include "cli/commands.h"
 #include "cli/train_options.h"
 #include "support/suite.h"
 
