@@ -143,8 +143,17 @@ static lam_status open_file(text *t, const lam_engine *e, const eval_options *o)
 static lam_status open_text(text *t, const lam_engine *e, const lam_args *args)
 {
     const eval_options *o = args->options;
-    if (lam_path_is_folder(o->data))
+    if (lam_path_is_folder(o->data)) {
+        const char *const of_text = lam_option_given(args, "encoding") ? "encoding"
+                                    : o->keep_crlf                     ? "keep-crlf"
+                                                                       : NULL;
+        if (of_text)
+            return lam_fail(LAM_ERR_ARG,
+                            "--%s: %s is a corpus folder, whose text lamemo prepare "
+                            "has converted",
+                            of_text, o->data);
         return open_corpus(t, e, o);
+    }
     if (lam_option_given(args, "split"))
         return lam_fail(LAM_ERR_ARG, "--split %s: %s is a text, not a corpus folder with splits",
                         lam_split_name((lam_split)o->split), o->data);
@@ -313,7 +322,7 @@ static lam_status run_shared(const void *user, lam_comm *comm)
     lam_engine *engine = NULL;
     LAM_TRY(lam_model_required(args, o->model));
     if (!o->data)
-        return lam_fail(LAM_ERR_ARG, "--data is missing");
+        return lam_fail(LAM_ERR_ARG, "--data is missing: a corpus folder or a text file");
     device.threads = lam_ranks_threads(comm, device.threads);
     device.card = lam_comm_local_rank(comm);
     LAM_TRY(lam_device_open(&dev, &device));

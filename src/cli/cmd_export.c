@@ -9,16 +9,15 @@
 #include "convert/tokenizer_json.h"
 #include "core/own.h"
 #include "core/budget.h"
-#include "core/decimal.h"
 #include "data/json_name.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct export_options {
-    const char *model, *out, *hf, *max_shard, *tokenizer;
+    const char *model, *out, *hf, *tokenizer;
+    int64_t max_shard; /* bytes; 0: one file */
     int dtype;
     bool replace, json;
 } export_options;
@@ -38,7 +37,7 @@ static const lam_option options[] = {
      .choices = dtype_names,
      .help =
          "Type of the weights; int8 is for matrices and embeddings, with a scale for each row."},
-    {"max-shard-size", 0, "SIZE", LAM_OPT_STRING, offsetof(export_options, max_shard),
+    {"max-shard-size", 0, "SIZE", LAM_OPT_SIZE, offsetof(export_options, max_shard),
      .shown = "one file",
      .help = "Split the weights into files of at most SIZE (500MB, 5GB, 2GiB), with an index."},
     {"tokenizer", 0, "FILE", LAM_OPT_PATH, offsetof(export_options, tokenizer), .shown = "none",
@@ -52,29 +51,6 @@ static const lam_option options[] = {
      .help = "Print one JSON object."},
     {0},
 };
-
-/* "5GB" is 5e9 bytes and "5GiB" 5 * 2^30; a number alone is bytes. */
-static lam_status parse_size(const char *text, int64_t *bytes)
-{
-    static const struct {
-        const char *unit;
-        double bytes;
-    } units[] = {{"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
-                 {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
-                 {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-    double n;
-    const char *const end = text + lam_decimal(&n, text);
-    *bytes = 0;
-    if (end == text || !(n > 0))
-        return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(end, units[i].unit) == 0 && n * units[i].bytes >= 1 &&
-            n * units[i].bytes < 0x1p62) {
-            *bytes = (int64_t)(n * units[i].bytes);
-            return LAM_OK;
-        }
-    return lam_fail(LAM_ERR_ARG, "--max-shard-size: '%s' is not a size like 5GB", text);
-}
 
 /* What is written, --out or --hf; NULL: a tokenizer alone. */
 static const char *folder_of(const export_options *o)
@@ -108,6 +84,7 @@ static lam_status may_write_tokenizer(const export_options *o)
     LAM_TRY(lam_path_look(&there, o->tokenizer));
     if (there && !o->replace)
         return lam_fail(LAM_ERR_ARG, "%s exists already; --replace overwrites it", o->tokenizer);
+    LAM_TRY(lam_file_may_make(o->tokenizer));
     LAM_TRY(lam_own_file(o->tokenizer, "\"added_tokens\""));
     LAM_TRY(lam_vocab_option(&vocab, o->model, NULL));
     const lam_status status =
@@ -140,6 +117,7 @@ static lam_status run(const lam_args *args)
                                  .out = folder_of(o),
                                  .hf = o->hf != NULL,
                                  .dtype = dtypes[o->dtype],
+                                 .max_shard = o->max_shard,
                                  .replace = o->replace,
                                  .stop = lam_stop_signal};
     lam_export_result result;
@@ -148,8 +126,6 @@ static lam_status run(const lam_args *args)
         return lam_fail(LAM_ERR_ARG, "--out and --hf both name a folder; give one of them");
     if (!wanted.out && !o->tokenizer)
         return lam_fail(LAM_ERR_ARG, "--out is missing");
-    if (o->max_shard)
-        LAM_TRY(parse_size(o->max_shard, &wanted.max_shard));
     if (o->tokenizer)
         LAM_TRY(may_write_tokenizer(o));
     if (wanted.out)

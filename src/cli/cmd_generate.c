@@ -282,6 +282,8 @@ static lam_status converse(const lam_engine *engine, const lam_args *args, const
 static lam_status read_stops(char *out[LAM_LIST_MAX], const lam_string_list *stops)
 {
     for (int i = 0; i < stops->n; i++) {
+        if (stops->v[i][0] == '\0')
+            return lam_fail(LAM_ERR_ARG, "--stop: the text is empty");
         out[i] = strdup(stops->v[i]);
         if (!out[i])
             return lam_fail(LAM_ERR_MEMORY, "no memory for --stop");

@@ -366,11 +366,15 @@ static lam_status run(const lam_args *args)
 {
     const info_options *o = args->options;
     lam_config cfg;
-    if (o->scaling.zero && o->scaling.ranks == 0)
-        return lam_fail(LAM_ERR_ARG, "--zero 1 divides the optimiser's state between processes: "
-                                     "--ranks says how many");
+    static const char *const of_ranks[] = {"step-ms", "link-gbs", "link-us", "no-overlap", "zero"};
     if (o->presets)
         return list_presets(args);
+    if (o->table && o->scaling.ranks > 0)
+        return lam_fail(LAM_ERR_ARG, "--table and --ranks are two tables: pass one of them");
+    for (size_t i = 0; i < sizeof of_ranks / sizeof *of_ranks && o->scaling.ranks == 0; i++)
+        if (lam_option_given(args, of_ranks[i]))
+            return lam_fail(LAM_ERR_ARG, "--%s is for --ranks only, the number of processes",
+                            of_ranks[i]);
     LAM_TRY(resolve(&cfg, args));
     if (o->table)
         return lam_info_table(&cfg, o->model ? "" : o->shape.preset, o->json);

@@ -117,16 +117,13 @@ int main(int argc, char **argv)
         lam_help_overview(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        lam_help_overview(stdout);
-        return lam_help_end();
-    }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         puts("lamemo " LAM_VERSION);
         return lam_help_end();
     }
+    const bool help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0;
     const lam_command *command;
-    if (lam_command_find(&command, argv[1]) != LAM_OK) {
+    if (lam_command_find(&command, help ? "help" : argv[1]) != LAM_OK) {
         fprintf(stderr, "lamemo: %s\nTry 'lamemo --help'.\n", lam_error());
         return 2;
     }

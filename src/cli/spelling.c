@@ -36,7 +36,8 @@ static int distance(const char *a, const char *b)
 const char *lam_closest(const char *word, const char *const *names)
 {
     const char *best = NULL;
-    int best_distance = 1 + (int)strlen(word) / 3; /* a slip, not another word */
+    const int length = (int)strlen(word);
+    int best_distance = length < 6 ? 1 : length / 3; /* a slip, not another word */
     for (int i = 0; names[i] != NULL; i++) {
         const int d = distance(word, names[i]);
         if (d <= best_distance && (best == NULL || d < best_distance)) {
@@ -128,8 +129,10 @@ static const char *option_of(const char *word, size_t n, const lam_option *table
 
 const char *lam_spell_options(char *out, size_t size, const char *message, const lam_option *table)
 {
+    static const char config[] = "config: "; /* to the user it is the options */
     size_t used = 0;
     out[0] = '\0';
+    message += strncmp(message, config, sizeof config - 1) == 0 ? sizeof config - 1 : 0;
     for (const char *word = message; *word && used < size;) {
         const size_t n = strcspn(word, " "), blanks = strspn(word + n, " ");
         const bool may_be = blanks > 0 && (word == message || memchr(word, '_', n));

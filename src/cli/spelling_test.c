@@ -16,7 +16,7 @@ static const struct {
      "--batch-size 4 cannot be divided into --batch-chunk 3 equal parts"},
     {"eval_tgt_len 17 is above tgt_len + mem_len = 16",
      "--eval-tgt-len 17 is above --tgt-len + --mem-len = 16"},
-    {"config: d_model is 15, must be even", "config: --d-model is 15, must be even"},
+    {"config: d_model is 15, must be even", "--d-model is 15, must be even"},
     {"weights: set max_memory to allow it", "weights: set --max-memory to allow it"},
     /* no names, or none that are sure to be */
     {"the memory is of no use: clip it, or roll the data",

@@ -166,7 +166,7 @@ lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *a
     return lam_settings_check(s);
 }
 
-void lam_train_warn(const lam_args *args, const lam_settings *s)
+void lam_train_warn(const lam_args *args, const lam_config *cfg, const lam_settings *s)
 {
     const lam_option *table = args->table.rows;
     for (int i = 0; table[i].help; i++) {
@@ -176,8 +176,10 @@ void lam_train_warn(const lam_args *args, const lam_settings *s)
         const lam_option *other = table;
         while (!other->name || strlen(other->name) != n || strncmp(other->name, table[i].with, n))
             other++;
-        const void *field = (const char *)s + (other->offset - OPT(settings));
-        const char *value = other->choices[*(const int *)field];
+        const bool set = other->offset >= OPT(settings); /* else it says what the model is */
+        const char *const from = set ? (const char *)s : (const char *)cfg;
+        const size_t at = other->offset - (set ? OPT(settings) : OPT(shape.cfg));
+        const char *value = other->choices[*(const int *)(const void *)(from + at)];
         if (!lam_word_listed(table[i].with + n, value))
             lam_log(LAM_LOG_WARN, "--%s has no effect with --%s %s, only with:%s", table[i].name,
                     other->name, value, table[i].with + n);

@@ -35,7 +35,7 @@ lam_status lam_train_from(lam_config *cfg, lam_settings *s, const lam_args *args
  * names a model option that contradicts the checkpoint. */
 lam_status lam_train_resumed(lam_config *cfg, lam_settings *s, const lam_args *args,
                              int64_t tokens);
-/* Warns of what the user wrote that has no effect with the optimiser and the schedule of the run. */
-void lam_train_warn(const lam_args *args, const lam_settings *s);
+/* Warns of what the user wrote that has no effect with the optimiser, the schedule or the initial weights of the run. */
+void lam_train_warn(const lam_args *args, const lam_config *cfg, const lam_settings *s);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/variants.h"
 
 #include "cli/commands.h"
+#include "cli/spelling.h"
 #include "model/model.h"
 
 #include <stdarg.h>
@@ -78,11 +79,13 @@ lam_status lam_variant_add_memories(lam_comparison *c)
 static lam_status expand(char out[LAM_DEFINITION_MAX], const char *definition)
 {
     named all[NAMED_MAX];
-    char names[512] = "";
+    const char *words[NAMED_MAX + 1] = {0};
+    char names[512] = "", memory[LAM_LABEL_MAX];
     const size_t head = strcspn(definition, ":");
     const int n = list_named(all, 1);
     size_t used = 0;
     for (int i = 0; i < n; i++) {
+        words[i] = all[i].name;
         if (strlen(all[i].name) != head || strncmp(all[i].name, definition, head) != 0) {
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
                                      used > 0 ? ", " : "", all[i].name);
@@ -94,9 +97,12 @@ static lam_status expand(char out[LAM_DEFINITION_MAX], const char *definition)
         return lam_fail(LAM_ERR_ARG, "%.40s...: more than %d characters", definition,
                         LAM_DEFINITION_MAX - 1);
     }
-    return lam_fail(LAM_ERR_ARG, "there is no memory '%.*s': must be one of: %s%s", (int)head,
-                    definition, names,
-                    memchr(definition, ',', head) ? "; blanks, not commas, separate several" : "");
+    snprintf(memory, sizeof memory, "%.*s", (int)head, definition);
+    const char *const near = lam_closest(memory, words);
+    return lam_fail(LAM_ERR_ARG, "there is no memory '%s': must be one of: %s%s%s%s%s", memory,
+                    names,
+                    memchr(definition, ',', head) ? "; blanks, not commas, separate several" : "",
+                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 lam_status lam_variant_add(lam_comparison *c, const char *operand)

@@ -134,6 +134,17 @@ lam_status lam_dir_may_make(const char *path)
     return access(part, W_OK | X_OK) == 0 ? LAM_OK : lam_guard_fail(path, "write there", errno);
 }
 
+lam_status lam_file_may_make(const char *path)
+{
+    char parent[PATH_MAX];
+    LAM_TRY(path_with(parent, path, ""));
+    char *const slash = strrchr(parent, '/');
+    if (slash)
+        slash[slash == parent] = '\0';
+    return access(slash ? parent : ".", W_OK | X_OK) == 0 ? LAM_OK
+                                                          : lam_guard_fail(path, "create", errno);
+}
+
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
 {
     (void)info, (void)type, (void)walk;

@@ -47,6 +47,8 @@ lam_status lam_read_check(const char *path);
 lam_status lam_dir_make(const char *path);
 /* Could it, as far as one can tell?  Before long work whose result goes there.  Refuses "/" as well. */
 lam_status lam_dir_may_make(const char *path);
+/* Is there a folder in which the file `path` can be created or replaced?  Changes nothing. */
+lam_status lam_file_may_make(const char *path);
 int lam_path_exists(const char *path);
 int lam_path_is_folder(const char *path);
 /* Is it there?  What cannot be looked at is not the same as what is missing: LAM_ERR_IO. */

@@ -216,6 +216,9 @@ lam_status lam_own_target(const char *dir, const lam_kind *kind, int replace)
         return LAM_OK;
     if (!is_marked(dir, kind->marks))
         return lam_fail(LAM_ERR_IO, "%s: exists and is not a %s folder", dir, kind->what);
+    if (!replace && c.stranger[0] != '\0')
+        return lam_fail(LAM_ERR_IO, "%s: holds %s, which is no part of a %s: name another folder",
+                        dir, c.stranger, kind->what);
     if (!replace)
         return lam_fail(LAM_ERR_IO, "%s: there is a %s already; --replace replaces it", dir,
                         kind->what);

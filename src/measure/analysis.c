@@ -14,7 +14,7 @@
 static lam_status check_options(const lam_analysis_options *o)
 {
     if (o->encoding_width < 2 || o->encoding_width % 2)
-        return lam_fail(LAM_ERR_ARG, "analysis: an encoding of width %d; it must be even",
+        return lam_fail(LAM_ERR_ARG, "encoding_width %d: must be even and at least 2",
                         o->encoding_width);
     for (int i = 0; i < o->sweep.n; i++)
         if (o->sweep.lengths[i] < 1)

@@ -51,7 +51,7 @@ static lam_status build(bench *b)
     const lam_class cache =
         lam_store_class(o->storage.cache, weights == LAM_ACT ? LAM_ACT : LAM_HALF);
     if (o->kind == LAM_BENCH_TRAIN && (weights != LAM_ACT || cache != LAM_ACT))
-        return lam_fail(LAM_ERR_ARG, "weights in bf16 or int8 cannot be trained");
+        return lam_fail(LAM_ERR_ARG, "a model with bf16 or int8 weights cannot be trained");
     LAM_TRY(lam_model_create_as(&b->model, &b->cfg, b->dev, weights, cache));
     LAM_TRY(lam_model_init(b->model, 1));
     if (o->kind == LAM_BENCH_GENERATE) {

@@ -30,8 +30,10 @@ lam_status lam_run_page_may_save(const char *out)
 {
     char path[PATH_MAX], files[PATH_MAX];
     LAM_TRY(lam_run_page_path(path, sizeof path, out));
-    if (is_file(out))
+    if (is_file(out)) {
+        LAM_TRY(lam_file_may_make(path));
         return lam_page_may_save(path, NULL);
+    }
     LAM_TRY(lam_dir_may_make(out));
     LAM_TRY(lam_path_join(files, sizeof files, out, FIGURES));
     return lam_page_may_save(path, files);

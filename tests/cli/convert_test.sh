@@ -113,7 +113,7 @@ done
 
 for size in 0 -1 5XB GB ''; do
     run 2 export --model "$work/model" --out "$work/y" --max-shard-size "$size"
-    says "$err" "is not a size like 5GB"
+    says "$err" "is not a size such as 500M"
 done
 run 2 export --model "$work/model"
 says "$err" "--out is missing"
