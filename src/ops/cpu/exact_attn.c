@@ -181,13 +181,18 @@ static int32_t add_scores(float *s, const terms *x, int n)
     return top;
 }
 
-/* s -> p = exp(s - top); returns the sum of round(p * 2^22). */
+/* s -> p = exp(s - top); returns the sum of round(p * 2^22), of which int32_t holds 256 terms. */
 static int64_t exponentials(float *s, float top, int n)
 {
     int64_t sum = 0;
-    for (int j = 0; j < n; j++) {
-        s[j] = lam_exact_expf(s[j] - top);
-        sum += lam_exact_round(s[j] * (float)LAM_EXACT_P);
+    for (int from = 0; from < n; from += 256) {
+        const int to = n - from < 256 ? n : from + 256;
+        int32_t some = 0;
+        for (int j = from; j < to; j++) {
+            s[j] = lam_exact_expf(s[j] - top);
+            some += lam_exact_round(s[j] * (float)LAM_EXACT_P);
+        }
+        sum += some;
     }
     return sum;
 }
@@ -236,13 +241,42 @@ static float softmax(const task *t, const room *m, int i, const float scale[2])
 
 /* ---- values ---- */
 
+typedef int8_t sixteen __attribute__((vector_size(16)));
+
+/* Sixteen rows of sixteen bytes become columns: four times, two rows that lie eight apart are interleaved. */
+static inline void turn_block(int8_t *out, size_t ldo, const int8_t *in, size_t ldi)
+{
+    sixteen x[16], y[16];
+    for (size_t i = 0; i < 16; i++)
+        memcpy(&x[i], in + i * ldi, sizeof *x);
+#pragma GCC unroll 4
+    for (int step = 0; step < 4; step++) {
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) {
+            y[2 * i] = __builtin_shufflevector(x[i], x[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5,
+                                               21, 6, 22, 7, 23);
+            y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12,
+                                                   28, 13, 29, 14, 30, 15, 31);
+        }
+        memcpy(x, y, sizeof x);
+    }
+    for (size_t i = 0; i < 16; i++)
+        memcpy(out + i * ldo, &x[i], sizeof *x);
+}
+
+/* turned [K][span]: the values of keys lo .. hi as columns. */
 static void turn(const task *t, const room *m)
 {
-    const lam_attn *a = t->a;
-    const int8_t *v = (const int8_t *)a->value.p + key_at(t, a->value, t->lo);
-    for (int j = 0; j < t->hi - t->lo; j++)
-        for (int c = 0; c < a->K; c++)
-            m->turned[(size_t)c * m->span + (size_t)j] = v[(size_t)j * a->ldk + (size_t)c];
+    const size_t n = (size_t)(t->hi - t->lo), K = (size_t)t->a->K, ld = t->a->ldk;
+    const size_t ldo = m->span;
+    const int8_t *v = (const int8_t *)t->a->value.p + key_at(t, t->a->value, t->lo);
+    const size_t rows = n / 16 * 16, columns = K / 16 * 16;
+    for (size_t j = 0; j < rows; j += 16)
+        for (size_t c = 0; c < columns; c += 16)
+            turn_block(m->turned + c * ldo + j, ldo, v + j * ld + c, ld);
+    for (size_t c = 0; c < K; c++)
+        for (size_t j = c < columns ? rows : 0; j < n; j++)
+            m->turned[c * ldo + j] = v[j * ld + c];
 }
 
 /* sum [n][Kp] over keys at .. at + n of those seen. */
@@ -353,7 +387,7 @@ static lam_attn with_places(const lam_cpu_dev *dev, const lam_attn *a, size_t *u
 #pragma omp parallel num_threads(lam_cpu_team(dev, rows *H *K))
     {
         const uint64_t before = lam_cpu_exact_begin();
-#pragma omp for schedule(static)
+#pragma omp for schedule(static) nowait
         for (size_t i = 0; i < rows * H; i++)
             p.scale[i] = lam_cpu_exact_head(p.q + i * K,
                                             (const float *)a->r + i / H * a->ldr + i % H * K, K);
@@ -377,7 +411,7 @@ void lam_cpu_exact_attn_fwd(lam_dev *dev, const lam_attn *a)
     {
         const uint64_t before = lam_cpu_exact_begin();
         const room m = room_of(cpu, used, a);
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic) nowait
         for (size_t i = 0; i < tasks; i++)
             run_task(&b, &m, i);
         lam_cpu_exact_end(before);
@@ -413,11 +447,13 @@ void lam_cpu_exact_attn_next(lam_dev *dev, const lam_attn_next *x)
     assert(x->a.kv_class == LAM_BYTE && x->a.queries == 1 && x->a.mode == LAM_CAUSAL);
     size_t used;
     const lam_attn b = with_places(cpu, &x->a, &used);
+    /* A stream's heads share their rows' pages and the lines of their scales. */
+    const int chunk = x->a.B < cpu->threads ? 1 : x->a.H;
 #pragma omp parallel num_threads(heads < 2 ? 1 : cpu->threads)
     {
         const uint64_t before = lam_cpu_exact_begin();
         const room m = room_of(cpu, used, &x->a);
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic, chunk) nowait
         for (size_t i = 0; i < heads; i++)
             next_head(x, &b, &m, i);
         lam_cpu_exact_end(before);

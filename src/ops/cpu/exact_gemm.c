@@ -133,13 +133,16 @@ static void apply_scales(float *value, float scale, const float *scales, size_t 
     }
 }
 
-static void finish(float *c, const float *value, const float *bias, int add, int relu, size_t n)
+/* Loop by loop: a loop that also loads what is not there by a mask of zeros takes ten times as long. */
+static void finish(float *c, float *value, const float *bias, int add, int relu, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        float x = add ? c[i] + value[i] : value[i];
-        x = bias ? x + bias[i] : x;
-        c[i] = relu && x < 0.0f ? 0.0f : x;
-    }
+    for (size_t i = 0; add && i < n; i++)
+        value[i] = c[i] + value[i];
+    for (size_t i = 0; bias && i < n; i++)
+        value[i] = value[i] + bias[i];
+    for (size_t i = 0; relu && i < n; i++)
+        value[i] = value[i] < 0.0f ? 0.0f : value[i];
+    memcpy(c, value, n * sizeof *c);
 }
 
 static void store_row(const job *j, float *value, const place *p, size_t r)
@@ -182,11 +185,23 @@ static void run(const lam_cpu_dev *dev, const job *j)
 #pragma omp for schedule(static)
         for (size_t r = 0; r < j->rows; r++)
             quantise(j, r);
-#pragma omp for schedule(dynamic)
+#pragma omp for schedule(dynamic) nowait
         for (size_t i = 0; i < tiles; i++)
             make_tile(j, i);
         lam_cpu_exact_end(before);
     }
+}
+
+/* Of a tile: narrow ones if threads would wait for each other otherwise. */
+static size_t columns(const lam_gemm *g, size_t rows, int threads)
+{
+    size_t n = TILE_COLS;
+    if (g->c_class == LAM_BYTE) /* whole groups */
+        return g->c_group < TILE_COLS ? (size_t)(TILE_COLS / g->c_group * g->c_group)
+                                      : (size_t)g->c_group;
+    while (n > 16 && (rows + TILE_ROWS - 1) / TILE_ROWS * (size_t)g->n < 4 * n * (size_t)threads)
+        n /= 2;
+    return n;
 }
 
 void lam_cpu_exact_gemm(lam_dev *dev, const lam_gemm *a)
@@ -198,10 +213,8 @@ void lam_cpu_exact_gemm(lam_dev *dev, const lam_gemm *a)
                        .size = cpu->scratch_bytes};
     assert(a->ta == LAM_KEEP && a->b_class == LAM_BYTE && a->step_b == 0 && !a->h);
     assert(a->drop.p == 0.0 && (a->batch < 2 || a->step_c > 0));
-    job j = {.g = a, .ld = ld, .s = carve(&arena, cpu->threads), .cols = TILE_COLS};
-    if (a->c_class == LAM_BYTE) /* whole groups */
-        j.cols = a->c_group < TILE_COLS ? (size_t)(TILE_COLS / a->c_group * a->c_group)
-                                        : (size_t)a->c_group;
+    job j = {
+        .g = a, .ld = ld, .s = carve(&arena, cpu->threads), .cols = columns(a, rows, cpu->threads)};
     for (j.first = 0; j.first < rows && a->n > 0; j.first += most) {
         j.rows = rows - j.first < most ? rows - j.first : most;
         run(cpu, &j);

@@ -14,6 +14,25 @@
 #define TARGET __attribute__((target("avx512vnni")))
 #define INLINE static inline TARGET __attribute__((always_inline))
 
+/* ---- instructions ---- */
+
+/* Their intrinsics make gcc 12 copy many sums at every step. */
+INLINE void dpwssd(__m512i *sum, __m512i a, __m512i b)
+{
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(*sum) : "v"(a), "v"(b));
+}
+
+INLINE void dpbusd(__m512i *sum, __m512i a, __m512i b)
+{
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(a), "v"(b));
+}
+
+/* Bytes of w, unsigned. */
+INLINE __m512i as_unsigned(__m512i bytes)
+{
+    return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128));
+}
+
 /* ---- sums of vectors ---- */
 
 INLINE __m512i add_pairs(__m512i a, __m512i b)
@@ -41,17 +60,11 @@ INLINE __m512i sum_each(const __m512i v[16])
 
 /* ---- four rows by four columns ---- */
 
-enum { WORDS = 32, BYTES = 64, AHEAD = 32 /* rows */ };
-
-/* dpwssd.  The intrinsic makes gcc 12 copy half of the sums at every step. */
-INLINE void add_products(__m512i *sum, __m512i a, __m512i b)
-{
-    __asm__("vpdpwssd %2, %1, %0" : "+v"(*sum) : "v"(a), "v"(b));
-}
+enum { WORDS = 32, BYTES = 64, AHEAD = 64 /* rows */ };
 
 /* Terms t .. t + WORDS, of which `some` exist unless `whole`. */
 INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_t *const w[4],
-                      int t, __mmask32 some, int whole)
+                      int t, ptrdiff_t ahead, __mmask32 some, int whole)
 {
     __m512i a[4];
 #pragma GCC unroll 4
@@ -59,12 +72,13 @@ INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_
         a[r] = _mm512_loadu_si512(x + (size_t)r * ldx + (size_t)t);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) {
+        _mm_prefetch(w[c] + ahead + t, _MM_HINT_T0);
         const __m256i bytes = whole ? _mm256_loadu_si256((const __m256i *)(const void *)(w[c] + t))
                                     : _mm256_maskz_loadu_epi8(some, w[c] + t);
         const __m512i b = _mm512_cvtepi8_epi16(bytes);
 #pragma GCC unroll 4
         for (int r = 0; r < 4; r++)
-            add_products(&sum[4 * r + c], a[r], b);
+            dpwssd(&sum[4 * r + c], a[r], b);
     }
 }
 
@@ -77,15 +91,16 @@ INLINE void tile_4x4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam
                                  w.p + (c + 2 < w.n ? c + 2 : last) * w.ld,
                                  w.p + (c + 3 < w.n ? c + 3 : last) * w.ld};
     const __mmask8 wanted = (__mmask8)((1u << n) - 1);
+    const ptrdiff_t ahead = 8 * w.ld;
     __m512i sum[16];
     int t = 0;
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
         sum[i] = _mm512_setzero_si512();
     for (; t + WORDS <= k; t += WORDS)
-        add_terms(sum, x, ldx, at, t, 0, 1);
+        add_terms(sum, x, ldx, at, t, ahead, 0, 1);
     if (t < k)
-        add_terms(sum, x, ldx, at, t, (__mmask32)((1u << (k - t)) - 1), 0);
+        add_terms(sum, x, ldx, at, t, ahead, (__mmask32)((1u << (k - t)) - 1), 0);
     const __m512i all = sum_each(sum);
     out += c;
     _mm_mask_storeu_epi32(out, wanted, _mm512_castsi512_si128(all));
@@ -117,46 +132,54 @@ static TARGET void halve(halved *out, const int16_t *x, int n)
     out->less = _mm512_set1_epi32(128 * sum);
 }
 
-INLINE __m512i as_unsigned(__m512i bytes)
-{
-    return _mm512_xor_si512(bytes, _mm512_set1_epi8(-128));
-}
-
 /* Its elements add up to the sum of x w, and x->less once. */
 INLINE __m512i dot(const halved *x, const int8_t *w, int k)
 {
+    const __mmask64 some = ((__mmask64)1 << (k % BYTES)) - 1;
+    const int whole = k - k % BYTES;
     __m512i high = _mm512_setzero_si512(), low = high;
-    int t = 0;
-    for (; t + BYTES <= k; t += BYTES) {
+    for (int t = 0; t < whole; t += BYTES) {
         const __m512i b = as_unsigned(_mm512_loadu_si512(w + t));
-        high = _mm512_dpbusd_epi32(high, b, _mm512_load_si512(x->high + t));
-        low = _mm512_dpbusd_epi32(low, b, _mm512_load_si512(x->low + t));
+        dpbusd(&high, b, _mm512_load_si512(x->high + t));
+        dpbusd(&low, b, _mm512_load_si512(x->low + t));
     }
-    if (t < k) {
-        const __mmask64 some = ((__mmask64)1 << (k - t)) - 1;
-        const __m512i b = as_unsigned(_mm512_maskz_loadu_epi8(some, w + t));
-        high = _mm512_dpbusd_epi32(high, b, _mm512_load_si512(x->high + t));
-        low = _mm512_dpbusd_epi32(low, b, _mm512_load_si512(x->low + t));
+    if (some) {
+        const __m512i b = as_unsigned(_mm512_maskz_loadu_epi8(some, w + whole));
+        dpbusd(&high, b, _mm512_load_si512(x->high + whole));
+        dpbusd(&low, b, _mm512_load_si512(x->low + whole));
     }
     return _mm512_add_epi32(_mm512_slli_epi32(high, 8), low);
+}
+
+INLINE void dots_of(int32_t *out, const halved *row, lam_exact_bytes w, int k)
+{
+    const int8_t *at = w.p;
+    int c = 0;
+    __m512i sum[16];
+    for (; c + 16 <= w.n; c += 16) {
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++, at += w.ld) {
+            _mm_prefetch(at + AHEAD * w.ld, _MM_HINT_T0);
+            sum[i] = dot(row, at, k);
+        }
+        _mm512_storeu_si512(out + c, _mm512_sub_epi32(sum_each(sum), row->less));
+    }
+    if (c == w.n)
+        return;
+    for (int i = 0; i < 16; i++, at += c + i < w.n ? w.ld : 0)
+        sum[i] = dot(row, at, k);
+    _mm512_mask_storeu_epi32(out + c, (__mmask16)((1u << (w.n - c)) - 1),
+                             _mm512_sub_epi32(sum_each(sum), row->less));
 }
 
 static TARGET void one_row(int32_t *out, const int16_t *x, lam_exact_bytes w, int k)
 {
     halved row;
     halve(&row, x, k);
-    for (int c = 0; c < w.n; c += 16) {
-        const int n = w.n - c < 16 ? w.n - c : 16;
-        __m512i sum[16];
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; i++) {
-            const int8_t *const at = w.p + (c + (i < n ? i : n - 1)) * w.ld;
-            _mm_prefetch(at + AHEAD * w.ld, _MM_HINT_T0);
-            sum[i] = dot(&row, at, k);
-        }
-        _mm512_mask_storeu_epi32(out + c, (__mmask16)((1u << n) - 1),
-                                 _mm512_sub_epi32(sum_each(sum), row.less));
-    }
+    if (k == BYTES) /* most heads: the halves stay in registers */
+        dots_of(out, &row, w, BYTES);
+    else
+        dots_of(out, &row, w, k);
 }
 
 TARGET void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
@@ -182,37 +205,46 @@ INLINE void add_columns(int32_t *out, __m512i sum, int i)
             out[16 * q + 4 * i + c] += all[4 * q + c];
 }
 
-/* BYTES columns: four rows' bytes side by side meet their four weights. */
+/* BYTES columns of four rows: their bytes side by side meet the rows' weights from j on. */
+INLINE void mix_four(__m512i high[4], __m512i low[4], const halved *weight, int j,
+                     const int8_t *const v[4])
+{
+    __m512i x[4];
+    int32_t four[2];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        x[i] = as_unsigned(_mm512_loadu_si512(v[i]));
+    const __m512i ab[2] = {_mm512_unpacklo_epi8(x[0], x[1]), _mm512_unpackhi_epi8(x[0], x[1])};
+    const __m512i cd[2] = {_mm512_unpacklo_epi8(x[2], x[3]), _mm512_unpackhi_epi8(x[2], x[3])};
+    memcpy(&four[0], weight->high + j, sizeof four[0]);
+    memcpy(&four[1], weight->low + j, sizeof four[1]);
+    const __m512i by[2] = {_mm512_set1_epi32(four[0]), _mm512_set1_epi32(four[1])};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512i all = i % 2 ? _mm512_unpackhi_epi16(ab[i / 2], cd[i / 2])
+                                  : _mm512_unpacklo_epi16(ab[i / 2], cd[i / 2]);
+        dpbusd(&high[i], all, by[0]);
+        dpbusd(&low[i], all, by[1]);
+    }
+}
+
 static TARGET void mix_bytes(int32_t *out, const halved *weight, const int8_t *v, ptrdiff_t ld,
                              int n)
 {
     __m512i high[4], low[4];
+    int j = 0;
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         high[i] = low[i] = _mm512_setzero_si512();
-    for (int j = 0; j < n; j += 4) {
-        const int8_t *const a = v + j * ld, *const b = j + 1 < n ? a + ld : a,
-                            *const c = j + 2 < n ? b + ld : b, *const d = j + 3 < n ? c + ld : c;
-        const __m512i va = as_unsigned(_mm512_loadu_si512(a)),
-                      vb = as_unsigned(_mm512_loadu_si512(b));
-        const __m512i vc = as_unsigned(_mm512_loadu_si512(c)),
-                      vd = as_unsigned(_mm512_loadu_si512(d));
-        const __m512i ab[2] = {_mm512_unpacklo_epi8(va, vb), _mm512_unpackhi_epi8(va, vb)};
-        const __m512i cd[2] = {_mm512_unpacklo_epi8(vc, vd), _mm512_unpackhi_epi8(vc, vd)};
-        const __m512i all[4] = {
-            _mm512_unpacklo_epi16(ab[0], cd[0]), _mm512_unpackhi_epi16(ab[0], cd[0]),
-            _mm512_unpacklo_epi16(ab[1], cd[1]), _mm512_unpackhi_epi16(ab[1], cd[1])};
-        for (int i = 0; i < 4; i++)
-            _mm_prefetch(a + (AHEAD + i) * ld, _MM_HINT_T0);
-        int32_t four[2];
-        memcpy(&four[0], weight->high + j, sizeof four[0]);
-        memcpy(&four[1], weight->low + j, sizeof four[1]);
-        const __m512i wh = _mm512_set1_epi32(four[0]), wl = _mm512_set1_epi32(four[1]);
+    for (; j + 4 <= n; j += 4, v += 4 * ld) {
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            high[i] = _mm512_dpbusd_epi32(high[i], all[i], wh);
-            low[i] = _mm512_dpbusd_epi32(low[i], all[i], wl);
-        }
+        for (int i = 0; i < 4; i++)
+            _mm_prefetch(v + (AHEAD + i) * ld, _MM_HINT_T0);
+        mix_four(high, low, weight, j, (const int8_t *const[]){v, v + ld, v + 2 * ld, v + 3 * ld});
+    }
+    if (j < n) { /* weights behind the last are 0 */
+        const int8_t *const b = j + 1 < n ? v + ld : v, *const c = j + 2 < n ? b + ld : b;
+        mix_four(high, low, weight, j, (const int8_t *const[]){v, b, c, c});
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
