@@ -14,6 +14,7 @@ import json
 import os
 import random
 import re
+import signal
 import socket
 import statistics
 import subprocess
@@ -205,7 +206,7 @@ class Soak:
         time.sleep(0.5)
         if time.monotonic() - before > 5.0:
             self.still.append(time.monotonic())
-            self.end += time.monotonic() - before
+            self.end += time.monotonic() - before if self.end else 0.0
 
     def sample(self):
         proc = f"/proc/{self.server.pid}"
@@ -225,6 +226,7 @@ class Soak:
         for c in clients:
             c.start()
         sampled = said = 0.0
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "end", 0.0))  # ends it early, with a report
         while time.monotonic() < self.end and self.server.poll() is None:
             self.tick()
             if time.monotonic() - sampled >= 10.0:

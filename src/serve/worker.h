@@ -31,9 +31,9 @@ typedef struct lam_worker {
     time_t loaded;
     lam_scheduler *scheduler; /* of its thread */
     lam_watcher *watches;     /* likewise */
-    lam_completion *untold;   /* likewise: streams with something that their readers do not know of */
-    atomic_int jobs;          /* that were let in and have not ended */
-    atomic_llong tokens;      /* of their prompts */
+    lam_completion *untold; /* likewise: streams with something that their readers do not know of */
+    atomic_int jobs;        /* that were let in and have not ended */
+    atomic_llong tokens;    /* of their prompts */
     pthread_mutex_t lock;
     lam_scheduler_load load; /* after the last tick; guarded by lock */
 } lam_worker;
