@@ -79,16 +79,19 @@ LAMEMO_API const char *lamemo_version(void);
  *     if (lamemo_abi_check(&mine) != LAMEMO_OK) ...
  * UNSUPPORTED: the message names what differs.  Any thread. */
 typedef struct lamemo_abi {
-    size_t size; /* of this struct; the others are sizes, too */
+    size_t
+        size; /* of this struct; the others are sizes, too; 0: the caller does not use that struct */
     int major, minor;
-    size_t engine_options, model_info, session_options, sampling, generate_options, piece;
+    size_t engine_options, model_info, session_options, sampling, likely, piece, generate_options;
+    size_t batch_options, event, job, compress_options;
 } lamemo_abi;
 #define LAMEMO_ABI                                                                                 \
     {                                                                                              \
         sizeof(lamemo_abi), LAMEMO_VERSION_MAJOR, LAMEMO_VERSION_MINOR,                            \
             sizeof(lamemo_engine_options), sizeof(lamemo_model_info),                              \
-            sizeof(lamemo_session_options), sizeof(lamemo_sampling),                               \
-            sizeof(lamemo_generate_options), sizeof(lamemo_piece)                                  \
+            sizeof(lamemo_session_options), sizeof(lamemo_sampling), sizeof(lamemo_likely),        \
+            sizeof(lamemo_piece), sizeof(lamemo_generate_options), sizeof(lamemo_batch_options),   \
+            sizeof(lamemo_event), sizeof(lamemo_job), sizeof(lamemo_compress_options)              \
     }
 LAMEMO_API lamemo_status lamemo_abi_check(const lamemo_abi *mine);
 

@@ -68,8 +68,9 @@ class GenerateOptions(Structure):
 
 class Abi(Structure):
     _fields_ = [("size", c_size_t), ("major", c_int), ("minor", c_int), ("engine_options", c_size_t),
-                ("model_info", c_size_t), ("session_options", c_size_t), ("sampling", c_size_t),
-                ("generate_options", c_size_t), ("piece", c_size_t)]
+                ("model_info", c_size_t), ("session_options", c_size_t), ("sampling", c_size_t), ("likely", c_size_t),
+                ("piece", c_size_t), ("generate_options", c_size_t), ("batch_options", c_size_t), ("event", c_size_t),
+                ("job", c_size_t), ("compress_options", c_size_t)]
 
 
 Tokens = POINTER(c_int32)
@@ -176,10 +177,11 @@ def _load() -> ctypes.CDLL:
 
 
 def check_abi(sampling: int = ctypes.sizeof(Sampling)) -> None:
-    """Raises Unsupported unless the library has the structs above."""
+    """Raises Unsupported unless the library has the structs above. Sizes that are left out are 0: not used here."""
     size = ctypes.sizeof
-    lib.lamemo_abi_check(Abi(size(Abi), MAJOR, MINOR, size(EngineOptions), size(ModelInfo), size(SessionOptions), sampling,
-                             size(GenerateOptions), size(PieceStruct)))
+    lib.lamemo_abi_check(Abi(size=size(Abi), major=MAJOR, minor=MINOR, engine_options=size(EngineOptions),
+                             model_info=size(ModelInfo), session_options=size(SessionOptions), sampling=sampling,
+                             likely=size(Likely), piece=size(PieceStruct), generate_options=size(GenerateOptions)))
 
 
 class _Stack(Structure):

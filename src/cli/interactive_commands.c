@@ -7,11 +7,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static lam_status need(const char *argument, const char *usage)
-{
-    return *argument ? LAM_OK : lam_fail(LAM_ERR_ARG, "usage: %s", usage);
-}
-
 /* "NAME, 1,234 tokens" of the current branch. */
 static void tell(const lam_talk *t, const char *verb)
 {
@@ -21,37 +16,6 @@ static void tell(const lam_talk *t, const char *verb)
         lam_branches_name(t->branches, lam_branches_current(t->branches), &length);
     lam_log(LAM_LOG_INFO, "%s branch %s, %s token%s", verb, name,
             lam_format_count(count, sizeof count, length), length == 1 ? "" : "s");
-}
-
-static lam_status do_save(lam_talk *t, char *argument)
-{
-    LAM_TRY(need(argument, "/save FILE"));
-    LAM_TRY(lam_branches_save(t->branches, argument));
-    tell(t, "saved");
-    return LAM_OK;
-}
-
-static lam_status do_load(lam_talk *t, char *argument)
-{
-    LAM_TRY(need(argument, "/load FILE"));
-    LAM_TRY(lam_branches_load(t->branches, argument));
-    tell(t, "loaded into");
-    return LAM_OK;
-}
-
-static lam_status do_fork(lam_talk *t, char *argument)
-{
-    LAM_TRY(lam_branches_fork(t->branches, *argument ? argument : NULL));
-    tell(t, "now on");
-    return LAM_OK;
-}
-
-static lam_status do_switch(lam_talk *t, char *argument)
-{
-    LAM_TRY(need(argument, "/switch NAME"));
-    LAM_TRY(lam_branches_switch(t->branches, argument));
-    tell(t, "now on");
-    return LAM_OK;
 }
 
 static lam_status do_branches(lam_talk *t, char *argument)
@@ -68,17 +32,10 @@ static lam_status do_branches(lam_talk *t, char *argument)
     return LAM_OK;
 }
 
-static lam_status do_drop(lam_talk *t, char *argument)
-{
-    LAM_TRY(need(argument, "/drop NAME"));
-    return lam_branches_drop(t->branches, argument);
-}
-
 static lam_status do_reset(lam_talk *t, char *argument)
 {
     (void)argument;
     lam_branches_reset(t->branches);
-    tell(t, "forgot the text of");
     return LAM_OK;
 }
 
@@ -88,7 +45,8 @@ static lam_status do_set(lam_talk *t, char *argument)
     if (*value)
         *value++ = '\0';
     value += strspn(value, " \t");
-    LAM_TRY(need(*value ? argument : "", "/set NAME VALUE, such as /set temp 0.8"));
+    if (*value == '\0')
+        return lam_fail(LAM_ERR_ARG, "usage: /set NAME VALUE, such as /set temp 0.8");
     const int64_t seed = t->o.seed;
     LAM_TRY(lam_generate_set(&t->o, argument, value));
     if (t->o.seed != seed || strcmp(argument, "seed") == 0 || strcmp(argument, "s") == 0)
@@ -107,19 +65,29 @@ static lam_status do_help(lam_talk *t, char *argument);
 
 static const struct {
     const char *name, *usage, *help;
-    lam_status (*run)(lam_talk *t, char *argument);
+    bool needs; /* its argument must be there */
+    /* What it does; the first kind gets an argument or NULL. */
+    lam_status (*to_branches)(lam_branches *b, const char *argument);
+    lam_status (*to_talk)(lam_talk *t, char *argument);
+    const char *verb; /* told afterwards with the current branch; or NULL */
 } commands[] = {
-    {"save", "/save FILE", "save the memory and the place in the text", do_save},
-    {"load", "/load FILE", "go to what was saved; on the current branch", do_load},
-    {"fork", "/fork [NAME]", "copy this branch and go on in the copy", do_fork},
-    {"switch", "/switch NAME", "go to another branch", do_switch},
-    {"branches", "/branches", "list the branches", do_branches},
-    {"drop", "/drop NAME", "remove a branch", do_drop},
-    {"reset", "/reset", "empty the memory of this branch", do_reset},
-    {"set", "/set NAME VALUE", "change tokens, temp, top-k, top-p, min-p, seed, ...", do_set},
-    {"help", "/help", "print this", do_help},
-    {"quit", "/quit", "end; so does the end of the input", do_quit},
+    {"save", "/save FILE", "save the memory and the place in the text", true, lam_branches_save,
+     NULL, "saved"},
+    {"load", "/load FILE", "go to what was saved; on the current branch", true, lam_branches_load,
+     NULL, "loaded into"},
+    {"fork", "/fork [NAME]", "copy this branch and go on in the copy", false, lam_branches_fork,
+     NULL, "now on"},
+    {"switch", "/switch NAME", "go to another branch", true, lam_branches_switch, NULL, "now on"},
+    {"branches", "/branches", "list the branches", false, NULL, do_branches, NULL},
+    {"drop", "/drop NAME", "remove a branch", true, lam_branches_drop, NULL, NULL},
+    {"reset", "/reset", "empty the memory of this branch", false, NULL, do_reset,
+     "forgot the text of"},
+    {"set", "/set NAME VALUE", "change tokens, temp, top-k, top-p, min-p, seed, ...", false, NULL,
+     do_set, NULL},
+    {"help", "/help", "print this", false, NULL, do_help, NULL},
+    {"quit", "/quit", "end; so does the end of the input", false, NULL, do_quit, NULL},
 };
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static lam_status do_help(lam_talk *t, char *argument)
 {
@@ -129,8 +97,21 @@ static lam_status do_help(lam_talk *t, char *argument)
             t->n_stops > 0 ? "through a --stop text" : "to the end of a line", t->o.tokens);
     lam_log(LAM_LOG_INFO, "An empty line lets it go on. A \\ at the end of a line leaves the line "
                           "open; // at its start is a /.");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (int i = 0; i < COMMANDS; i++)
         lam_log(LAM_LOG_INFO, "  %-16s %s", commands[i].usage, commands[i].help);
+    return LAM_OK;
+}
+
+static lam_status run_command(lam_talk *t, int i, char *argument)
+{
+    if (commands[i].needs && *argument == '\0')
+        return lam_fail(LAM_ERR_ARG, "usage: %s", commands[i].usage);
+    if (commands[i].to_branches)
+        LAM_TRY(commands[i].to_branches(t->branches, *argument ? argument : NULL));
+    else
+        LAM_TRY(commands[i].to_talk(t, argument));
+    if (commands[i].verb)
+        tell(t, commands[i].verb);
     return LAM_OK;
 }
 
@@ -146,9 +127,9 @@ lam_status lam_talk_obey(lam_talk *t)
     if (*argument)
         *argument++ = '\0';
     argument += strspn(argument, " \t");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (int i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0)
-            return commands[i].run(t, argument);
+            return run_command(t, i, argument);
     return lam_fail(LAM_ERR_ARG,
                     "there is no command /%s; /help lists them, and // begins a text "
                     "with /",

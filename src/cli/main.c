@@ -80,6 +80,7 @@ static int decodes(char **argv)
 {
     const char *command = argv[1] ? argv[1] : "", *what = command[0] && argv[2] ? argv[2] : "";
     return strcmp(command, "generate") == 0 || strcmp(command, "decompress") == 0 ||
+           strcmp(command, "serve") == 0 ||
            (strcmp(command, "bench") == 0 && strcmp(what, "generate") == 0);
 }
 

@@ -168,6 +168,8 @@ LAM_EXACT double lam_exact_log_inline(double x)
 
 /* The same as functions, for callers of any kind. */
 double lam_exact_exp(double x); /* x <= 0 */
+/* out[i] = lam_exact_exp(x[i]), the same bits in less time; out may be x. */
+void lam_exact_exps(double *out, const double *x, size_t n);
 double lam_exact_log(double x); /* x > 0, normal */
 /* sin and cos of position * 10000^(-2 t / D), |position| <= 2^20: what a table of positions holds. */
 typedef struct lam_exact_angle {

@@ -20,6 +20,26 @@ START_TEST(they_are_close_to_libm)
 }
 END_TEST
 
+/* The loop that becomes vectors gives what the function gives, to the last bit. */
+START_TEST(many_are_as_one)
+{
+    enum { MANY = 4099 };
+    static double x[MANY], y[MANY];
+    const double edges[] = {0.0,    -0.0,      -1e-300, -700.0, nextafter(-700.0, -INFINITY),
+                            -1e300, -INFINITY, NAN};
+    for (int i = 0; i < MANY; i++)
+        x[i] = -701.0 * i / MANY;
+    memcpy(x, edges, sizeof edges);
+    lam_exact_exps(y, x, MANY);
+    for (int i = 0; i < MANY; i++) {
+        const double one = lam_exact_exp(x[i]);
+        ck_assert_mem_eq(&one, &y[i], sizeof one);
+    }
+    lam_exact_exps(x, x, MANY);
+    ck_assert_mem_eq(x, y, sizeof x);
+}
+END_TEST
+
 START_TEST(a_log_softmax_sums_to_one)
 {
     double x[5] = {3.0, -900.0, 2.5, 3.0, 0.1}, sum = 0.0;
@@ -35,6 +55,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, they_are_close_to_libm);
+    tcase_add_test(tests, many_are_as_one);
     tcase_add_test(tests, a_log_softmax_sums_to_one);
     return test_run("core/exact", tests);
 }

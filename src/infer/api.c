@@ -44,12 +44,13 @@ lamemo_status lamemo_abi_check(const lamemo_abi *mine)
         size_t theirs, ours;
     } sizes[] = {
 #define SIZE(field) {"lamemo_" #field, mine->field, ours.field}
-        SIZE(engine_options), SIZE(model_info),       SIZE(session_options),
-        SIZE(sampling),       SIZE(generate_options), SIZE(piece),
+        SIZE(engine_options), SIZE(model_info), SIZE(session_options),  SIZE(sampling),
+        SIZE(likely),         SIZE(piece),      SIZE(generate_options), SIZE(batch_options),
+        SIZE(event),          SIZE(job),        SIZE(compress_options),
 #undef SIZE
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (sizes[i].theirs != sizes[i].ours)
+        if (sizes[i].theirs != 0 && sizes[i].theirs != sizes[i].ours)
             return lam_api_status(
                 lam_fail(LAM_ERR_UNSUPPORTED,
                          "%s has %zu bytes in the caller and %zu in this library " LAM_VERSION

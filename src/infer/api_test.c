@@ -133,7 +133,7 @@ END_TEST
 START_TEST(a_caller_with_other_structs_is_told)
 {
     const lamemo_abi mine = LAMEMO_ABI;
-    lamemo_abi older = mine, smaller = mine;
+    lamemo_abi older = mine, smaller = mine, fewer = mine;
     succeed(lamemo_abi_check(&mine));
     older.minor++;
     ck_assert_int_eq(lamemo_abi_check(&older), LAMEMO_ERR_UNSUPPORTED);
@@ -141,6 +141,30 @@ START_TEST(a_caller_with_other_structs_is_told)
     smaller.sampling -= 8;
     ck_assert_int_eq(lamemo_abi_check(&smaller), LAMEMO_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(lamemo_error(), "lamemo_sampling has "));
+    fewer.job = fewer.compress_options = 0; /* it does not use them */
+    succeed(lamemo_abi_check(&fewer));
+}
+END_TEST
+
+/* A field for each struct that callers lay out themselves: those in the header that have a body. */
+START_TEST(the_abi_names_every_struct)
+{
+    const lamemo_abi mine = LAMEMO_ABI;
+    const size_t *const sizes = &mine.engine_options;
+    const int fields = (int)((sizeof mine - offsetof(lamemo_abi, engine_options)) / sizeof *sizes);
+    char text[512];
+    int structs = 0;
+    FILE *f = fopen("include/lamemo.h", "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(text, sizeof text, f))
+        structs += strncmp(text, "typedef struct lamemo_", 22) == 0 && strstr(text, " {\n") != NULL;
+    fclose(f);
+    ck_assert_int_eq(fields, structs - 1); /* but for itself */
+    for (int i = 0; i < fields; i++) {
+        lamemo_abi other = mine;
+        (&other.engine_options)[i]++;
+        ck_assert_int_eq(lamemo_abi_check(&other), LAMEMO_ERR_UNSUPPORTED);
+    }
 }
 END_TEST
 
@@ -659,6 +683,7 @@ int main(void)
     tcase_add_unchecked_fixture(tests, open_engine, close_engine);
     tcase_add_test(tests, version_and_header_agree);
     tcase_add_test(tests, a_caller_with_other_structs_is_told);
+    tcase_add_test(tests, the_abi_names_every_struct);
     tcase_add_test(tests, an_engine_says_what_it_is);
     tcase_add_test(tests, logits_as_float_are_the_same_numbers);
     tcase_add_test(tests, opening_and_scoring_report_and_can_be_ended);

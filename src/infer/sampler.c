@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STEP = 256 }; /* scores whose exponentials are computed at a time */
+
 typedef struct candidate {
     double score; /* logit, later probability */
     int32_t token;
@@ -97,8 +99,7 @@ static void penalise(lam_sampler *s, const double *scores, double top)
     const long last = s->opt.repeat_last;
     const long n = s->noted < last ? s->noted : last;
     const double span = lam_exact_log((double)s->n_token), share = s->opt.repeat_penalty - 1.0;
-    memcpy(s->scores, scores, (size_t)s->n_token * sizeof *scores);
-    if (s->opt.repeat_penalty == 1.0)
+    if (share == 0.0)
         return;
     /* From the model's score, so that a token that came twice may be set twice; finite, or nothing were left to
      * draw from when all tokens were recent. */
@@ -146,18 +147,33 @@ static void take(candidate *list, int n, int i)
     sift(list + n - 1, n - i - 1, 0);
 }
 
-/* Fills the list with the tokens that remain, most likely first, as probabilities; returns how many. */
-static int shortlist(lam_sampler *s, const double *scores, double top)
+/* exp((score - top) / temperature) of the first of n scores; returns of how many. */
+static int weigh(double p[STEP], const double *scores, int n, double top, double temperature)
+{
+    const int k = n < STEP ? n : STEP;
+    for (int i = 0; i < k; i++)
+        p[i] = (scores[i] - top) / temperature;
+    lam_exact_exps(p, p, (size_t)k);
+    return k;
+}
+
+/* Fills the list with the tokens that remain, most likely first, as probabilities; returns how many.  *all: the sum of
+ * all tokens' before any filter. */
+static int shortlist(lam_sampler *s, const double *scores, double top, double *all)
 {
     const lam_sampler_options *o = &s->opt;
     int n = 0;
     double sum = 0.0, seen = 0.0;
-    for (int i = 0; i < s->n_token; i++) {
-        const double p = lam_exact_exp((scores[i] - top) / o->temperature);
-        if (p > 0.0)
-            s->list[n++] = (candidate){p, i};
-        sum += p;
+    for (int at = 0; at < s->n_token; at += STEP) {
+        double p[STEP];
+        const int k = weigh(p, scores + at, s->n_token - at, top, o->temperature);
+        for (int i = 0; i < k; i++) {
+            if (p[i] > 0.0)
+                s->list[n++] = (candidate){p[i], at + i};
+            sum += p[i];
+        }
     }
+    *all = sum;
     const int most = o->top_k > 0 && o->top_k < n ? o->top_k : n;
     if (most == n && o->top_p == 1.0 && o->min_p == 0.0)
         return n;
@@ -192,8 +208,12 @@ static double top_of(const double *scores, int n, int *at)
 static double log_sum_exp(const double *scores, int n, double top)
 {
     double sum = 0.0;
-    for (int i = 0; i < n; i++)
-        sum += lam_exact_exp(scores[i] - top);
+    for (int at = 0; at < n; at += STEP) {
+        double p[STEP];
+        const int k = weigh(p, scores + at, n - at, top, 1.0);
+        for (int i = 0; i < k; i++)
+            sum += p[i];
+    }
     return top + lam_exact_log(sum);
 }
 
@@ -210,20 +230,35 @@ static int32_t choose(lam_sampler *s, int n)
     return s->list[i].token;
 }
 
+/* The scores to draw from: the model's, or s->scores, changed. */
+static const double *adjust(lam_sampler *s, const double *scores, double top)
+{
+    const int bans = s->opt.never >= 0 && s->opt.never < s->n_token && s->n_token > 1;
+    if (s->opt.repeat_penalty == 1.0 && !bans)
+        return scores;
+    memcpy(s->scores, scores, (size_t)s->n_token * sizeof *scores);
+    penalise(s, scores, top);
+    if (bans)
+        s->scores[s->opt.never] = -INFINITY;
+    return s->scores;
+}
+
 lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token, double *logprob)
 {
     int best = 0;
+    double sum = 0.0;
     const double top = top_of(scores, s->n_token, &best);
     if (!isfinite(top))
         return lam_fail(LAM_ERR_NUMERIC, "sampling: the model's scores are not finite");
-    penalise(s, scores, top);
-    if (s->opt.never >= 0 && s->opt.never < s->n_token && s->n_token > 1)
-        s->scores[s->opt.never] = -INFINITY;
-    const double highest = top_of(s->scores, s->n_token, &best);
+    const double *own = adjust(s, scores, top);
+    const double highest = own == scores ? top : top_of(own, s->n_token, &best);
     if (!isfinite(highest))
         return lam_fail(LAM_ERR_NUMERIC, "sampling: only <unk> has a finite score");
-    *token = s->opt.temperature == 0.0 ? best : choose(s, shortlist(s, s->scores, highest));
-    if (logprob)
+    *token = s->opt.temperature == 0.0 ? best : choose(s, shortlist(s, own, highest, &sum));
+    /* What the shortlist has added up is the very sum of log_sum_exp() where nothing was changed. */
+    if (logprob && own == scores && s->opt.temperature == 1.0)
+        *logprob = scores[*token] - (top + lam_exact_log(sum));
+    else if (logprob)
         *logprob = scores[*token] - log_sum_exp(scores, s->n_token, top);
     lam_sampler_note(s, *token);
     return LAM_OK;

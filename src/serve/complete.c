@@ -26,6 +26,7 @@ static void release(void *user)
     free(c->prompts);
     free(c->choices);
     lam_completion_request_free(&c->r);
+    lam_text_free(&c->head);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

@@ -22,8 +22,6 @@ typedef struct lam_record {
     uint32_t n_top, size;
 } lam_record;
 
-typedef struct lam_completion lam_completion;
-
 typedef struct lam_choice {
     lam_completion *c;
     int index;
@@ -58,7 +56,11 @@ struct lam_completion {
     size_t tokens; /* of all prompts */
     int keep;
     lam_call call;
+    lam_text head; /* of each object, as whoever writes has made it */
     /* Of the worker's thread. */
+    lam_completion *next,
+        **at;    /* in the worker's list of streams that have something new; at NULL: not there */
+    double told; /* when its reader was told last */
     lam_held *held;            /* whose text the job has, or NULL */
     char session[LAM_ID_ROOM]; /* "": none */
     long long length;          /* of its text, at the end */
@@ -72,6 +74,8 @@ void lam_completion_begin(lam_request *x, lam_completion_request *r, lam_complet
 /* completion_jobs.c: the worker's part. */
 void lam_completion_start(void *completion);
 void lam_completion_cancel(lam_request *x);
+/* After a tick: wakes the streams that have something new and were not woken just before; or all that have. */
+void lam_completions_tell(lam_worker *w, int all);
 
 /* completion_json.c */
 int lam_completion_fill(lam_request *x, lam_text *out); /* a stream */

@@ -1,8 +1,14 @@
 /* completion_jobs.c -- completions in the worker's thread: from a text to its jobs, and what these tell. */
 #include "serve/completion.h"
 
+#include "core/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+/* Seconds between two events of a stream, at least: what comes sooner shares one event.  Nobody reads faster, and an
+ * event costs about as much processor time as computing a token of a small model. */
+static const double EVERY = 0.02;
 
 /* ---- what jobs tell ---- */
 
@@ -20,10 +26,48 @@ static void add_record(lam_choice *ch, const lam_job_event *e)
     lam_text_bytes(&ch->events, zeros, (8 - e->size % 8) % 8);
 }
 
+/* ---- streams: when their readers are told ---- */
+
+static void remember(lam_completion *c)
+{
+    lam_worker *w = c->w;
+    if (c->at)
+        return;
+    c->next = w->untold;
+    c->at = &w->untold;
+    if (c->next)
+        c->next->at = &c->next;
+    w->untold = c;
+}
+
+static void forget(lam_completion *c)
+{
+    if (!c->at)
+        return;
+    *c->at = c->next;
+    if (c->next)
+        c->next->at = c->at;
+    c->at = NULL;
+}
+
+void lam_completions_tell(lam_worker *w, int all)
+{
+    const double now = w->untold ? lam_clock() : 0.0;
+    for (lam_completion *c = w->untold, *next; c; c = next) {
+        next = c->next;
+        if (!all && now - c->told < EVERY)
+            continue;
+        forget(c);
+        c->told = now;
+        lam_request_wake(c->x);
+    }
+}
+
 /* All jobs have ended: the text is the session's again, and the response can be written. */
 static void finish(lam_completion *c)
 {
     lam_request *x = c->x;
+    forget(c);
     if (c->held) {
         c->held->busy = 0;
         lam_shelf_moved(&x->server->shelf, c->held);
@@ -67,7 +111,7 @@ static void on_event(void *user, const lam_job_event *e)
     if (last)
         finish(c);
     else if (c->r.stream)
-        lam_request_wake(c->x);
+        remember(c);
 }
 
 void lam_completion_cancel(lam_request *x)

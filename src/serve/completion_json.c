@@ -143,13 +143,20 @@ static void put_choice(lam_text *t, lam_choice *ch, const lam_text *events, int 
 
 /* ---- what surrounds choices ---- */
 
-static void open_object(lam_text *t, const lam_completion *c)
+/* The same in all events of a stream, so it is written once. */
+static void open_object(lam_text *t, lam_completion *c)
 {
-    lam_text_format(t, "{\"id\":\"cmpl-%s\",\"object\":\"text_completion\",\"created\":%lld,",
-                    c->id, (long long)c->created);
-    lam_text_add(t, "\"model\":");
-    lam_text_json(t, c->w->model->name);
-    lam_text_add(t, ",\"choices\":[");
+    lam_text *head = &c->head;
+    if (head->size == 0) {
+        lam_text_format(head,
+                        "{\"id\":\"cmpl-%s\",\"object\":\"text_completion\",\"created\":%lld,"
+                        "\"model\":",
+                        c->id, (long long)c->created);
+        lam_text_json(head, c->w->model->name);
+        lam_text_add(head, ",\"choices\":[");
+    }
+    lam_text_bytes(t, head->data, head->size);
+    t->failed |= head->failed;
 }
 
 static void close_object(lam_text *t, const lam_completion *c, int usage)

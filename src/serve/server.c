@@ -12,6 +12,7 @@
 static void *clerk(void *arg)
 {
     lam_server *s = arg;
+    pthread_setname_np(pthread_self(), "lamemo-clerk");
     do
         lam_calls_wait(&s->clerk, -1.0);
     while (lam_calls_run(&s->clerk) || !lam_calls_ending(&s->clerk));

@@ -135,6 +135,7 @@ static void *watch(void *arg)
     lam_server *s = arg;
     struct epoll_event events[EVENTS];
     double looked = lam_clock();
+    pthread_setname_np(pthread_self(), "lamemo-watchdog");
     while (!atomic_load(&s->stopping)) {
         const int n = epoll_wait(s->epoll, events, EVENTS, LOOK_MILLISECONDS);
         for (int i = 0; i < n; i++)

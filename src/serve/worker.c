@@ -5,6 +5,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "model/folder.h"
+#include "serve/completion.h"
 #include "serve/memory_watch.h"
 #include "serve/server_int.h"
 #include "serve/state.h"
@@ -67,6 +68,7 @@ static void serve(lam_worker *w)
         const bool called = lam_calls_run(&w->calls);
         if (lam_scheduler_tick(w->scheduler, &busy) != LAM_OK)
             lam_log(LAM_LOG_ERROR, "%s: %s", w->model->name, lam_error());
+        lam_completions_tell(w, !busy);
         due = lam_watches_look(w);
         publish(w);
         if (!called && !busy && lam_calls_ending(&w->calls))
@@ -77,6 +79,7 @@ static void serve(lam_worker *w)
 static void *run(void *arg)
 {
     lam_worker *w = arg;
+    pthread_setname_np(pthread_self(), "lamemo-compute"); /* the device's threads inherit it */
     if (load(w) != LAM_OK) {
         snprintf(w->problem, sizeof w->problem, "%s", lam_error());
         atomic_store(&w->state, LAM_BROKEN);

@@ -13,7 +13,8 @@
 
 typedef enum lam_worker_state { LAM_LOADING, LAM_READY, LAM_BROKEN } lam_worker_state;
 
-typedef struct lam_watcher lam_watcher; /* memory_watch.c */
+typedef struct lam_watcher lam_watcher;       /* memory_watch.c */
+typedef struct lam_completion lam_completion; /* completion.h */
 
 typedef struct lam_worker {
     lam_server *server;
@@ -30,8 +31,9 @@ typedef struct lam_worker {
     time_t loaded;
     lam_scheduler *scheduler; /* of its thread */
     lam_watcher *watches;     /* likewise */
-    atomic_int jobs;          /* that were let in and have not ended */
-    atomic_llong tokens;      /* of their prompts */
+    lam_completion *untold; /* likewise: streams with something that their readers do not know of */
+    atomic_int jobs;        /* that were let in and have not ended */
+    atomic_llong tokens;    /* of their prompts */
     pthread_mutex_t lock;
     lam_scheduler_load load; /* after the last tick; guarded by lock */
 } lam_worker;
