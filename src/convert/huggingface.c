@@ -14,11 +14,6 @@
 
 static const char MODULE[] = "modeling_lamemo.py";
 
-static lam_status no_memory(const char *path)
-{
-    return lam_fail(LAM_ERR_MEMORY, "%s: no memory", path);
-}
-
 lam_status lam_hf_check(const lam_config *cfg, lam_dtype dtype)
 {
     char names[LAM_MEMORY_TEXT];
@@ -39,19 +34,6 @@ lam_status lam_hf_check(const lam_config *cfg, lam_dtype dtype)
         return lam_fail(LAM_ERR_UNSUPPORTED,
                         "--hf: transformers read no int8 of ours; choose --dtype f32, bf16 or f16");
     return LAM_OK;
-}
-
-/* Takes `root`, NULL included, and saves it. */
-static lam_status save_json(const char *path, json_t *root)
-{
-    char *text = NULL;
-    size_t size = 0;
-    lam_status status = root ? lam_json_text(&text, &size, root, JSON_INDENT(2)) : no_memory(path);
-    if (status == LAM_OK)
-        status = lam_file_save(path, text, size);
-    json_decref(root);
-    free(text);
-    return status;
 }
 
 /* What lam_config_print() says, and what transformers want to know. */
@@ -75,7 +57,7 @@ static lam_status write_config(const char *path, const lam_config *cfg, lam_dtyp
         json_decref(root);
         root = NULL;
     }
-    return save_json(path, root);
+    return lam_json_save(path, root, JSON_INDENT(2));
 }
 
 /* All 256 bytes as byte pairs without a merge; NULL without memory. */
@@ -124,10 +106,12 @@ static lam_status write_tokenizer(const char *dir, const lam_vocab *vocab)
         return LAM_OK;
     LAM_TRY(lam_path_join(path, sizeof path, dir, "tokenizer.json"));
     LAM_TRY(lam_vocab_bpe(vocab) ? lam_tokenizer_json_save(vocab, path)
-                                 : save_json(path, byte_tokenizer(vocab)));
+                                 : lam_json_save(path, byte_tokenizer(vocab), JSON_INDENT(2)));
     LAM_TRY(lam_path_join(path, sizeof path, dir, "tokenizer_config.json"));
-    return save_json(path, json_pack("{s:s, s:b}", "tokenizer_class", "PreTrainedTokenizerFast",
-                                     "clean_up_tokenization_spaces", 0));
+    return lam_json_save(path,
+                         json_pack("{s:s, s:b}", "tokenizer_class", "PreTrainedTokenizerFast",
+                                   "clean_up_tokenization_spaces", 0),
+                         JSON_INDENT(2));
 }
 
 lam_status lam_hf_write(const char *dir, const lam_config *cfg, lam_dtype dtype,

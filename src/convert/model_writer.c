@@ -79,8 +79,8 @@ static lam_status save_file(const lam_model_writer *d, const char *dir, const in
 static lam_status save_index(const lam_model_writer *d, const char *dir, const int *shard,
                              int files)
 {
-    char name[SHARD_NAME], scale[LAM_TENSOR_NAME_MAX], path[PATH_MAX], *text = NULL;
-    size_t total = 0, size = 0;
+    char name[SHARD_NAME], scale[LAM_TENSOR_NAME_MAX], path[PATH_MAX];
+    size_t total = 0;
     LAM_TRY(lam_path_join(path, sizeof path, dir, "model.safetensors.index.json"));
     json_t *map = json_object();
     int bad = !map;
@@ -93,13 +93,11 @@ static lam_status save_index(const lam_model_writer *d, const char *dir, const i
     }
     json_t *root =
         json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
-    lam_status status = bad || !root ? lam_fail(LAM_ERR_MEMORY, "%s: no memory", path)
-                                     : lam_json_text(&text, &size, root, JSON_INDENT(2));
-    if (status == LAM_OK)
-        status = lam_file_save(path, text, size);
-    json_decref(root);
-    free(text);
-    return status;
+    if (bad) {
+        json_decref(root);
+        root = NULL;
+    }
+    return lam_json_save(path, root, JSON_INDENT(2));
 }
 
 static lam_status save_weights(const lam_model_writer *d, const char *dir, int *files)

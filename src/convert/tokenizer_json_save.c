@@ -149,20 +149,10 @@ lam_status lam_tokenizer_json_save(const lam_vocab *vocab, const char *path)
 {
     const writing w = {vocab, lam_vocab_bpe(vocab),
                        lam_vocab_bpe(vocab) ? lam_bpe_rules_of(lam_vocab_bpe(vocab)) : NULL};
-    char *text;
-    size_t size;
     if (w.bpe == NULL)
         return lam_fail(
             LAM_ERR_ARG,
             "%s: only a vocabulary of byte pairs becomes a tokenizer.json, not one of %s", path,
             lam_text_kind_name(lam_vocab_kind(vocab)));
-    json_t *root = describe(&w);
-    if (root == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d tokens", path, lam_vocab_size(vocab));
-    lam_status status = lam_json_text(&text, &size, root, JSON_INDENT(1));
-    json_decref(root);
-    if (status == LAM_OK)
-        status = lam_file_save(path, text, size);
-    free(text);
-    return status;
+    return lam_json_save(path, describe(&w), JSON_INDENT(1));
 }

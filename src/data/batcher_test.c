@@ -276,8 +276,7 @@ START_TEST(without_memory_it_fails_cleanly)
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_batcher *b;
         const lam_status status = lam_batcher_create(&b, &tokens, &options);
-        const int failed = test_alloc_stop();
-        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        const int failed = test_alloc_end(status);
         ck_assert((b == NULL) == failed);
         lam_batcher_free(b);
     }

@@ -97,7 +97,5 @@ void lam_bpe_coder_free(lam_bpe_coder *coder);                            /* NUL
  * *end is there.  The whole text: from 0, goal = size. */
 lam_status lam_bpe_encode(lam_bpe_coder *coder, lam_ids *out, const lam_bpe_text *t, size_t from,
                           size_t goal, size_t *end);
-/* Appends the tokens of one piece. */
-lam_status lam_bpe_encode_piece(lam_bpe_coder *coder, lam_ids *out, const char *piece, size_t size);
 
 #endif

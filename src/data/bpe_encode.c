@@ -5,6 +5,8 @@
  * for the lowest rank, long ones with a heap of pairs, which come out in the same order. */
 #include "data/bpe_int.h"
 
+#include "core/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,15 +75,7 @@ void lam_bpe_coder_free(lam_bpe_coder *c)
 
 lam_status lam_ids_reserve(lam_ids *ids, size_t more)
 {
-    if (ids->room - ids->n >= more)
-        return LAM_OK;
-    const size_t room = 2 * ids->room > ids->n + more ? 2 * ids->room : ids->n + more;
-    int32_t *v = realloc(ids->v, room * sizeof *v);
-    if (v == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "no memory for %zu tokens", room);
-    ids->v = v;
-    ids->room = room;
-    return LAM_OK;
+    return lam_grow(&ids->v, &ids->room, ids->n + more, sizeof *ids->v, "tokens");
 }
 
 /* ---- merging a short piece ---- */
@@ -235,7 +229,8 @@ static lam_status merge_piece(lam_bpe_coder *c, int32_t *ids, size_t *n, const c
     return LAM_OK;
 }
 
-lam_status lam_bpe_encode_piece(lam_bpe_coder *c, lam_ids *out, const char *piece, size_t size)
+/* Appends the tokens of one piece. */
+static lam_status encode_piece(lam_bpe_coder *c, lam_ids *out, const char *piece, size_t size)
 {
     size_t n;
     LAM_TRY(lam_ids_reserve(out, size)); /* no fewer bytes than tokens */
@@ -276,7 +271,7 @@ static lam_status encode_cached(lam_bpe_coder *c, lam_ids *out, const char *piec
 {
     uint64_t key[KEY];
     if (size > CACHED_SIZE)
-        return lam_bpe_encode_piece(c, out, piece, size);
+        return encode_piece(c, out, piece, size);
     make_key(key, piece, size, room);
     cached *e = &c->cache[cache_slot(key, size)];
     if (e->size == size && memcmp(e->key, key, sizeof key) == 0) {
@@ -286,7 +281,7 @@ static lam_status encode_cached(lam_bpe_coder *c, lam_ids *out, const char *piec
         return LAM_OK;
     }
     const size_t before = out->n;
-    LAM_TRY(lam_bpe_encode_piece(c, out, piece, size));
+    LAM_TRY(encode_piece(c, out, piece, size));
     if (out->n - before <= CACHED_IDS) {
         memcpy(e->key, key, sizeof key);
         e->size = (uint8_t)size;

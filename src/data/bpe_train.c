@@ -6,6 +6,7 @@
  * are put on it anew. */
 #include "data/bpe_train.h"
 
+#include "core/grow.h"
 #include "data/pair_table.h"
 
 #include <assert.h>
@@ -48,25 +49,11 @@ static bool comes_first(const candidate *a, const candidate *b)
     return a->count != b->count ? a->count > b->count : a->key < b->key;
 }
 
-/* Room for one more of an array that doubles. */
-static lam_status reserve(void **array, size_t *room, size_t n, size_t width)
-{
-    if (n < *room)
-        return LAM_OK;
-    const size_t more = *room > 0 ? 2 * *room : 1024;
-    void *grown = realloc(*array, more * width);
-    if (grown == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "no memory to learn merges");
-    *array = grown;
-    *room = more;
-    return LAM_OK;
-}
-
 static lam_status put(trainer *t, candidate c)
 {
     if (c.count < t->o->min_count)
         return LAM_OK; /* it can only become rarer, or comes again */
-    LAM_TRY(reserve((void **)&t->heap, &t->heap_room, t->waiting, sizeof *t->heap));
+    LAM_TRY(lam_grow(&t->heap, &t->heap_room, t->waiting + 1, sizeof *t->heap, "pairs"));
     size_t i = t->waiting++;
     for (; i > 0 && comes_first(&c, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
@@ -165,7 +152,7 @@ static lam_status more(trainer *t, int32_t left, int32_t right, uint32_t w)
     if (e->stamp == (int32_t)t->n_merges)
         return LAM_OK;
     e->stamp = (int32_t)t->n_merges;
-    LAM_TRY(reserve((void **)&t->more, &t->more_room, t->n_more, sizeof *t->more));
+    LAM_TRY(lam_grow(&t->more, &t->more_room, t->n_more + 1, sizeof *t->more, "pairs"));
     t->more[t->n_more++] = e->key;
     return LAM_OK;
 }
@@ -213,7 +200,7 @@ static lam_status merge_pair(trainer *t, lam_merge m)
     lam_pair_entry *e;
     int32_t into;
     LAM_TRY(join(t, m, &into));
-    LAM_TRY(reserve((void **)&t->merges, &t->merges_room, t->n_merges, sizeof *t->merges));
+    LAM_TRY(lam_grow(&t->merges, &t->merges_room, t->n_merges + 1, sizeof *t->merges, "merges"));
     t->merges[t->n_merges] = m;
     LAM_TRY(lam_pair_table_get(&t->pairs, &e, m.left, m.right));
     uint32_t *pieces = e->pieces; /* ours: the table may move while we go through them */

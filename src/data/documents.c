@@ -1,6 +1,7 @@
 /* documents.c -- see documents.h.  Of JSON lines one line is held at a time, of other texts nothing. */
 #include "data/documents.h"
 
+#include "core/grow.h"
 #include "io/json.h"
 
 #include <stdio.h>
@@ -110,14 +111,7 @@ static lam_status hold(lam_documents *d, const char *bytes, size_t n)
     if (n > LINE_MAX_BYTES - d->n_held)
         return lam_fail(LAM_ERR_FORMAT, "%s: line %lld is longer than %zu bytes", d->name,
                         (long long)d->line, LINE_MAX_BYTES);
-    if (d->n_held + n > d->room) {
-        const size_t room = 2 * (d->n_held + n);
-        char *held = realloc(d->held, room);
-        if (held == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a line of %zu bytes", d->name, room);
-        d->held = held;
-        d->room = room;
-    }
+    LAM_TRY(lam_grow(&d->held, &d->room, d->n_held + n, 1, "bytes of a line"));
     if (n > 0)
         memcpy(d->held + d->n_held, bytes, n);
     d->n_held += n;

@@ -1,6 +1,7 @@
 /* piece_counts.c -- see piece_counts.h.  Every chunk of a text is counted by itself, then added. */
 #include "data/piece_counts.h"
 
+#include "core/grow.h"
 #include "data/chunks.h"
 
 #include <stdlib.h>
@@ -45,13 +46,9 @@ static lam_status add(tally *t, const char *piece, size_t size, int64_t count)
     int32_t id;
     LAM_TRY(lam_symbols_add(t->pieces, piece, size, &id));
     if ((size_t)id >= t->room) {
-        const size_t room = 2 * ((size_t)id + 512);
-        int64_t *counts = realloc(t->counts, room * sizeof *counts);
-        if (counts == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu counts", room);
-        memset(counts + t->room, 0, (room - t->room) * sizeof *counts);
-        t->counts = counts;
-        t->room = room;
+        const size_t before = t->room;
+        LAM_TRY(lam_grow(&t->counts, &t->room, (size_t)id + 512, sizeof *t->counts, "counts"));
+        memset(t->counts + before, 0, (t->room - before) * sizeof *t->counts);
     }
     t->counts[id] += count;
     return LAM_OK;

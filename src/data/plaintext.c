@@ -5,17 +5,16 @@
  * windows-1252 have in common, is judged again at its first other byte, however late that comes. */
 #include "data/plaintext.h"
 
+#include "core/grow.h"
 #include "core/log.h"
-#include "data/utf8.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { HEAD = 1 << 14, BLOCK = 1 << 15, REST_MAX = 16 };
+enum { HEAD = LAM_ENCODING_HEAD, BLOCK = 1 << 15, REST_MAX = 16 };
 
 struct lam_plaintext {
     lam_plaintext_options o;
@@ -34,79 +33,6 @@ struct lam_plaintext {
     char out[BLOCK];
 };
 
-/* ---- encodings ---- */
-
-static bool is_no_conversion(const char *name)
-{
-    return name == NULL || strcasecmp(name, LAM_ENCODING_AUTO) == 0 ||
-           strcasecmp(name, LAM_ENCODING_MARKED) == 0;
-}
-
-lam_status lam_encoding_check(const char *name)
-{
-    if (is_no_conversion(name))
-        return LAM_OK;
-    bool plain = strlen(name) < 64;
-    for (const char *c = name; *c != '\0'; c++) /* no "//IGNORE": nothing is left out silently */
-        plain &= isalnum((unsigned char)*c) || strchr("_-.:+()", *c) != NULL;
-    iconv_t converter = plain && *name != '\0' ? iconv_open("UTF-8", name) : (iconv_t)-1;
-    if (converter == (iconv_t)-1)
-        return lam_fail(LAM_ERR_ARG,
-                        "unknown encoding '%.60s': auto, latin1, windows-1252, utf-16, ... (iconv "
-                        "-l lists all)",
-                        name);
-    iconv_close(converter);
-    return LAM_OK;
-}
-
-/* Is there a byte that belongs to no character?  Of a long text, the last one may be cut. */
-static bool has_bad_utf8(const unsigned char *s, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        int32_t c;
-        const int size = lam_utf8_decode(s + i, n - i, &c);
-        if (size < 0)
-            return true;
-        if (size == 0)
-            return n < HEAD;
-        i += (size_t)size;
-    }
-    return false;
-}
-
-/* UTF-16 without a mark: nearly all of its Latin letters have a zero beside them. */
-static const char *guess_by_zeros(const unsigned char *s, size_t n)
-{
-    size_t zeros[2] = {0};
-    for (size_t i = 0; i < n; i++)
-        zeros[i % 2] += s[i] == 0;
-    if (n >= 8 && 4 * zeros[1] > n && 50 * zeros[0] <= n)
-        return "utf-16le";
-    return n >= 8 && 4 * zeros[0] > n && 50 * zeros[1] <= n ? "utf-16be" : NULL;
-}
-
-static const char *guess_by_mark(const unsigned char *s, size_t n)
-{
-    if (n >= 4 && (memcmp(s, "\xff\xfe\0\0", 4) == 0 || memcmp(s, "\0\0\xfe\xff", 4) == 0))
-        return "utf-32";
-    return n >= 2 && (memcmp(s, "\xff\xfe", 2) == 0 || memcmp(s, "\xfe\xff", 2) == 0) ? "utf-16"
-                                                                                      : NULL;
-}
-
-const char *lam_encoding_guess(const void *bytes, size_t n)
-{
-    const unsigned char *s = bytes;
-    const char *wide = guess_by_mark(s, n);
-    if (wide == NULL)
-        wide = guess_by_zeros(s, n);
-    if (wide != NULL || !has_bad_utf8(s, n))
-        return wide != NULL ? wide : "utf-8";
-    for (size_t i = 0; i < n; i++)
-        if (s[i] >= 0x80 && s[i] < 0xa0) /* quotes and dashes there, nothing in Latin-1 */
-            return "windows-1252";
-    return "latin1";
-}
-
 /* ---- the last stage ---- */
 
 /* What the tokenizer says of bytes that are no UTF-8, and a way out. */
@@ -121,7 +47,7 @@ static lam_status hand_on(lam_plaintext *p, const char *bytes, size_t n)
     if (memchr(bytes, '\0', n) != NULL)
         return lam_fail(LAM_ERR_FORMAT, "%s; only bytes and bpe take a file that is not text",
                         lam_error());
-    if (!has_bad_utf8((const unsigned char *)bytes, n))
+    if (!lam_encoding_bad_utf8(bytes, n))
         return status;
     const char *guess = lam_encoding_guess(bytes, n);
     return lam_fail(LAM_ERR_FORMAT, "%s; if it is %s, --encoding %s converts it", lam_error(),
@@ -241,7 +167,7 @@ static const char *recognise(lam_plaintext *p)
 {
     const char *guess = lam_encoding_guess(p->head, p->n_head);
     if (p->converted > 0)
-        guess = has_bad_utf8((const unsigned char *)p->head, p->n_head) ? "windows-1252" : "utf-8";
+        guess = lam_encoding_bad_utf8(p->head, p->n_head) ? "windows-1252" : "utf-8";
     if (strcmp(guess, "latin1") == 0) /* which the other contains */
         guess = "windows-1252";
     p->ascii = strcmp(guess, "utf-8") == 0 && is_ascii(p->head, p->n_head);
@@ -262,7 +188,7 @@ static lam_status judge(lam_plaintext *p)
     if (from != NULL && strcasecmp(from, LAM_ENCODING_AUTO) == 0) {
         from = recognise(p);
     } else if (from != NULL && strcasecmp(from, LAM_ENCODING_MARKED) == 0) {
-        from = guess_by_mark((const unsigned char *)head, p->n_head);
+        from = lam_encoding_marked(head, p->n_head);
         p->raw = from == NULL && memchr(head, '\0', p->n_head) != NULL;
     } else if (from == NULL) {
         LAM_TRY(judge_plain(p));
@@ -364,14 +290,7 @@ typedef struct collected {
 static lam_status collect(void *user, const void *bytes, size_t n)
 {
     collected *c = user;
-    if (c->n + n + 1 > c->room) {
-        const size_t room = 2 * (c->n + n) + 1;
-        char *text = realloc(c->text, room);
-        if (text == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu bytes of text", room);
-        c->text = text;
-        c->room = room;
-    }
+    LAM_TRY(lam_grow(&c->text, &c->room, c->n + n + 1, 1, "bytes of text"));
     memcpy(c->text + c->n, bytes, n);
     c->n += n;
     c->text[c->n] = '\0';

@@ -5,7 +5,7 @@
 #ifndef LAM_DATA_PLAINTEXT_H
 #define LAM_DATA_PLAINTEXT_H
 
-#include "core/status.h"
+#include "data/charset.h"
 #include "data/tokenizer.h"
 
 typedef lam_status lam_plaintext_sink(void *user, const void *bytes, size_t n);
@@ -20,15 +20,6 @@ typedef struct lam_plaintext_options {
     lam_plaintext_sink *sink; /* gets the text */
     void *user;
 } lam_plaintext_options;
-
-#define LAM_ENCODING_AUTO   "auto"   /* recognised; what is no UTF is windows-1252 */
-#define LAM_ENCODING_MARKED "marked" /* UTF-16 or UTF-32 where a byte order mark says so */
-
-/* LAM_ERR_ARG: iconv does not know the encoding. */
-lam_status lam_encoding_check(const char *name);
-/* What the text is, by its first bytes: "utf-8", "utf-16", "utf-16le", "utf-16be", "utf-32", "windows-1252" or
- * "latin1". */
-const char *lam_encoding_guess(const void *bytes, size_t n);
 
 typedef struct lam_plaintext lam_plaintext;
 

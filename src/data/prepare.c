@@ -5,12 +5,11 @@
 #include "core/log.h"
 #include "core/own.h"
 #include "data/instream.h"
-#include "data/md5.h"
 #include "data/prepare_int.h"
 #include "data/plaintext.h"
-#include "data/utf8.h"
 
 #include <math.h>
+#include <md5.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +36,6 @@ typedef struct job {
 } job;
 
 /* ---- reading ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
 
 static lam_status spool_sink(void *user, const int32_t *ids, size_t n)
 {
@@ -99,19 +92,19 @@ static lam_status finish(job *j)
 
 static lam_status read_stream(job *j, lam_instream *in, lam_plaintext *plain, lam_source *source)
 {
-    lam_md5 md5;
+    MD5_CTX md5;
     size_t got;
-    lam_md5_start(&md5);
+    MD5Init(&md5);
     for (;;) {
         LAM_TRY(lam_instream_read(in, j->block, sizeof j->block, &got));
         if (got == 0)
             break;
-        lam_md5_add(&md5, j->block, got);
+        MD5Update(&md5, j->block, got);
         source->bytes += (int64_t)got;
         LAM_TRY(lam_plaintext_feed(plain, j->block, got));
         LAM_TRY(lam_prepare_tell(j->o, "reading", lam_instream_offset(in), lam_instream_size(in)));
     }
-    lam_md5_finish(&md5, source->md5);
+    MD5End(&md5, source->md5);
     LAM_TRY(lam_plaintext_finish(plain));
     return finish(j);
 }
@@ -206,58 +199,6 @@ static lam_status check_train(const job *j)
                     j->pairs != NULL ? " tokens" : "");
 }
 
-/* ---- what it is called ---- */
-
-static bool is_one_line(const char *name)
-{
-    for (const char *at = name; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            return false;
-    return lam_utf8_valid(name, strlen(name));
-}
-
-/* The name of a text that is not a published corpus: the one asked for, or that of its first file
- * without packing suffixes; never the name of a published one. */
-static lam_status choose_name(job *j)
-{
-    static const char *const suffixes[] = {".gz", ".xz", ".zst", ".zip", ".txt", NULL};
-    char *name = j->info->name;
-    const size_t room = sizeof j->info->name;
-    const char *base = base_name(j->o->inputs[0]);
-    if (j->o->name != NULL) {
-        snprintf(name, room, "%s", j->o->name);
-        if (lam_published_name(name))
-            return lam_fail(LAM_ERR_FORMAT,
-                            "this text is not the published '%s': name it otherwise", name);
-        return LAM_OK;
-    }
-    snprintf(name, room - 16, "%s", strcmp(base, "-") == 0 ? "stdin" : base);
-    for (int i = 0; suffixes[i] != NULL; i++) {
-        const size_t len = strlen(name), cut = strlen(suffixes[i]);
-        if (len > cut && strcmp(name + len - cut, suffixes[i]) == 0)
-            name[len - cut] = '\0';
-    }
-    while (strlen(name) > 1 && name[strlen(name) - 1] == '/')
-        name[strlen(name) - 1] = '\0';
-    if (lam_published_name(name))
-        strcat(name, j->o->published != NULL ? "-altered" : "-own");
-    return LAM_OK;
-}
-
-/* ---- the folder ---- */
-
-static lam_status save_descriptions(const job *j)
-{
-    char path[PATH_MAX], *text;
-    LAM_TRY(lam_path_join(path, sizeof path, j->dir, "vocab.json"));
-    LAM_TRY(lam_vocab_save(j->vocab, path));
-    LAM_TRY(lam_path_join(path, sizeof path, j->dir, "corpus.json"));
-    LAM_TRY(lam_corpus_info_text(j->info, &text));
-    const lam_status status = lam_file_save(path, text, strlen(text));
-    free(text);
-    return status;
-}
-
 /* ---- the work ---- */
 
 /* Where the splits end, in what text_size() counts. */
@@ -333,28 +274,6 @@ static lam_status resolve_vocab(job *j)
     return LAM_OK;
 }
 
-static lam_status describe(job *j)
-{
-    const lam_published *pub = j->o->published;
-    lam_corpus_info *info = j->info;
-    info->kind = j->passes.kind;
-    info->metric = lam_metric_for(info->kind);
-    info->vocab_size = lam_vocab_size(j->vocab);
-    if (pub == NULL)
-        return choose_name(j);
-
-    snprintf(info->like, sizeof info->like, "%s", pub->name);
-    lam_status status = lam_published_check_counts(pub, info);
-    if (status == LAM_OK)
-        status = lam_published_check_source(pub, &info->sources[0]);
-    info->original = status == LAM_OK;
-    if (info->original)
-        snprintf(info->name, sizeof info->name, "%s", j->o->name != NULL ? j->o->name : pub->name);
-    else
-        LAM_TRY(j->o->force ? choose_name(j) : status);
-    return LAM_OK;
-}
-
 /* White space of words is not in the tokens: the files that are splits know how much text they are; of a text that was
  * cut, every split has its part. */
 static void weigh_words(const job *j)
@@ -411,10 +330,10 @@ static lam_status fill(void *user, const char *dir)
     LAM_TRY(divide(j));
     LAM_TRY(j->pairs != NULL ? write_pairs(j) : write_symbols(j));
     LAM_TRY(check_train(j));
-    LAM_TRY(describe(j));
+    LAM_TRY(lam_prepare_describe(j->info, j->o, j->vocab));
     if (pub == NULL || !j->info->original)
         LAM_TRY(lam_prepare_compare(j->o, j->info, j->vocab, dir));
-    return save_descriptions(j);
+    return lam_prepare_save(dir, j->info, j->vocab);
 }
 
 static lam_status work(job *j)
@@ -438,11 +357,7 @@ lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options
 {
     lam_prepare_options o = *options;
     *info = (lam_corpus_info){0};
-    if (o.published == NULL && o.name != NULL && lam_published_name(o.name))
-        return lam_fail(LAM_ERR_ARG, "'%s' is the name of a published corpus: name it otherwise",
-                        o.name);
-    if (o.name != NULL && !is_one_line(o.name))
-        return lam_fail(LAM_ERR_ARG, "the name of a corpus is one line of UTF-8");
+    LAM_TRY(lam_prepare_check_name(options));
     job *j = calloc(1, sizeof *j);
     if (j == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory to prepare a corpus");

@@ -6,6 +6,7 @@
 #include "data/prepare_int.h"
 
 #include "core/cpus.h"
+#include "core/grow.h"
 #include "core/log.h"
 #include "core/parallel.h"
 #include "data/bpe_train.h"
@@ -102,14 +103,7 @@ lam_status lam_bpe_job_end(lam_bpe_job *j)
 {
     if (j->nfc != NULL)
         LAM_TRY(lam_nfc_finish(j->nfc));
-    if (j->n_ends == j->room) {
-        const size_t room = 2 * j->room + 16;
-        size_t *ends = realloc(j->ends, room * sizeof *ends);
-        if (ends == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu documents", room);
-        j->ends = ends;
-        j->room = room;
-    }
+    LAM_TRY(lam_grow(&j->ends, &j->room, j->n_ends + 1, sizeof *j->ends, "documents"));
     j->ends[j->n_ends++] = lam_scratch_size(j->scratch);
     return LAM_OK;
 }

@@ -3,6 +3,7 @@
 #include "data/prepare_int.h"
 
 #include "core/file.h"
+#include "core/grow.h"
 #include "data/instream.h"
 #include "data/split_name.h"
 
@@ -18,7 +19,7 @@
 
 enum { DEEPEST = 64 };
 
-static const char *base_name(const char *path)
+const char *lam_input_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
@@ -33,15 +34,7 @@ static lam_status grow(lam_inputs *in)
 {
     if (in->n == LAM_SOURCES_MAX)
         return lam_fail(LAM_ERR_FORMAT, "more than %d files: join some of them", LAM_SOURCES_MAX);
-    if (in->n == in->room) {
-        const int room = 2 * in->room + 16;
-        lam_input *list = realloc(in->list, (size_t)room * sizeof *list);
-        if (list == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", room);
-        in->list = list;
-        in->room = room;
-    }
-    return LAM_OK;
+    return lam_grow(&in->list, &in->room, (size_t)in->n + 1, sizeof *in->list, "file names");
 }
 
 static lam_status add(lam_inputs *in, const char *path, const char *label, const char *entry,
@@ -141,10 +134,10 @@ static lam_status add_archive(lam_inputs *in, const lam_prepare_options *o, cons
     LAM_TRY(lam_instream_open(&stream, path, NULL));
     const char *name = lam_instream_entry(stream);
     lam_status status =
-        name != NULL ? LAM_OK : add(in, path, base_name(path), NULL, LAM_INPUT_NAMED);
+        name != NULL ? LAM_OK : add(in, path, lam_input_base(path), NULL, LAM_INPUT_NAMED);
     while (status == LAM_OK && name != NULL) {
         status = add(in, path, name, name,
-                     is_text_name(o, base_name(name)) ? LAM_INPUT_TEXT : LAM_INPUT_OTHER);
+                     is_text_name(o, lam_input_base(name)) ? LAM_INPUT_TEXT : LAM_INPUT_OTHER);
         if (status == LAM_OK)
             status = lam_instream_next(stream, &name);
     }
@@ -162,16 +155,16 @@ static lam_status add_operand(lam_inputs *in, const lam_prepare_options *o, cons
     if (strcmp(path, "-") == 0)
         return add(in, path, "standard input", NULL, LAM_INPUT_NAMED);
     if (lam_path_is_folder(path)) {
-        size_t n = strlen(base_name(path));
-        while (n > 0 && base_name(path)[n - 1] == '/')
+        size_t n = strlen(lam_input_base(path));
+        while (n > 0 && lam_input_base(path)[n - 1] == '/')
             n--;
         /* of several folders, each has a name that may be that of a split */
-        snprintf(label, sizeof label, "%.*s%s", o->n_inputs > 1 ? (int)n : 0, base_name(path),
+        snprintf(label, sizeof label, "%.*s%s", o->n_inputs > 1 ? (int)n : 0, lam_input_base(path),
                  o->n_inputs > 1 ? "/" : "");
         return add_folder(&(walk){in, o, 0}, path, label);
     }
     return is_archive(path) ? add_archive(in, o, path)
-                            : add(in, path, base_name(path), NULL, LAM_INPUT_NAMED);
+                            : add(in, path, lam_input_base(path), NULL, LAM_INPUT_NAMED);
 }
 
 lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o)

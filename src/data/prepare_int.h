@@ -27,13 +27,16 @@ typedef struct lam_input {
 
 typedef struct lam_inputs {
     bool is_split; /* the inputs are in the order of their splits; train has one at least */
-    int n, room;
+    int n;
+    size_t room;
     lam_input *list; /* owned */
 } lam_inputs;
 
 /* What is to be read, in this order.  To be freed after a failure, too. */
 lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o);
 void lam_inputs_free(lam_inputs *inputs);
+/* What is behind the last slash of a path, unless nothing is. */
+const char *lam_input_base(const char *path);
 /* Of all that was found: leaves out what is not read, finds the splits, refuses what only looks like one. */
 lam_status lam_inputs_judge(lam_inputs *inputs, const lam_prepare_options *o);
 
@@ -97,6 +100,17 @@ int64_t lam_bpe_job_size(const lam_bpe_job *job);
  * vocabulary, owned by the caller; NULL: the given one, as it is. */
 lam_status lam_bpe_job_run(lam_bpe_job *job, const int64_t ends[LAM_SPLITS], const char *dir,
                            lam_corpus_info *info, lam_vocab **vocab);
+
+/* ---- prepare_describe.c ---- */
+
+/* Refuses a name for the corpus that only a published one may have, or that is not one line. */
+lam_status lam_prepare_check_name(const lam_prepare_options *o);
+/* Fills in name, kind, metric, vocab_size and which published corpus it is; LAM_ERR_FORMAT where it is not the one asked
+ * for, unless that is forced. */
+lam_status lam_prepare_describe(lam_corpus_info *info, const lam_prepare_options *o,
+                                const lam_vocab *vocab);
+/* Writes vocab.json and corpus.json into `dir`. */
+lam_status lam_prepare_save(const char *dir, const lam_corpus_info *info, const lam_vocab *vocab);
 
 /* ---- prepare_compare.c ---- */
 

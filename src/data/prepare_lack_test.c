@@ -175,9 +175,7 @@ START_TEST(without_memory_it_fails_cleanly)
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = lam_prepare(&info, &o);
         lam_corpus_info_free(&info);
-        const int failed = test_alloc_stop();
-        if (status != (failed ? LAM_ERR_MEMORY : LAM_OK))
-            ck_abort_msg("allocation %ld gave status %d: %s", n, status, lam_error());
+        const int failed = test_alloc_end(status);
         ck_assert_int_eq(test_temp_count(), names + !failed);
     }
 }

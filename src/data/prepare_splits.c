@@ -265,6 +265,57 @@ static bool all_train(const judging *j)
     return true;
 }
 
+/* ---- words that end with a split's ---- */
+
+typedef struct ending {
+    lam_split_guess guess;
+    int input;
+} ending;
+
+static int by_family(const void *pa, const void *pb)
+{
+    const ending *a = pa, *b = pb;
+    const int order = strcmp(a->guess.family, b->guess.family);
+    return order != 0 ? order
+                      : (a->guess.split > b->guess.split) - (a->guess.split < b->guess.split);
+}
+
+/* Takes those that another file has with another split's word in its place; returns whether there are any. */
+static bool take_pairs(judging *j, ending *list, int n)
+{
+    bool found = false;
+    qsort(list, (size_t)n, sizeof *list, by_family);
+    for (int from = 0, to; from < n; from = to) {
+        for (to = from; to < n && strcmp(list[to].guess.family, list[from].guess.family) == 0;)
+            to++;
+        if (list[from].guess.split == list[to - 1].guess.split)
+            continue;
+        for (int i = from; i < to; i++)
+            j->names[list[i].input] = list[i].guess;
+        found = true;
+    }
+    return found;
+}
+
+/* No name says in a word of its own what it is: wikitrain.txt beside wikitest.txt says it all the same. */
+static lam_status judge_endings(judging *j, bool *found)
+{
+    *found = false;
+    ending *list = calloc((size_t)j->in->n, sizeof *list);
+    if (list == NULL)
+        return lam_fail(LAM_ERR_MEMORY, "no memory for %d file names", j->in->n);
+    for (int number = 0, n = 1; n > 0 && !*found; number++) {
+        n = 0;
+        for (int i = 0; i < j->in->n; i++) {
+            list[n] = (ending){lam_split_ending_of(j->in->list[i].label, number), i};
+            n += list[n].guess.split != LAM_SPLIT_NONE;
+        }
+        *found = take_pairs(j, list, n);
+    }
+    free(list);
+    return LAM_OK;
+}
+
 static lam_status judge(judging *j)
 {
     int texts = 0, splits = 0, named = 0;
@@ -277,7 +328,10 @@ static lam_status judge(judging *j)
     if (texts == 0)
         return refuse_empty(j);
     const bool one = j->in->n == 1 && named == 1; /* the user names one text: it is cut */
-    if (splits == 0 || j->o->join || one || all_train(j)) {
+    bool endings = false;
+    if (splits == 0)
+        LAM_TRY(judge_endings(j, &endings));
+    if ((splits == 0 && !endings) || j->o->join || one || all_train(j)) {
         drop(j, keep_texts);
         return LAM_OK;
     }

@@ -27,7 +27,9 @@ static void listen(lam_log_level level, const char *line, void *user)
 
 static char letter(const char *name)
 {
-    const int split = lam_split_guess_of(name).split;
+    const int ending =
+        strncmp(name, "wiki", 4) == 0 ? lam_split_ending_of(name, 0).split : LAM_SPLIT_NONE;
+    const int word = lam_split_guess_of(name).split, split = word < LAM_SPLITS ? word : ending;
     return split < LAM_SPLITS ? "tve"[split] : 'o';
 }
 
@@ -130,6 +132,13 @@ static const struct {
      false,
      {"t40", "v40", "e40"}},
     {"train/b.txt train/a.txt val/c.txt test/d.txt", true, {"t80", "v40", "e40"}},
+    {"wikitrain.txt wikivalid.txt wikitest.txt", false, {"t40", "v40", "e40"}},
+    {"WIKITRAIN.txt WIKITEST.txt", false, {"o40", "", "o40"}},
+    {"wikitrainset.txt wikidevset.txt", false, {"t40", "v40", ""}},
+    {"wikitrain-1.txt wikitrain-2.txt wikitest-1.txt", false, {"t80", "", "e40"}},
+    {"wikitrain.txt wikitest.txt protest.txt constraint.txt", false, {"t40", "", "e40"}},
+    {"wikitrain/a.txt wikitest/b.txt", true, {"t40", "", "e40"}},
+    {"latest-wikitrain.txt latest-wikitest.txt", false, {"o40", "", "o40"}},
 };
 
 START_TEST(folders_keep_their_splits)
@@ -166,6 +175,8 @@ static const struct {
     {"train.jsonl valid.jsonl",
      "holds no text, but files such as train.jsonl: --json-field NAME reads JSON lines"},
     {"train.txt valid.jsonl", "valid.jsonl looks like the valid split, but not like a text"},
+    {"wikivalid.txt wikitest.txt", "wikitest.txt looks like the test split, but no train split"},
+    {"wikitrain.txt wikitest.csv", "wikitest.csv looks like the test split, but not like a text"},
     {"sub/a.txt", "holds no text, but folders such as sub/: --recursive reads them"},
     {"", "holds no text"},
 };
@@ -205,6 +216,24 @@ START_TEST(texts_that_are_no_splits_are_joined)
     o.join = o.cut = true;
     ck_assert_int_eq(prepare(&o), LAM_OK);
     ck_assert_str_eq(letters(LAM_TRAIN), "e40t24");
+}
+END_TEST
+
+static const char *const chances[] = {
+    "constraint.txt protest.txt contest.txt restrain.txt", /* no two of them differ in the split alone */
+    "strain.txt latest.txt festival.txt medieval.txt",
+    "wikitest.txt",
+    "wikitrain.txt bookstest.txt",
+};
+
+START_TEST(a_word_that_ends_like_a_split_is_none_by_itself)
+{
+    const char *inputs[] = {make_files(chances[_i])};
+    const lam_prepare_options o = options_for(inputs, 1);
+    ck_assert_msg(prepare(&o) == LAM_OK, "%s: %s", chances[_i], lam_error());
+    const int64_t all = info.n_sources * SIZE;
+    ck_assert_int_eq(info.tokens[LAM_TRAIN], 8 * all / 10);
+    ck_assert_int_eq(info.sources[0].split, LAM_SPLITS);
 }
 END_TEST
 
@@ -274,9 +303,7 @@ START_TEST(without_memory_it_fails_cleanly)
     const lam_prepare_options o = options_for(inputs, 1);
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = prepare(&o);
-        const int failed = test_alloc_stop();
-        ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld: %s", n,
-                      lam_error());
+        test_alloc_end(status);
     }
 }
 END_TEST
@@ -302,6 +329,8 @@ int main(void)
     tcase_add_loop_test(tests, what_only_looks_like_a_split_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(tests, texts_that_are_no_splits_are_joined);
+    tcase_add_loop_test(tests, a_word_that_ends_like_a_split_is_none_by_itself, 0,
+                        (int)(sizeof chances / sizeof *chances));
     tcase_add_test(tests, named_files_keep_their_splits);
     tcase_add_test(tests, text_in_two_splits_is_pointed_out);
     tcase_add_test(tests, without_memory_it_fails_cleanly);

@@ -1,6 +1,6 @@
-/* scratch.h -- a text in a temporary file: written once, then in memory as far as the system has room.
+/* scratch.h -- a temporary file: written once, then read from the front, or in memory as far as the system has room.
  *
- * A vocabulary of byte pairs is learned before a text can be encoded with it, and standard input comes only once. */
+ * A vocabulary is made before a text can be encoded with it, and standard input comes only once. */
 #ifndef LAM_DATA_SCRATCH_H
 #define LAM_DATA_SCRATCH_H
 
@@ -16,7 +16,11 @@ void lam_scratch_free(lam_scratch *scratch); /* NULL is fine */
 
 lam_status lam_scratch_put(lam_scratch *scratch, const void *bytes, size_t n);
 size_t lam_scratch_size(const lam_scratch *scratch); /* put so far */
+/* Back to the front; up to `max` bytes from where the last call ended, *n is 0 only at the end. */
+lam_status lam_scratch_rewind(lam_scratch *scratch);
+lam_status lam_scratch_read(lam_scratch *scratch, void *bytes, size_t max, size_t *n);
 /* Ends writing; *text is all of it, valid until free, and not NULL. */
 lam_status lam_scratch_map(lam_scratch *scratch, const char **text);
+const char *lam_scratch_dir(const lam_scratch *scratch); /* for messages */
 
 #endif

@@ -1,6 +1,8 @@
 /* shelves.c -- see shelves.h. */
 #include "data/shelves.h"
 
+#include "core/grow.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -8,16 +10,9 @@ enum { BLOCK = 1 << 14 };
 
 /* ---- finding them ---- */
 
-static lam_status add(lam_shelves *s, int64_t *room, int64_t start, int64_t end)
+static lam_status add(lam_shelves *s, size_t *room, int64_t start, int64_t end)
 {
-    if (s->n == *room) {
-        const int64_t more = 2 * *room + 64;
-        lam_document *list = realloc(s->list, (size_t)more * sizeof *list);
-        if (list == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %lld documents", (long long)more);
-        s->list = list;
-        *room = more;
-    }
+    LAM_TRY(lam_grow(&s->list, room, (size_t)s->n + 1, sizeof *s->list, "documents"));
     s->list[s->n] = (lam_document){.start = start, .count = end - start, .rank = s->n};
     s->n++;
     return LAM_OK;
@@ -26,7 +21,8 @@ static lam_status add(lam_shelves *s, int64_t *room, int64_t start, int64_t end)
 static lam_status find(lam_shelves *s, const lam_tokens *tokens)
 {
     int32_t ids[BLOCK];
-    int64_t room = 0, start = 0;
+    int64_t start = 0;
+    size_t room = 0;
     for (int64_t at = 0; at < tokens->count;) {
         const int64_t left = tokens->count - at, n = left < BLOCK ? left : BLOCK;
         lam_tokens_copy(tokens, ids, at, (size_t)n);

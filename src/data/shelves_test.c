@@ -179,7 +179,7 @@ START_TEST(without_memory_it_fails_cleanly)
         lam_batcher *b;
         const lam_batcher_options options = {.streams = 2, .length = 4, .documents = true};
         const lam_status status = lam_batcher_create(&b, &tokens, &options);
-        ck_assert_int_eq(status, test_alloc_stop() ? LAM_ERR_MEMORY : LAM_OK);
+        test_alloc_end(status);
         lam_batcher_free(b);
     }
 }

@@ -47,19 +47,20 @@ static int split_of(const char *word, size_t size)
     return LAM_SPLIT_NONE;
 }
 
-size_t lam_text_unpacked(const char *name)
+/* The bytes of `name` without the suffix of a packing. */
+static size_t unpacked(const char *name)
 {
     return without(name, strlen(name), packings);
 }
 
 size_t lam_text_stem(const char *name)
 {
-    return without(name, lam_text_unpacked(name), texts);
+    return without(name, unpacked(name), texts);
 }
 
 bool lam_text_name(const char *name)
 {
-    const size_t size = lam_text_unpacked(name);
+    const size_t size = unpacked(name);
     size_t at = size;
     while (at > 0 && name[at - 1] != '.')
         at--;
@@ -69,7 +70,7 @@ bool lam_text_name(const char *name)
 
 bool lam_json_lines_name(const char *name)
 {
-    const size_t size = lam_text_unpacked(name);
+    const size_t size = unpacked(name);
     return name[0] != '.' && without(name, size, json_lines) < size;
 }
 
@@ -118,25 +119,65 @@ static void name_family(char *family, const char *path, span word, size_t end)
     }
 }
 
-lam_split_guess lam_split_guess_of(const char *path)
+/* What of `path` is its name without kind and packing: [0, end). */
+static size_t end_of(const char *path)
 {
-    lam_split_guess name = {.split = LAM_SPLIT_NONE};
     const char *slash = strrchr(path, '/');
     const size_t folders = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    const size_t end = folders + lam_text_stem(path + folders);
+    return folders + lam_text_stem(path + folders);
+}
+
+/* What a name says in which this word stands for a split. */
+static lam_split_guess guess_of(const char *path, span word, size_t end, int split)
+{
+    lam_split_guess name = {.split = split};
+    /* a folder that is a split may hold anything: its files have its name in common */
+    const char *inside = strchr(path + word.to, '/');
+    snprintf(name.word, sizeof name.word, "%.*s", (int)(word.to - word.from), path + word.from);
+    name_family(name.family, path, word, inside != NULL ? (size_t)(inside - path) : end);
+    return name;
+}
+
+lam_split_guess lam_split_guess_of(const char *path)
+{
+    const size_t end = end_of(path);
+    lam_split_guess name = {.split = LAM_SPLIT_NONE};
     for (span w = next_word(path, 0, end); w.from < w.to; w = next_word(path, w.to, end)) {
         const int split = split_of(path + w.from, w.to - w.from);
         if (split == LAM_SPLIT_NONE || split == name.split)
             continue;
-        if (name.split != LAM_SPLIT_NONE) {
-            name.split = LAM_SPLIT_UNCLEAR;
-            return name;
-        }
-        name.split = split;
-        snprintf(name.word, sizeof name.word, "%.*s", (int)(w.to - w.from), path + w.from);
-        /* a folder that is a split may hold anything: its files have its name in common */
-        const char *inside = strchr(path + w.to, '/');
-        name_family(name.family, path, w, inside != NULL ? (size_t)(inside - path) : end);
+        if (name.split != LAM_SPLIT_NONE)
+            return (lam_split_guess){.split = LAM_SPLIT_UNCLEAR};
+        name = guess_of(path, w, end, split);
     }
     return name;
+}
+
+/* The longest end of a word that is a split's (with what it is a split of: wikitestset), other letters before it; empty:
+ * none is. */
+static span ending_of(const char *path, span word, int *split)
+{
+    const char *text = path + word.from;
+    const size_t whole = word.to - word.from, sizes[] = {whole, without(text, whole, things)};
+    size_t at = whole;
+    for (int i = 0; i < 2 * WORDS; i++) {
+        const size_t size = sizes[i % 2], k = strlen(words[i / 2].word);
+        if (k < size && size - k < at && strncasecmp(text + size - k, words[i / 2].word, k) == 0) {
+            at = size - k;
+            *split = words[i / 2].split;
+        }
+    }
+    return (span){word.from + at, word.to};
+}
+
+lam_split_guess lam_split_ending_of(const char *path, int number)
+{
+    const size_t end = end_of(path);
+    for (span w = next_word(path, 0, end); w.from < w.to; w = next_word(path, w.to, end)) {
+        int split = LAM_SPLIT_NONE;
+        const span ending = ending_of(path, w, &split);
+        if (ending.from < ending.to && number-- == 0)
+            return guess_of(path, ending, end, split);
+    }
+    return (lam_split_guess){.split = LAM_SPLIT_NONE};
 }

@@ -1,51 +1,34 @@
 /* spool.c -- see spool.h. */
 #include "data/spool.h"
 
-#include "core/file.h"
+#include "data/scratch.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BUFFER = 1 << 18, BYTES_MAX = 5 }; /* a number takes at most 5 bytes */
 
 struct lam_spool {
-    int fd;
+    lam_scratch *file;
     bool reading;
     int64_t count, left; /* put; not yet got since the rewind */
     size_t at, end;      /* writing: used is [0, end); reading: unread is [at, end) */
-    char dir[PATH_MAX];
     unsigned char buffer[BUFFER];
 };
 
-static lam_status failed(const lam_spool *spool, const char *verb)
-{
-    return lam_fail(LAM_ERR_IO, "%s: cannot %s a temporary file: %s", spool->dir, verb,
-                    errno == ENOSPC || errno == EDQUOT ? "no space left on the device"
-                                                       : strerror(errno));
-}
-
 lam_status lam_spool_create(lam_spool **out, const char *dir)
 {
-    char name[PATH_MAX];
     *out = NULL;
-    LAM_TRY(lam_path_join(name, sizeof name, dir, "spool-XXXXXX"));
     lam_spool *spool = calloc(1, sizeof *spool);
     if (spool == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory for a temporary file's buffer");
-    strncpy(spool->dir, dir, sizeof spool->dir - 1);
-    spool->fd = mkostemp(name, O_CLOEXEC);
-    if (spool->fd < 0) {
-        const lam_status status = failed(spool, "create");
+    const lam_status status = lam_scratch_create(&spool->file, dir);
+    if (status != LAM_OK) {
         free(spool);
         return status;
     }
-    unlink(name);
     *out = spool;
     return LAM_OK;
 }
@@ -54,18 +37,13 @@ void lam_spool_free(lam_spool *spool)
 {
     if (spool == NULL)
         return;
-    close(spool->fd);
+    lam_scratch_free(spool->file);
     free(spool);
 }
 
 static lam_status flush(lam_spool *spool)
 {
-    for (size_t at = 0; at < spool->end;) {
-        const ssize_t n = write(spool->fd, spool->buffer + at, spool->end - at);
-        if (n < 0 && errno != EINTR)
-            return failed(spool, "write");
-        at += n > 0 ? (size_t)n : 0;
-    }
+    LAM_TRY(lam_scratch_put(spool->file, spool->buffer, spool->end));
     spool->end = 0;
     return LAM_OK;
 }
@@ -108,8 +86,7 @@ lam_status lam_spool_rewind(lam_spool *spool)
     if (!spool->reading)
         LAM_TRY(flush(spool));
     spool->reading = true;
-    if (lseek(spool->fd, 0, SEEK_SET) != 0)
-        return failed(spool, "read");
+    LAM_TRY(lam_scratch_rewind(spool->file));
     spool->left = spool->count;
     spool->at = spool->end = 0;
     return LAM_OK;
@@ -121,13 +98,9 @@ static lam_status refill(lam_spool *spool)
     memmove(spool->buffer, spool->buffer + spool->at, spool->end - spool->at);
     spool->end -= spool->at;
     spool->at = 0;
-    ssize_t n;
-    do
-        n = read(spool->fd, spool->buffer + spool->end, BUFFER - spool->end);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return failed(spool, "read");
-    spool->end += (size_t)n;
+    size_t n;
+    LAM_TRY(lam_scratch_read(spool->file, spool->buffer + spool->end, BUFFER - spool->end, &n));
+    spool->end += n;
     return LAM_OK;
 }
 
@@ -149,7 +122,8 @@ lam_status lam_spool_get(lam_spool *spool, int32_t *ids, size_t max, size_t *n)
         if (spool->end - spool->at < BYTES_MAX)
             LAM_TRY(refill(spool));
         if (spool->end == spool->at)
-            return lam_fail(LAM_ERR_IO, "%s: a temporary file was cut", spool->dir);
+            return lam_fail(LAM_ERR_IO, "%s: a temporary file was cut",
+                            lam_scratch_dir(spool->file));
         /* A number takes at most BYTES_MAX bytes; near the end of the file, go one by one. */
         const size_t whole = (spool->end - spool->at) / BYTES_MAX, fit = whole > 0 ? whole : 1;
         const size_t stop = *n + (fit < max - *n ? fit : max - *n);

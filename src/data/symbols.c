@@ -5,6 +5,8 @@
  * meet in one slot would take a minute of a file of some megabytes. */
 #include "data/symbols.h"
 
+#include "core/grow.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,11 +25,11 @@ typedef struct entry {
 struct lam_symbols {
     uint64_t secret;
     entry *entries;
-    int32_t count, room;
+    int32_t count;
     slot *slots; /* a power of two of them, at most half full */
     uint32_t mask;
     char *text;
-    size_t text_used, text_room;
+    size_t room, text_used, text_room;
 };
 
 enum { FIRST_ROOM = 1024, FIRST_SLOTS = 4096, FIRST_TEXT = 1 << 14 };
@@ -101,21 +103,6 @@ static slot *slot_of(const lam_symbols *set, const void *text, size_t size, uint
     }
 }
 
-static lam_status grow(void **block, size_t *room, size_t need, size_t width)
-{
-    size_t n = *room;
-    while (n < need)
-        n *= 2;
-    if (n == *room)
-        return LAM_OK;
-    void *grown = realloc(*block, n * width);
-    if (grown == NULL)
-        return lam_fail(LAM_ERR_MEMORY, "no memory for %zu symbols", n);
-    *block = grown;
-    *room = n;
-    return LAM_OK;
-}
-
 /* Keeps the table at most half full, so that probing stays short. */
 static lam_status grow_slots(lam_symbols *set)
 {
@@ -150,10 +137,10 @@ lam_status lam_symbols_add(lam_symbols *set, const void *text, size_t size, int3
         return lam_fail(LAM_ERR_FORMAT, "a symbol longer than %d bytes", LAM_SYMBOL_MAX);
     if (set->count == LAM_SYMBOLS_MAX)
         return lam_fail(LAM_ERR_FORMAT, "more than %d different symbols", LAM_SYMBOLS_MAX);
-    size_t room = (size_t)set->room;
-    LAM_TRY(grow((void **)&set->entries, &room, (size_t)set->count + 1, sizeof *set->entries));
-    set->room = (int32_t)room;
-    LAM_TRY(grow((void **)&set->text, &set->text_room, set->text_used + size + 1, 1));
+    LAM_TRY(lam_grow(&set->entries, &set->room, (size_t)set->count + 1, sizeof *set->entries,
+                     "symbols"));
+    LAM_TRY(
+        lam_grow(&set->text, &set->text_room, set->text_used + size + 1, 1, "bytes of symbols"));
     LAM_TRY(grow_slots(set));
 
     *id = set->count++;

@@ -2,6 +2,7 @@
  * format is in vocab_json.c, the way back to readable text in detok.c. */
 #include "data/vocab.h"
 
+#include "core/grow.h"
 #include "data/utf8.h"
 #include "data/vocab_int.h"
 #include "data/word_marks.h"
@@ -288,14 +289,7 @@ typedef struct encoding {
 static lam_status keep_known(void *user, const int32_t *ids, size_t n)
 {
     encoding *e = user;
-    if (e->n + n > e->room) {
-        const size_t room = 2 * (e->n + n);
-        int32_t *grown = realloc(e->ids, room * sizeof *grown);
-        if (grown == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %zu tokens", room);
-        e->ids = grown;
-        e->room = room;
-    }
+    LAM_TRY(lam_grow(&e->ids, &e->room, e->n + n, sizeof *e->ids, "tokens"));
     for (size_t i = 0; i < n; i++) {
         size_t size;
         const char *text = lam_symbols_text(e->symbols, ids[i], &size);

@@ -1,6 +1,7 @@
 /* vocab_bpe.c -- vocabularies of byte pairs: symbols from outside, and texts encoded with them. */
 #include "data/vocab_int.h"
 
+#include "core/grow.h"
 #include "data/nfc.h"
 
 #include <stdlib.h>
@@ -66,14 +67,7 @@ typedef struct parts {
 static lam_status add_part(void *user, const char *bytes, size_t n)
 {
     parts *p = user;
-    if (p->room - p->n < n) {
-        const size_t room = 2 * (p->n + n);
-        char *text = realloc(p->text, room);
-        if (text == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for a text of %zu bytes", room);
-        p->text = text;
-        p->room = room;
-    }
+    LAM_TRY(lam_grow(&p->text, &p->room, p->n + n, 1, "bytes of text"));
     memcpy(p->text + p->n, bytes, n);
     p->n += n;
     return LAM_OK;

@@ -44,8 +44,6 @@ static json_t *counts_to_json(const lam_vocab *v)
 
 lam_status lam_vocab_save(const lam_vocab *v, const char *path)
 {
-    char *text;
-    size_t size;
     json_t *root =
         json_pack("{s:s, s:i, s:s, s:i, s:b, s:b, s:o, s:o}", "format", "lamemo-vocab", "version",
                   VOCAB_VERSION, "kind", lam_text_kind_name(v->kind), "size", lam_vocab_size(v),
@@ -60,12 +58,7 @@ lam_status lam_vocab_save(const lam_vocab *v, const char *path)
         json_decref(root);
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d symbols", path, lam_vocab_size(v));
     }
-    lam_status status = lam_json_text(&text, &size, root, JSON_INDENT(1));
-    json_decref(root);
-    if (status == LAM_OK)
-        status = lam_file_save(path, text, size);
-    free(text);
-    return status;
+    return lam_json_save(path, root, JSON_INDENT(1));
 }
 
 /* The bytes of a symbol; NULL if it is none. */

@@ -127,3 +127,16 @@ lam_status lam_json_text_short(char **out, const json_t *json, size_t flags)
 {
     return lam_json_text(out, NULL, json, flags | (survives(json) ? JSON_REAL_PRECISION(15) : 0));
 }
+
+lam_status lam_json_save(const char *path, json_t *root, size_t flags)
+{
+    char *text = NULL;
+    size_t size = 0;
+    lam_status status = root ? lam_json_text(&text, &size, root, flags)
+                             : lam_fail(LAM_ERR_MEMORY, "%s: no memory for it", path);
+    if (status == LAM_OK)
+        status = lam_file_save(path, text, size);
+    json_decref(root);
+    free(text);
+    return status;
+}

@@ -27,4 +27,7 @@ lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t fl
 /* The same with numbers as people write them, 0.1 and not 0.10000000000000001, where all of them come back exactly. */
 lam_status lam_json_text_short(char **out, const json_t *json, size_t flags);
 
+/* Writes that text to a file, whole or not at all.  Releases `root`; NULL is LAM_ERR_MEMORY: it could not be made. */
+lam_status lam_json_save(const char *path, json_t *root, size_t flags);
+
 #endif

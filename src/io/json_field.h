@@ -8,6 +8,8 @@
 
 #include "io/json.h"
 
+#include <stdint.h>
+
 typedef enum lam_json_kind {
     LAM_JSON_INT,  /* int, -2^30 to 2^30 */
     LAM_JSON_LONG, /* int64_t */
@@ -31,6 +33,17 @@ typedef struct lam_json_field {
     size_t offset;            /* in its struct */
     const char *const *words; /* of LAM_JSON_WORD, by value; ends with NULL */
 } lam_json_field;
+
+/* Structs are reached by offsets, so fields are copied in and out of them, never read through a pointer of their type. */
+
+/* The field, unless it is a real or a list; of a word, its number. */
+int64_t lam_field_whole(const void *from, const lam_json_field *f);
+/* The same, of reals too. */
+double lam_field_number(const void *from, const lam_json_field *f);
+lam_json_reals lam_field_list(const void *from, const lam_json_field *f);
+/* Sets the field to what `text` says: "4", "0.5", "mean", "0.1 0.3", of a flag "0" or "1".  Returns 0 where it cannot be
+ * that. */
+int lam_field_set(void *to, const lam_json_field *f, const char *text);
 
 /* Sets the member of that name to the field of `from`; not 0: no memory, as jansson says it. */
 int lam_json_put(json_t *object, const lam_json_field *f, const void *from);

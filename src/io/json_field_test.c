@@ -3,13 +3,17 @@
 
 #include "support/suite.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 typedef struct thing {
     int count, on, way;
+    bool off;
     int64_t seed;
     double rate;
+    lam_json_reals list;
 } thing;
 
 static const char *const ways[] = {"walk", "ride", NULL};
@@ -20,6 +24,8 @@ static const lam_json_field fields[] = {
     {"rate", LAM_JSON_REAL, offsetof(thing, rate), NULL},
     {"on", LAM_JSON_BOOL, offsetof(thing, on), NULL},
     {"way", LAM_JSON_WORD, offsetof(thing, way), ways},
+    {"off", LAM_JSON_FLAG, offsetof(thing, off), NULL},
+    {"list", LAM_JSON_REALS, offsetof(thing, list), NULL},
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -36,7 +42,13 @@ static lam_status read_text(thing *to, const char *text)
 
 START_TEST(every_kind_comes_back)
 {
-    const thing it = {.count = -(1 << 30), .on = 1, .way = 1, .seed = INT64_MIN, .rate = 1.0 / 3.0};
+    const thing it = {.count = -(1 << 30),
+                      .on = 1,
+                      .way = 1,
+                      .off = true,
+                      .seed = INT64_MIN,
+                      .rate = 1.0 / 3.0,
+                      .list = {.n = 2, .v = {0.1, -2.0}}};
     thing back = {0};
     json_t *json = json_object();
     for (int i = 0; i < FIELDS; i++)
@@ -48,7 +60,8 @@ START_TEST(every_kind_comes_back)
     ck_assert_int_eq(back.count, it.count);
     ck_assert_int_eq(back.on, it.on);
     ck_assert_int_eq(back.way, it.way);
-    ck_assert(back.seed == it.seed && back.rate == it.rate);
+    ck_assert(back.seed == it.seed && back.rate == it.rate && back.off == it.off);
+    ck_assert(back.list.n == 2 && back.list.v[0] == 0.1 && back.list.v[1] == -2.0);
     json_decref(json);
 }
 END_TEST
@@ -73,6 +86,10 @@ START_TEST(another_kind_is_refused_with_what_it_must_be)
         {"{\"rate\": \"1\"}", "FILE: rate must be a number"},
         {"{\"rate\": null}", "FILE: rate must be a number"},
         {"{\"on\": 1}", "FILE: on must be true or false"},
+        {"{\"off\": 0}", "FILE: off must be true or false"},
+        {"{\"list\": 0.5}", "FILE: list must be a list of 1 to 8 numbers"},
+        {"{\"list\": []}", "FILE: list must be a list of 1 to 8 numbers"},
+        {"{\"list\": [0.5, true]}", "FILE: list[1] must be a number"},
         {"{\"way\": 0}", "FILE: way must be \"walk\" or another known word"},
         {"{\"way\": \"wal\"}", "FILE: way must be \"walk\" or another known word"},
     };
@@ -85,11 +102,48 @@ START_TEST(another_kind_is_refused_with_what_it_must_be)
 }
 END_TEST
 
+START_TEST(text_sets_every_kind_but_nothing_else)
+{
+    static const struct {
+        const char *name, *text;
+        double value; /* NaN: it cannot be that */
+    } cases[] = {
+        {.name = "count", .text = "12", .value = 12},
+        {.name = "count", .text = "12x", .value = NAN},
+        {.name = "count", .text = "", .value = NAN},
+        {.name = "seed", .text = "-5", .value = -5},
+        {.name = "rate", .text = "1e-6", .value = 1e-6},
+        {.name = "rate", .text = "fast", .value = NAN},
+        {.name = "on", .text = "1", .value = 1},
+        {.name = "off", .text = "2", .value = 1},
+        {.name = "way", .text = "ride", .value = 1},
+        {.name = "way", .text = "rid", .value = NAN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        thing it = {0};
+        const lam_json_field *f = fields;
+        while (strcmp(f->name, cases[i].name) != 0)
+            f++;
+        const int set = lam_field_set(&it, f, cases[i].text);
+        ck_assert_msg(set == !isnan(cases[i].value), "%s %s", f->name, cases[i].text);
+        ck_assert(!set || lam_field_number(&it, f) == cases[i].value);
+        ck_assert(!set || f->kind == LAM_JSON_REAL || lam_field_whole(&it, f) == cases[i].value);
+    }
+    const lam_json_field *const list = &fields[FIELDS - 1];
+    thing it = {0};
+    ck_assert(lam_field_set(&it, list, "0.1 0.3"));
+    ck_assert(lam_field_list(&it, list).n == 2 && lam_field_list(&it, list).v[1] == 0.3);
+    ck_assert(!lam_field_set(&it, list, "0.1 x") && !lam_field_set(&it, list, ""));
+    ck_assert(!lam_field_set(&it, list, "1 2 3 4 5 6 7 8 9"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, every_kind_comes_back);
     tcase_add_test(tests, what_is_missing_stays_as_it_is);
     tcase_add_test(tests, another_kind_is_refused_with_what_it_must_be);
+    tcase_add_test(tests, text_sets_every_kind_but_nothing_else);
     return test_run("io/json_field", tests);
 }

@@ -23,12 +23,9 @@ typedef struct lam_st_tensor {
 lam_status lam_st_open(lam_safetensors **out, const char *path);
 /* Same checks on bytes in memory (kept by the caller); `label` is used in messages. */
 lam_status lam_st_parse(lam_safetensors **out, const char *label, const void *data, size_t size);
-/* The tensors of several files as one, as an index of Hugging Face divides them: `path` is a JSON file
- * whose "weight_map" says which file beside it holds which tensor.  Every tensor must be where the map
- * says, and no file may hold one that it does not name. */
-lam_status lam_st_open_index(lam_safetensors **out, const char *path);
-/* The weights of a folder: DIR/model.safetensors, or the files behind
- * DIR/model.safetensors.index.json. */
+/* The weights of a folder: DIR/model.safetensors, or the files behind DIR/model.safetensors.index.json, whose
+ * "weight_map" says which file beside it holds which tensor.  Every tensor must be where the map says, and no file may
+ * hold one that it does not name. */
 lam_status lam_st_open_folder(lam_safetensors **out, const char *dir);
 void lam_st_close(lam_safetensors *st); /* NULL is fine */
 

@@ -109,7 +109,8 @@ static lam_status read_index(lam_safetensors *st)
     return status;
 }
 
-lam_status lam_st_open_index(lam_safetensors **out, const char *path)
+/* The tensors of several files as one, as an index of Hugging Face divides them. */
+static lam_status open_index(lam_safetensors **out, const char *path)
 {
     *out = NULL;
     lam_safetensors *st = calloc(1, sizeof *st);
@@ -132,6 +133,6 @@ lam_status lam_st_open_folder(lam_safetensors **out, const char *dir)
     LAM_TRY(lam_path_join(whole, sizeof whole, dir, "model.safetensors"));
     LAM_TRY(lam_path_join(index, sizeof index, dir, "model.safetensors.index.json"));
     if (!lam_path_exists(whole) && lam_path_exists(index))
-        return lam_st_open_index(out, index);
+        return open_index(out, index);
     return lam_st_open(out, whole);
 }

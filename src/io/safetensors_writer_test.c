@@ -206,9 +206,7 @@ START_TEST(every_failing_allocation_is_a_memory_error)
     long failures = 0;
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = write_one(path);
-        const int failed = test_alloc_stop();
-        ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld: %s: %s", n,
-                      lam_status_name(status), lam_error());
+        const int failed = test_alloc_end(status);
         ck_assert_int_eq(opens(path), !failed);
         failures += failed;
     }

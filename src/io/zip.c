@@ -25,19 +25,6 @@ lam_status lam_zip_parse(lam_zip **out, const char *label, const void *data, siz
     return status;
 }
 
-lam_status lam_zip_open(lam_zip **out, const char *path)
-{
-    lam_map map;
-    *out = NULL;
-    LAM_TRY(lam_map_open(&map, path));
-    const lam_status status = lam_zip_parse(out, path, map.data, map.size);
-    if (status == LAM_OK)
-        (*out)->map = map;
-    else
-        lam_map_close(&map);
-    return status;
-}
-
 void lam_zip_close(lam_zip *zip)
 {
     if (!zip)
@@ -47,7 +34,6 @@ void lam_zip_close(lam_zip *zip)
         free(zip->entries[i].unpacked);
     }
     free(zip->entries);
-    lam_map_close(&zip->map);
     free(zip->label);
     free(zip);
 }

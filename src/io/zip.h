@@ -18,8 +18,7 @@ enum { LAM_ZIP_FLOOR = 1 << 25, LAM_ZIP_RATIO = 8 };
 
 typedef struct lam_zip lam_zip;
 
-lam_status lam_zip_open(lam_zip **out, const char *path);
-/* The same on bytes in memory (kept); `label` is used in messages. */
+/* An archive in memory (kept); `label` is used in messages. */
 lam_status lam_zip_parse(lam_zip **out, const char *label, const void *data, size_t size);
 void lam_zip_close(lam_zip *zip); /* NULL is fine */
 

@@ -2,7 +2,6 @@
 #ifndef LAM_IO_ZIP_INT_H
 #define LAM_IO_ZIP_INT_H
 
-#include "core/file.h"
 #include "io/zip.h"
 
 #include <stdint.h>
@@ -21,7 +20,6 @@ typedef struct lam_zip_entry {
 
 struct lam_zip {
     char *label;
-    lam_map map; /* empty if the caller keeps the bytes */
     const unsigned char *data;
     size_t size;
     lam_zip_entry *entries; /* sorted by name */

@@ -44,8 +44,10 @@ static void check_entry(lam_zip *zip, const char *name, const void *want, size_t
 
 START_TEST(entries_come_back)
 {
+    lam_map map;
     lam_zip *zip;
-    ck_assert_msg(lam_zip_open(&zip, sample()) == LAM_OK, "%s", lam_error());
+    must(lam_map_open(&map, sample()));
+    must(lam_zip_parse(&zip, "sample", map.data, map.size));
     ck_assert_int_eq(lam_zip_count(zip), 4);
     check_entry(zip, "b/packed", noise, LONG);
     check_entry(zip, "a", "hello", 5);
@@ -53,6 +55,7 @@ START_TEST(entries_come_back)
     check_entry(zip, "empty", "", 0);
     ck_assert_int_eq(lam_zip_find(zip, "b"), -1);
     lam_zip_close(zip);
+    lam_map_close(&map);
 }
 END_TEST
 
@@ -125,12 +128,14 @@ END_TEST
 START_TEST(two_entries_of_one_name_are_refused)
 {
     const zip_part parts[] = {{"x", "1", 1, 0}, {"x", "2", 1, 0}};
+    lam_map map;
     lam_zip *zip;
     zip_write(test_temp_path("twice.zip"), parts, 2);
-    ck_assert_int_eq(lam_zip_open(&zip, test_temp_path("twice.zip")), LAM_ERR_FORMAT);
+    must(lam_map_open(&map, test_temp_path("twice.zip")));
+    ck_assert_int_eq(lam_zip_parse(&zip, "twice", map.data, map.size), LAM_ERR_FORMAT);
     ck_assert_ptr_null(zip);
     ck_assert_ptr_nonnull(strstr(lam_error(), "two entries are called x"));
-    ck_assert_int_eq(lam_zip_open(&zip, test_temp_path("nothing.zip")), LAM_ERR_IO);
+    lam_map_close(&map);
 }
 END_TEST
 
@@ -295,8 +300,7 @@ START_TEST(no_failing_allocation_goes_unnoticed)
     ck_assert_int_eq(lam_map_open(&map, sample()), LAM_OK);
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = load_all(map.data, map.size);
-        const int failed = test_alloc_stop();
-        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        const int failed = test_alloc_end(status);
         failures += failed;
     }
     ck_assert_int_ge(failures, 6);

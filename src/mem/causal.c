@@ -229,6 +229,7 @@ static void project_bwd_x(const lam_segment *s, int layer, lam_third third, int 
                      third_weight(s, layer, third), 1.0);
 }
 
+/* forward was  q = x W_q^T  on rows q_from..T,  [k v] = x W_kv^T  on all rows;  dx counts from row dx_from on. */
 void lam_project_bwd(const lam_segment *s, int layer, int q_from)
 {
     if (q_from == 0) {
@@ -250,6 +251,7 @@ void lam_causal_attend_fwd(const lam_segment *s, int layer)
     lam_causal_fwd(s, layer, 0);
 }
 
+/* forward was  [q k v] = x W^T,  C = causal attention of the current rows;  memory rows had no queries. */
 void lam_causal_attend_bwd(const lam_segment *s, int layer)
 {
     lam_causal_bwd(s, layer);

@@ -16,7 +16,8 @@
 typedef enum lam_real_rule {
     LAM_NOT_NEGATIVE,
     LAM_POSITIVE,
-    LAM_BETWEEN_0_AND_1 /* neither of them */
+    LAM_BETWEEN_0_AND_1, /* neither of them */
+    LAM_BELOW_1          /* 0 or more */
 } lam_real_rule;
 
 /* A length that is 0 until others say what it is. */
@@ -26,7 +27,7 @@ struct lam_mem_field {
     lam_json_field json; /* key, kind and place in the memory's struct: LAM_FIELD, LAM_WORD_FIELD */
     const char *value;   /* default, as a user would write it; NULL: 0, off, the first word */
     const char *fresh;   /* what presets have instead */
-    double min, max;     /* whole numbers: in files and options; reals: in options */
+    double min, max;     /* whole numbers: in files and options, equal: any; reals: in options */
     lam_real_rule rule;  /* reals, in files */
     lam_follows follows;
     int weighs;          /* shapes of weights hang on it: an old model keeps it */
@@ -44,6 +45,13 @@ struct lam_mem_field {
     {                                                                                              \
 #key, LAM_JSON_WORD, offsetof(type, key), choice                                           \
     }
+
+/* A struct with such rows, a memory's or lam_config itself (model/config_rows.h); a row of zeros ends them.  Defaults;
+ * LAM_ERR_ARG names the first field that is out of range, and the range; from a JSON object. */
+void lam_rows_default(void *own, const lam_mem_field *rows);
+lam_status lam_rows_check(const void *own, const lam_mem_field *rows);
+lam_status lam_rows_read(void *own, const lam_mem_field *rows, const json_t *object,
+                         const char *label);
 
 /* Copies the struct of `mem` out of a configuration, or into it. */
 void lam_fields_get(void *own, size_t size, const lam_config *cfg, const lam_mem_ops *mem);

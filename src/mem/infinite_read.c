@@ -207,6 +207,7 @@ static void pull_bwd(const lam_segment *s, int layer)
                                           .step_c = N * 2 * HK});
 }
 
+/* forward was  [K V] = B W_KV^T,  z = r(q, K) V,  a = z W_out^T;  s->out holds da. */
 void lam_ltm_read_bwd(const lam_segment *s, int layer)
 {
     if (!is_alive(s))

@@ -7,12 +7,12 @@
 #include "mem/mem.h"
 
 /* Which of its layer's slots a slot is. */
-static int place_of(const lam_mem *mem, int i)
+static int number_in_layer(const lam_mem *mem, int i)
 {
-    int place = 0;
-    while (place < i && mem->slots[i - place - 1].layer == mem->slots[i].layer)
-        place++;
-    return place;
+    int number = 0;
+    while (number < i && mem->slots[i - number - 1].layer == mem->slots[i].layer)
+        number++;
+    return number;
 }
 
 /* From here on every stream has numbers of its own. */
@@ -26,7 +26,7 @@ static void set_apart(lam_mem *mem)
         *stream = (lam_mem_stream){.m = mem->m, .seen = mem->seen};
         for (int i = 0; i < mem->n_slots; i++)
             if (mem->slots[i].own)
-                stream->n[place_of(mem, i)] = mem->slots[i].n;
+                stream->n[number_in_layer(mem, i)] = mem->slots[i].n;
     }
 }
 
@@ -46,7 +46,7 @@ int lam_mem_valid(const lam_mem *mem, int stream)
     int rows = 0;
     for (int i = 0; i < mem->n_slots && mem->slots[i].layer == 0; i++)
         if (mem->slots[i].front)
-            rows += mem->slots[i].own ? mem->streams[stream].n[place_of(mem, i)]
+            rows += mem->slots[i].own ? mem->streams[stream].n[number_in_layer(mem, i)]
                                       : mem->streams[stream].m;
     return rows;
 }
@@ -90,7 +90,7 @@ static void view_mem(lam_mem *out, const lam_mem *mem, int stream)
         slot->rows = lam_at(mem->dev, slot->type, slot->rows,
                             (size_t)stream * (size_t)slot->cap * (size_t)slot->width);
         if (mem->apart)
-            slot->n = slot->own ? own->n[place_of(mem, i)] : own->m;
+            slot->n = slot->own ? own->n[number_in_layer(mem, i)] : own->m;
     }
 }
 
@@ -132,9 +132,9 @@ void lam_mem_load_streams(const lam_segment *s, const lam_slot *slot, lam_view t
 {
     const lam_mem *mem = s->mem;
     const size_t width = (size_t)slot->width;
-    const int place = place_of(mem, (int)(slot - mem->slots));
+    const int k = number_in_layer(mem, (int)(slot - mem->slots));
     for (int b = 0; b < mem->B; b++) {
-        const int n = mem->streams[b].n[place];
+        const int n = mem->streams[b].n[k];
         const size_t from = (size_t)b * (size_t)slot->cap * width;
         const size_t at = (size_t)b * to.step + (size_t)(slot->n - n) * width;
         if (n > 0)
@@ -152,7 +152,7 @@ static void take_counts(lam_mem *mem, const lam_mem *from, int stream)
 {
     for (int i = 0; i < mem->n_slots; i++)
         if (mem->slots[i].own)
-            mem->streams[stream].n[place_of(mem, i)] = from->slots[i].n;
+            mem->streams[stream].n[number_in_layer(mem, i)] = from->slots[i].n;
 }
 
 /* Own slots are as long as the longest stream's; those in front never become shorter, so that segments stay equally
@@ -161,12 +161,12 @@ static void resolve_lengths(lam_mem *mem)
 {
     for (int i = 0; i < mem->n_slots; i++) {
         lam_slot *slot = &mem->slots[i];
-        const int place = place_of(mem, i);
+        const int k = number_in_layer(mem, i);
         if (!slot->own)
             continue;
         slot->n = slot->front ? slot->n : 0;
         for (int b = 0; b < mem->B; b++)
-            slot->n = mem->streams[b].n[place] > slot->n ? mem->streams[b].n[place] : slot->n;
+            slot->n = mem->streams[b].n[k] > slot->n ? mem->streams[b].n[k] : slot->n;
     }
 }
 
@@ -197,7 +197,8 @@ lam_status lam_mem_resolve_streams(const lam_mem *mem, const char *label)
     for (int b = 0; mem->apart && b < mem->B; b++) {
         int fits = mem->streams[b].m <= mem->m;
         for (int i = 0; i < mem->n_slots; i++)
-            fits &= !mem->slots[i].own || mem->streams[b].n[place_of(mem, i)] <= mem->slots[i].n;
+            fits &=
+                !mem->slots[i].own || mem->streams[b].n[number_in_layer(mem, i)] <= mem->slots[i].n;
         if (!fits)
             return lam_fail(LAM_ERR_FORMAT, "%s: stream %d has more rows than were saved", label,
                             b);

@@ -11,7 +11,8 @@
 
 #include "core/rng.h"
 
-int lam_block_from(const lam_stack *st, int layer)
+/* First row per stream that `layer` computes in this call (G4). */
+static int first_row(const lam_stack *st, int layer)
 {
     const lam_segment *s = &st->seg;
     const int leads = s->first == 0 && lam_mem_leads(st->model->mem, &st->model->cfg, layer);
@@ -48,7 +49,7 @@ static work work_of(lam_stack *st, int layer)
     const lam_segment *s = &st->seg;
     const lam_dims d = st->model->dims;
     work w = {.ids = &st->model->layer[layer], .p = &st->model->params, .acts = &st->acts[layer]};
-    w.from = lam_block_from(st, layer);
+    w.from = first_row(st, layer);
     w.rows = s->ctx + s->first + s->n - w.from;
     w.D = (size_t)d.D;
     w.F = (size_t)d.F;

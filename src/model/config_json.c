@@ -1,55 +1,15 @@
-/* config_json.c -- config.json: tables of keys drive reading and writing (io/json_field.h, mem/fields.h).
+/* config_json.c -- config.json: tables drive reading and writing (model/config_rows.h, mem/fields.h).
  *
  * Keys we do not know are skipped, so that files of other tools (Hugging Face folders, traces with a
  * learning rate) load; keys we know must have the right type. */
 #include "model/configure.h"
 
-#include "mem/fields.h"
+#include "model/config_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_FILE = 1 << 20 };
-
-/* clang-format off */
-#define KEY(name, kind)   {#name, LAM_JSON_##kind, offsetof(lam_config, name), NULL}
-#define WORD(name, words) {#name, LAM_JSON_WORD, offsetof(lam_config, name), words}
-/* The memories' own fields stand between the two, in files. */
-static const lam_json_field shape_keys[] = {
-    KEY(attn_type, INT),
-    KEY(n_token, INT),
-    KEY(n_layer, INT),
-    KEY(n_head, INT),
-    KEY(d_model, INT),
-    KEY(d_head, INT),
-    KEY(d_inner, INT),
-    KEY(d_embed, INT),
-    KEY(tgt_len, INT),
-    KEY(mem_len, INT),
-    KEY(ext_len, INT),
-    KEY(clamp_len, INT),
-    KEY(same_length, BOOL),
-    KEY(pre_lnorm, BOOL),
-    KEY(tie_weight, BOOL),
-    KEY(div_val, INT),
-    KEY(dropout, REAL),
-    KEY(dropatt, REAL),
-    KEY(layer_norm_epsilon, REAL),
-};
-static const lam_json_field init_keys[] = {
-    KEY(init_uniform, BOOL),
-    KEY(init_std, REAL),
-    KEY(init_range, REAL),
-    KEY(proj_init_std, REAL),
-    WORD(init_out, lam_init_out_names),
-};
-/* Written only where it is set: no model of the paper has it. */
-static const lam_json_field untie_key = KEY(untie_r, BOOL);
-/* clang-format on */
-enum {
-    SHAPE_KEYS = sizeof shape_keys / sizeof *shape_keys,
-    INIT_KEYS = sizeof init_keys / sizeof *init_keys
-};
 
 static lam_status read_lists(lam_config *cfg, const json_t *root, const char *label)
 {
@@ -83,13 +43,11 @@ static lam_status read_object(lam_config *cfg, const json_t *root, const char *l
     if (!json_is_object(root))
         return lam_fail(LAM_ERR_FORMAT, "%s: not a JSON object", label);
     lam_config_defaults(cfg);
-    for (int i = 0; i < SHAPE_KEYS; i++)
-        LAM_TRY(lam_json_take(cfg, &shape_keys[i], root, label));
-    LAM_TRY(lam_json_take(cfg, &untie_key, root, label));
+    LAM_TRY(lam_rows_read(cfg, lam_shape_rows, root, label));
+    LAM_TRY(lam_rows_read(cfg, lam_rare_rows, root, label));
     for (int i = 0; lam_mem_all[i]; i++)
         LAM_TRY(lam_fields_read(cfg, lam_mem_all[i], root, label));
-    for (int i = 0; i < INIT_KEYS; i++)
-        LAM_TRY(lam_json_take(cfg, &init_keys[i], root, label));
+    LAM_TRY(lam_rows_read(cfg, lam_init_rows, root, label));
     /* Hugging Face's spelling of n_token. */
     static const lam_json_field vocab_size = {"vocab_size", LAM_JSON_INT,
                                               offsetof(lam_config, n_token), NULL};
@@ -145,13 +103,14 @@ lam_status lam_config_print(char **json, const lam_config *cfg)
 {
     json_t *root = json_pack("{s:s, s:s}", "model_type", "lamemo", "memory", cfg->memory);
     int bad = !root;
-    for (int i = 0; i < SHAPE_KEYS; i++)
-        bad |= lam_json_put(root, &shape_keys[i], cfg);
-    if (cfg->untie_r)
-        bad |= lam_json_put(root, &untie_key, cfg);
+    for (const lam_mem_field *f = lam_shape_rows; f->json.name; f++)
+        bad |= lam_json_put(root, &f->json, cfg);
+    for (const lam_mem_field *f = lam_rare_rows; f->json.name; f++)
+        if (lam_field_whole(cfg, &f->json))
+            bad |= lam_json_put(root, &f->json, cfg);
     bad |= write_fields(root, cfg, LAM_FIELDS_SINGLE);
-    for (int i = 0; i < INIT_KEYS; i++)
-        bad |= lam_json_put(root, &init_keys[i], cfg);
+    for (const lam_mem_field *f = lam_init_rows; f->json.name; f++)
+        bad |= lam_json_put(root, &f->json, cfg);
     json_t *cutoffs = json_array(), *ties = json_array();
     for (int i = 0; i < cfg->n_cutoffs; i++)
         bad |= json_array_append_new(cutoffs, json_integer(cfg->cutoffs[i]));

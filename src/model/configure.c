@@ -1,25 +1,52 @@
 /* configure.c -- defaults and the rules a configuration must obey. */
 #include "model/configure.h"
 
-#include "mem/fields.h"
+#include "model/config_rows.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#define FIELD(name, kind)       .json = {#name, LAM_JSON_##kind, offsetof(lam_config, name), NULL}
+#define WORD_FIELD(name, words) .json = {#name, LAM_JSON_WORD, offsetof(lam_config, name), words}
+
+/* Sensible values for everything that is not a size; sizes are 0. */
+const lam_mem_field lam_shape_rows[] = {
+    {FIELD(attn_type, INT), .value = "-1"}, /* check_type says which there are */
+    {FIELD(n_token, INT), .min = 1, .max = 1 << 24},
+    {FIELD(n_layer, INT), .min = 1, .max = LAM_MAX_LAYERS},
+    {FIELD(n_head, INT), .min = 1, .max = LAM_MAX_WIDTH},
+    {FIELD(d_model, INT), .min = 2, .max = LAM_MAX_WIDTH},
+    {FIELD(d_head, INT), .min = 1, .max = LAM_MAX_WIDTH},
+    {FIELD(d_inner, INT), .min = 1, .max = LAM_MAX_WIDTH},
+    {FIELD(d_embed, INT), .min = 1, .max = LAM_MAX_WIDTH},
+    {FIELD(tgt_len, INT), .min = 1, .max = LAM_MAX_LEN},
+    {FIELD(mem_len, INT), .max = LAM_MAX_LEN},
+    {FIELD(ext_len, INT), .max = LAM_MAX_LEN},
+    {FIELD(clamp_len, INT), .value = "-1"},
+    {FIELD(same_length, BOOL), .max = 1},
+    {FIELD(pre_lnorm, BOOL), .max = 1},
+    {FIELD(tie_weight, BOOL), .value = "1", .max = 1},
+    {FIELD(div_val, INT), .value = "1", .min = 1, .max = LAM_MAX_WIDTH},
+    {FIELD(dropout, REAL), .value = "0.1", .rule = LAM_BELOW_1},
+    {FIELD(dropatt, REAL), .rule = LAM_BELOW_1},
+    {FIELD(layer_norm_epsilon, REAL), .value = "1e-5"},
+    {.json = {0}}};
+const lam_mem_field lam_init_rows[] = {{FIELD(init_uniform, BOOL)},
+                                       {FIELD(init_std, REAL), .value = "0.02"},
+                                       {FIELD(init_range, REAL), .value = "0.1"},
+                                       {FIELD(proj_init_std, REAL), .value = "0.01"},
+                                       {WORD_FIELD(init_out, lam_init_out_names)},
+                                       {.json = {0}}};
+const lam_mem_field lam_rare_rows[] = {{FIELD(untie_r, BOOL), .max = 1}, {.json = {0}}};
+
+static const lam_mem_field *const parts[] = {lam_shape_rows, lam_rare_rows, lam_init_rows};
+enum { PARTS = sizeof parts / sizeof *parts };
+
 void lam_config_defaults(lam_config *cfg)
 {
-    *cfg = (lam_config){
-        .attn_type = -1,
-        .clamp_len = -1,
-        .tie_weight = 1,
-        .div_val = 1,
-        .dropout = 0.1,
-        .layer_norm_epsilon = 1e-5,
-        .init_std = 0.02,
-        .init_range = 0.1,
-        .proj_init_std = 0.01,
-    };
+    *cfg = (lam_config){0};
+    for (int i = 0; i < PARTS; i++)
+        lam_rows_default(cfg, parts[i]);
     /* Transformer-XL's scripts: the head's projection is its own, the tails share the input's. */
     for (int i = 1; i <= LAM_MAX_CUTOFFS; i++)
         cfg->tie_projs[i] = 1;
@@ -32,20 +59,6 @@ static lam_status in_range(const char *name, int value, int lo, int hi)
     if (value >= lo && value <= hi)
         return LAM_OK;
     return lam_fail(LAM_ERR_ARG, "config: %s is %d, must be %d to %d", name, value, lo, hi);
-}
-
-static lam_status probability(const char *name, double p)
-{
-    if (p >= 0.0 && p < 1.0)
-        return LAM_OK;
-    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be at least 0 and below 1", name, p);
-}
-
-static lam_status not_negative(const char *name, double x)
-{
-    if (x >= 0.0 && isfinite(x))
-        return LAM_OK;
-    return lam_fail(LAM_ERR_ARG, "config: %s is %g, must be 0 or more", name, x);
 }
 
 static int takes(const lam_mem_ops *mem, int attn_type)
@@ -136,37 +149,18 @@ lam_status lam_config_finish(lam_config *cfg)
     const lam_mem_ops *mem;
     if (cfg->d_embed <= 0)
         cfg->d_embed = cfg->d_model;
-    LAM_TRY(in_range("n_token", cfg->n_token, 1, 1 << 24));
-    LAM_TRY(in_range("n_layer", cfg->n_layer, 1, LAM_MAX_LAYERS));
-    LAM_TRY(in_range("n_head", cfg->n_head, 1, LAM_MAX_WIDTH));
-    LAM_TRY(in_range("d_head", cfg->d_head, 1, LAM_MAX_WIDTH));
-    LAM_TRY(in_range("d_model", cfg->d_model, 2, LAM_MAX_WIDTH));
-    LAM_TRY(in_range("d_inner", cfg->d_inner, 1, LAM_MAX_WIDTH));
-    LAM_TRY(in_range("d_embed", cfg->d_embed, 1, LAM_MAX_WIDTH));
+    for (int i = 0; i < PARTS; i++)
+        LAM_TRY(lam_rows_check(cfg, parts[i]));
     LAM_TRY(in_range("n_head * d_head",
                      cfg->n_head > LAM_MAX_WIDTH / cfg->d_head ? LAM_MAX_WIDTH + 1
                                                                : cfg->n_head * cfg->d_head,
                      1, LAM_MAX_WIDTH));
-    LAM_TRY(in_range("tgt_len", cfg->tgt_len, 1, LAM_MAX_LEN));
-    LAM_TRY(in_range("mem_len", cfg->mem_len, 0, LAM_MAX_LEN));
-    LAM_TRY(in_range("ext_len", cfg->ext_len, 0, LAM_MAX_LEN));
     LAM_TRY(in_range("n_cutoffs", cfg->n_cutoffs, 0, LAM_MAX_CUTOFFS));
-    LAM_TRY(in_range("div_val", cfg->div_val, 1, LAM_MAX_WIDTH));
-    LAM_TRY(in_range("same_length", cfg->same_length, 0, 1));
-    LAM_TRY(in_range("untie_r", cfg->untie_r, 0, 1));
-    LAM_TRY(in_range("pre_lnorm", cfg->pre_lnorm, 0, 1));
-    LAM_TRY(in_range("tie_weight", cfg->tie_weight, 0, 1));
-    LAM_TRY(probability("dropout", cfg->dropout));
-    LAM_TRY(probability("dropatt", cfg->dropatt));
     if (cfg->d_model % 2)
         return lam_fail(LAM_ERR_ARG, "config: d_model is %d, must be even (sine and cosine halves)",
                         cfg->d_model);
     if (cfg->init_uniform && cfg->init_out != LAM_INIT_OUT_SAME)
         return lam_fail(LAM_ERR_ARG, "config: init_out needs normal, not uniform, initial weights");
-    LAM_TRY(not_negative("layer_norm_epsilon", cfg->layer_norm_epsilon));
-    LAM_TRY(not_negative("init_std", cfg->init_std));
-    LAM_TRY(not_negative("init_range", cfg->init_range));
-    LAM_TRY(not_negative("proj_init_std", cfg->proj_init_std));
     LAM_TRY(resolve_memory(cfg, &mem));
     if (cfg->untie_r && cfg->attn_type != LAM_ATTN_XL)
         return lam_fail(LAM_ERR_ARG, "config: untie_r goes with attn_type 0, not with %d",

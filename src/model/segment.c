@@ -6,6 +6,8 @@
 
 #include "nn/sites.h"
 
+#include <xxhash.h>
+
 /* ---- the whole of it ---- */
 
 typedef struct job {
@@ -30,14 +32,6 @@ static void work(void *arg)
         lam_stack_commit(j->st);
 }
 
-/* FNV-1a. */
-static uint64_t hash_more(uint64_t hash, const void *data, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ ((const unsigned char *)data)[i]) * 1099511628211u;
-    return hash;
-}
-
 /* D4: what the mechanism does depends on each stream. */
 static int goes_apart(const lam_stack *st, const lam_pass *p)
 {
@@ -57,12 +51,11 @@ static uint64_t key_of(const lam_stack *st, const lam_pass *p)
         return 0;
     const int numbers[] = {p->n,      p->scored,           p->open,   p->dropout.on, mem->m,
                            mem->prev, st->positions_ready, mem->apart};
-    uint64_t hash = hash_more(14695981039346656037u, numbers, sizeof numbers);
-    hash = hash_more(hash, &p->grad_scale, sizeof p->grad_scale);
-    hash = hash_more(hash, &p->dropout.seed, sizeof p->dropout.seed);
+    uint64_t hash = XXH64(numbers, sizeof numbers, p->dropout.seed);
+    hash = XXH64(&p->grad_scale, sizeof p->grad_scale, hash);
     for (int i = 0; i < mem->n_slots; i++) { /* batch chunks have memories of their own */
-        hash = hash_more(hash, &mem->slots[i].rows, sizeof mem->slots[i].rows);
-        hash = hash_more(hash, &mem->slots[i].n, sizeof mem->slots[i].n);
+        hash = XXH64(&mem->slots[i].rows, sizeof mem->slots[i].rows, hash);
+        hash = XXH64(&mem->slots[i].n, sizeof mem->slots[i].n, hash);
     }
     return hash != 0 ? hash : 1;
 }

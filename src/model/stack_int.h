@@ -94,7 +94,4 @@ void lam_stack_next(lam_stack *st, const int32_t *tokens);
 /* The same once the rows and tokens are in st->next.host. */
 void lam_stack_next_rows(lam_stack *st);
 
-/* First row per stream that `layer` computes in this call. */
-int lam_block_from(const lam_stack *st, int layer);
-
 #endif

@@ -1,7 +1,6 @@
-/* stack_test.c -- what must hold for every memory without any golden data. */
+/* stack_test.c -- what must hold for every memory without any golden data; what holds for one of them is tested beside
+ * it (mem/xl_test.c, mem/lamemo_test.c, ...). */
 #include "model/stack.h"
-
-#include "model/configure.h"
 
 #include "support/suite.h"
 #include "support/toy.h"
@@ -132,43 +131,6 @@ START_TEST(a_token_changes_nothing_before_it)
 }
 END_TEST
 
-/* Reads the m refreshed memory contexts of a layer. */
-static void lead_rows(toy *t, int layer, double *rows, size_t n)
-{
-    const lam_segment *s = lam_stack_segment(t->stack);
-    ck_assert_uint_eq(lam_class_size(t->dev, LAM_ACT), sizeof(double));
-    ck_assert(t->dev->ops->download(t->dev, rows, s->layer[layer].c, n * sizeof *rows) == LAM_OK);
-}
-
-START_TEST(only_the_first_token_of_a_segment_changes_the_memory)
-{
-    const kind k = {.memory = "lamemo", .attn_type = 3, .N = 5, .M = 7};
-    toy t = open_kind("ref", &k, 1, 0);
-    int32_t in[MOST], out[MOST];
-    double nll[MOST], base[MOST], rows[MOST];
-    toy_tokens(in, 3 * 5, 13, 3);
-    toy_tokens(out, 3 * 5, 13, 4);
-    lam_stack_reset(t.stack);
-    toy_segment(&t, in, out, 5, nll, 1);
-    toy_segment(&t, in + 5, out, 5, nll, 1);
-    for (int layer = 0; layer < 2; layer++) {
-        const size_t n = 7 * 8;
-        toy_segment(&t, in + 10, out, 5, nll, 0);
-        lead_rows(&t, layer, base, n);
-        for (int at = 0; at < 5; at++) {
-            int32_t changed[5];
-            memcpy(changed, in + 10, sizeof changed);
-            changed[at] = (changed[at] + 1) % 13;
-            toy_segment(&t, changed, out, 5, nll, 0);
-            lead_rows(&t, layer, rows, n);
-            const int same = memcmp(rows, base, n * sizeof *rows) == 0;
-            ck_assert_msg(same == (at > 0), "layer %d, token %d", layer, at);
-        }
-    }
-    toy_close(&t);
-}
-END_TEST
-
 /* Feeds a stream in random chunks within its segments; the last segment stays unfinished. */
 static void run_chunked(toy *t, const int32_t *in, const int32_t *out, int total, lam_rng *rng,
                         double *nll)
@@ -261,148 +223,6 @@ START_TEST(a_stream_does_not_depend_on_its_place_in_the_batch)
 }
 END_TEST
 
-/* Two models over the same segments must give the same losses. */
-static void same_losses(toy *a, toy *b, int segments, double tolerance)
-{
-    int32_t in[B * MOST], out[B * MOST];
-    double x[B * MOST], y[B * MOST];
-    for (int s = 0; s < segments; s++) {
-        toy_tokens(in, (size_t)(B * a->N), 13, (uint64_t)(50 + s));
-        toy_tokens(out, (size_t)(B * a->N), 13, (uint64_t)(70 + s));
-        toy_segment(a, in, out, a->N, x, 1);
-        toy_segment(b, in, out, a->N, y, 1);
-        for (int i = 0; i < B * a->N; i++)
-            ck_assert_msg(fabs(x[i] - y[i]) <= tolerance, "segment %d, row %d: %.17g and %.17g", s,
-                          i, x[i], y[i]);
-    }
-}
-
-START_TEST(xl_without_memory_is_none)
-{
-    const kind xl = {.memory = "xl", .N = 5}, none = {.memory = "none", .N = 5};
-    toy a = open_kind("ref", &xl, B, 0), b = open_kind("ref", &none, B, 0);
-    same_losses(&a, &b, 4, 0.0);
-    toy_close(&a);
-    toy_close(&b);
-}
-END_TEST
-
-/* What was trained without a memory may be read with one. */
-START_TEST(the_memory_is_as_long_as_the_stack_says)
-{
-    const kind xl = {.memory = "xl", .N = 4, .M = 6};
-    lam_config without = config_of(&xl);
-    without.mem_len = 0;
-    toy a = open_kind("ref", &xl, B, 0);
-    toy b = toy_open("ref", &without, &(lam_stack_options){.B = B, .N = 4, .M = 6}, 1);
-    same_losses(&a, &b, 4, 0.0);
-    ck_assert_int_eq(lam_stack_mem(b.stack)->m, 6);
-    toy_close(&a);
-    toy_close(&b);
-}
-END_TEST
-
-START_TEST(lamemo_with_alpha_one_is_transformer_xl)
-{
-    for (int pre = 0; pre < 2; pre++) {
-        const kind la = {.memory = "lamemo one", .attn_type = 3, .N = 5, .M = 8, .pre_lnorm = pre};
-        const kind xl = {.memory = "xl", .N = 5, .M = 8, .pre_lnorm = pre};
-        toy a = open_kind("ref", &la, B, 0), b = open_kind("ref", &xl, B, 0);
-        toy_copy_params(&b, &a);
-        same_losses(&a, &b, 6, 1e-12);
-        toy_close(&a);
-        toy_close(&b);
-    }
-}
-END_TEST
-
-/* Rows `from`.. of the input of a layer, of all streams. */
-static void input_rows(const toy *t, int layer, int from, double *rows)
-{
-    const lam_segment *s = lam_stack_segment(t->stack);
-    const size_t D = (size_t)s->dims.D, n = (size_t)(s->T - from);
-    for (int b = 0; b < t->B; b++)
-        must(t->dev->ops->download(t->dev, rows + (size_t)b * n * D,
-                                   lam_at(t->dev, LAM_ACT, s->layer[layer].x,
-                                          ((size_t)b * (size_t)s->T + (size_t)from) * D),
-                                   n * D * sizeof *rows));
-}
-
-/* Below the layer at which refreshing begins LaMemo is Transformer-XL: same memory rows, same current rows, to the last
- * bit; above it is not, unless it never begins, or begins in the last layer, whose refreshed rows feed nothing. */
-START_TEST(lamemo_is_transformer_xl_below_refresh_from)
-{
-    enum { N = 4, M = 6, L = 3, D = 8 };
-    static const char *const from[] = {"lamemo", "lamemo from1", "lamemo from2", "lamemo from3"};
-    const int pre = _i % 2, R = _i / 2;
-    const kind la = {.memory = from[R], .attn_type = 3, .N = N, .M = M, .pre_lnorm = pre};
-    const kind xl = {.memory = "xl", .N = N, .M = M, .pre_lnorm = pre};
-    toy a = open_kind("ref", &la, B, 0), b = open_kind("ref", &xl, B, 0);
-    toy_copy_params(&b, &a);
-    const size_t n = (size_t)B * (M + N) * D;
-    double *x = calloc(n, sizeof *x), *y = calloc(n, sizeof *y);
-    ck_assert(x != NULL && y != NULL);
-    for (int s = 0; s < 4; s++) {
-        int32_t in[B * N], out[B * N];
-        double nll[B * N], other[B * N];
-        toy_tokens(in, B * N, 13, (uint64_t)(50 + s));
-        toy_tokens(out, B * N, 13, (uint64_t)(70 + s));
-        toy_segment(&a, in, out, N, nll, 1);
-        toy_segment(&b, in, out, N, other, 1);
-        const int ctx = lam_stack_segment(a.stack)->ctx;
-        ck_assert_int_eq(ctx, s * N < M ? s * N : M);
-        for (int l = 0; l <= L; l++) {
-            const int all = l <= R && l < L; /* memory rows too */
-            input_rows(&a, l, all ? 0 : ctx, x);
-            input_rows(&b, l, all ? 0 : ctx, y);
-            const size_t rows = (size_t)B * (size_t)(N + (all ? ctx : 0));
-            /* with s = 0 there is no memory; a layer above R reads refreshed rows */
-            const int same = s == 0 || l <= R + 1 || R >= L - 1;
-            ck_assert_msg((memcmp(x, y, rows * D * sizeof *x) == 0) == same,
-                          "refresh_from %d, segment %d, layer %d", R, s, l);
-        }
-        ck_assert((memcmp(nll, other, sizeof nll) == 0) == (s == 0 || R >= L - 1));
-    }
-    free(x);
-    free(y);
-    toy_close(&a);
-    toy_close(&b);
-}
-END_TEST
-
-START_TEST(refresh_from_needs_a_layer_of_the_model)
-{
-    lam_config cfg = toy_config("lamemo", 3, 4, 4);
-    toy_set(&cfg, "refresh_from", "2"); /* of two layers: none */
-    must(lam_config_finish(&cfg));
-    toy_set(&cfg, "refresh_from", "3");
-    ck_assert_int_eq(lam_config_finish(&cfg), LAM_ERR_ARG);
-    ck_assert_str_eq(lam_error(), "config: refresh_from 3, must be 0 to the number of layers, 2");
-}
-END_TEST
-
-START_TEST(a_memory_of_all_history_is_the_unsplit_text)
-{
-    enum { N = 4, ALL = 16 };
-    const kind split = {.memory = "xl", .N = N, .M = ALL}, whole = {.memory = "none", .N = ALL};
-    toy a = open_kind("ref", &split, B, 0), b = open_kind("ref", &whole, B, 0);
-    int32_t in[B * ALL], out[B * ALL], x[B * N], y[B * N];
-    double want[B * ALL], got[B * N];
-    toy_tokens(in, B * ALL, 13, 9);
-    toy_tokens(out, B * ALL, 13, 10);
-    toy_segment(&b, in, out, ALL, want, 0);
-    for (int at = 0; at < ALL; at += N) {
-        toy_cut(x, in, B, ALL, at, N);
-        toy_cut(y, out, B, ALL, at, N);
-        toy_segment(&a, x, y, N, got, 1);
-        for (int i = 0; i < B * N; i++)
-            ck_assert_double_eq_tol(got[i], want[i / N * ALL + at + i % N], 1e-12);
-    }
-    toy_close(&a);
-    toy_close(&b);
-}
-END_TEST
-
 START_TEST(padded_widths_change_nothing)
 {
     const kind *k = &kinds[_i];
@@ -410,7 +230,7 @@ START_TEST(padded_widths_change_nothing)
     const lam_stack_options opt = {.B = B, .N = k->N, .M = k->M, .train = 1};
     toy a = toy_open("ref", &cfg, &opt, 1), b = toy_open("ref", &cfg, &opt, 16);
     ck_assert_int_gt(b.model->dims.D, a.model->dims.D);
-    same_losses(&a, &b, 3, 1e-13);
+    toy_same_losses(&a, &b, 3, 1e-13);
     ck_assert_uint_eq(lam_model_count(a.model), lam_model_count(b.model));
     toy_close(&a);
     toy_close(&b);
@@ -447,7 +267,7 @@ END_TEST
 START_TEST(a_training_stack_evaluates_like_an_evaluation_stack)
 {
     toy a = open_kind("ref", &kinds[_i], B, 0), b = open_kind("ref", &kinds[_i], B, 1);
-    same_losses(&a, &b, 4, 0.0);
+    toy_same_losses(&a, &b, 4, 0.0);
     toy_close(&a);
     toy_close(&b);
 }
@@ -456,7 +276,7 @@ END_TEST
 START_TEST(cpu_agrees_with_ref)
 {
     toy a = open_kind("ref", &kinds[_i], B, 0), b = open_kind("cpu", &kinds[_i], B, 0);
-    same_losses(&a, &b, 4, 1e-4);
+    toy_same_losses(&a, &b, 4, 1e-4);
     toy_close(&a);
     toy_close(&b);
 }
@@ -540,17 +360,10 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, a_token_changes_nothing_before_it, 0, KINDS);
-    tcase_add_test(tests, only_the_first_token_of_a_segment_changes_the_memory);
     tcase_add_loop_test(tests, two_stacks_of_a_model_do_not_share_their_past, 0, KINDS);
     tcase_add_loop_test(tests, decoding_in_chunks_equals_the_parallel_forward, 0, KINDS);
     tcase_add_loop_test(tests, a_segment_without_commit_repeats_itself, 0, KINDS);
     tcase_add_loop_test(tests, a_stream_does_not_depend_on_its_place_in_the_batch, 0, KINDS);
-    tcase_add_test(tests, xl_without_memory_is_none);
-    tcase_add_test(tests, the_memory_is_as_long_as_the_stack_says);
-    tcase_add_test(tests, lamemo_with_alpha_one_is_transformer_xl);
-    tcase_add_loop_test(tests, lamemo_is_transformer_xl_below_refresh_from, 0, 8);
-    tcase_add_test(tests, refresh_from_needs_a_layer_of_the_model);
-    tcase_add_test(tests, a_memory_of_all_history_is_the_unsplit_text);
     tcase_add_loop_test(tests, padded_widths_change_nothing, 0, KINDS);
     tcase_add_loop_test(tests, a_training_stack_evaluates_like_an_evaluation_stack, 0, KINDS);
     tcase_add_loop_test(tests, cpu_agrees_with_ref, 0, KINDS);

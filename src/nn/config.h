@@ -48,8 +48,9 @@ typedef enum lam_init_out {
 
 extern const char *const lam_init_out_names[]; /* by value, as in config.json; ends with NULL */
 
-/* Room for the struct in which a memory keeps what it declares about itself (mem/fields.h).  Tables and options reach
- * its fields by their offsets, so the room is declared with every type that a field may have. */
+/* Room for the struct in which a memory keeps what it declares about itself (mem/fields.h).  The options of a command
+ * write its fields in place, so the room is declared with every type that an option may have; everybody else copies
+ * them in and out (lam_fields_get, io/json_field.h). */
 typedef union lam_own_fields {
     int whole[LAM_OWN_BYTES / sizeof(int)];
     double real[LAM_OWN_BYTES / sizeof(double)];

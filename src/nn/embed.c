@@ -95,6 +95,7 @@ void lam_embed_rows(const lam_embedding *e, void *out, const void *tokens, int r
     }
 }
 
+/* forward was  out = sqrt(D) E[id], through the cluster's P where it has one;  so  dE[id] += sqrt(D) dout, through P. */
 void lam_embed_rows_bwd(const lam_embedding *e, const void *dout, const void *tokens, int rows)
 {
     const lam_rows dwide = {(void *)(uintptr_t)dout, 0, (size_t)e->dims.D};

@@ -317,6 +317,7 @@ static void r_net_grad(const lam_positions *pos, int layer, void *used, int rows
                      (lam_rows){used, 0, (size_t)pos->dims.D});
 }
 
+/* forward was  r = drop(R) W_r^T,  or r the layer's rows of a learned table, whose gradient is dr itself. */
 void lam_pos_past_done(const lam_positions *pos, int layer)
 {
     if (lam_pos_is_absolute(pos))

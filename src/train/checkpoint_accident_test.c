@@ -137,15 +137,12 @@ START_TEST(a_lack_of_memory_is_reported_and_leaks_nothing)
     toyrun_steps(&a, 2, NULL);
     for (long n = 1; test_alloc_fail(n); n++) {
         const lam_status status = lam_trainer_save(a.trainer, dir, "{}");
-        const int failed = test_alloc_stop();
-        ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld: status %d: %s",
-                      n, (int)status, lam_error());
+        test_alloc_end(status);
     }
     for (long n = 1; test_alloc_fail(n); n++) {
         lam_trainer *t;
         const lam_status status = lam_trainer_create(&t, a.model, a.text, &settings, NULL);
-        const int failed = test_alloc_stop();
-        ck_assert_int_eq(status, failed ? LAM_ERR_MEMORY : LAM_OK);
+        test_alloc_end(status);
         lam_trainer_free(t);
     }
     toyrun_close(&a);

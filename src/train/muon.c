@@ -1,30 +1,29 @@
 /* muon.c -- Muon: hidden matrices step along the orthogonal factor of their momentum.
  *
- * For a linear map W with Nesterov momentum u = Q S R^T (singular values S) the step is Q R^T: every
+ * For a matrix W with Nesterov momentum u = Q S R^T (singular values S) the step is Q R^T: every
  * direction moves equally far.  Five Newton-Schulz rounds bring the singular values to about 1
  * (between 0.7 and 1.2), which serves as well.  The step is scaled by 0.2 sqrt(the longer side), the
  * size of Adam's usual steps, so that Adam's learning rate and weight decay carry over (Moonlight).
  * q, k and v are matrices of their own although they are stored as one.
  *
- * Orthogonal columns say nothing of the rows: those of a map with more outputs than inputs may have any length,
+ * Orthogonal columns say nothing of the rows: those of a matrix with more outputs than inputs may have any length,
  * and a few outputs then learn at the cost of others.  And where a gradient has few large singular values the
- * rounds leave the others small: the step is shorter than its rate says.  With even rows each row is brought to
- * the length that it has on average in a step that is orthogonal, whatever the gradient.
+ * rounds leave the others small: the step is shorter than its learning rate says.  With even rows each row is brought
+ * to the length that it has on average in a step that is orthogonal, whatever the gradient.
  *
  * Everything else (embeddings, output, gains, biases, u, v, convolutions) is left to Adam.
  *
- * Where ranks share a run, each orthogonalises its part of the maps, divided as evenly as whole maps can be, the
- * dearest first, and sends the steps to the others; momentum is everybody's.  There are as many parts as leaves, so that
- * the batches below, and with them the bits, do not depend on the number of ranks.  A device with memory of its own
- * computes faster than the host could send: there every rank orthogonalises all.  With --zero 1 momentum is the owner's
- * alone, on every device, and new weights are sent instead of steps (holdings.h).
+ * Where ranks share a run (muon_matrices.h), each orthogonalises its part of the matrices and sends the steps to the
+ * others; momentum is everybody's.  A device with memory of its own computes faster than the host could send: there
+ * every rank orthogonalises all.  With --zero 1 momentum is the owner's alone, on every device, and new weights are sent
+ * instead of steps (holdings.h).
  *
- * Maps of one shape are orthogonalised together, as batches of matrix products: a GPU would be idle
- * on one of them.  X is never transposed: with A = X X^T for a wide map, or X^T X for a tall one,
+ * X is never transposed: with A = X X^T for a wide matrix, or X^T X for a tall one,
  *   X <- (a I + b A + c A A) X,   or   X <- X (a I + b A + c A A),
  * the smaller of the two squares.  The last round writes its result over the gradients, from where the
  * update takes it as plain SGD would. */
 #include "train/holdings.h"
+#include "train/muon_matrices.h"
 
 #include "core/arena.h"
 
@@ -40,105 +39,27 @@ enum {
 static const double QUINTIC[3] = {3.4445, -4.7750, 2.0315};
 static const double ADAM_STEP = 0.2; /* root mean square of Adam's steps, in learning rates */
 
-typedef struct map {
-    int param;
-    int rows, cols; /* as stored */
-    int side;       /* the longer one, without padding */
-    double even;    /* length of the rows of an orthogonal step, root mean square */
-    int part;       /* which part of the work it is */
-    size_t offset;
-} map;
-
 typedef struct lam_muon {
     lam_model *model;
-    map *maps;     /* [n]: by shape, then by place */
-    int n, shares; /* maps, and parts they are divided into */
-    int ranks, rank;
-    size_t *offset; /* [n] */
-    lam_part *parts;
+    lam_muon_matrices all;
+    size_t most;     /* elements of a batch, unless one matrix alone has more */
+    size_t *offset;  /* [n]: of the batch at work */
+    lam_part *parts; /* [n]: for update */
     void *block;     /* device memory of the buffers: */
     void *x[2];      /* ACT [batch][rows][cols]: before and after a round */
     void *A, *mixed; /* ACT [batch][k][k], k the shorter side: A; A A, then the polynomial */
 } lam_muon;
 
-static size_t map_size(const map *a)
-{
-    return (size_t)a->rows * (size_t)a->cols;
-}
-
-static int shorter(const map *a)
-{
-    return a->rows < a->cols ? a->rows : a->cols;
-}
-
-static int same_shape(const map *a, const map *b)
-{
-    return a->rows == b->rows && a->cols == b->cols && a->side == b->side && a->even == b->even;
-}
-
-static int compare(const void *x, const void *y)
-{
-    const map *a = x, *b = y;
-    if (a->part != b->part)
-        return (a->part > b->part) - (a->part < b->part);
-    if (!same_shape(a, b))
-        return a->rows != b->rows   ? (a->rows > b->rows) - (a->rows < b->rows)
-               : a->cols != b->cols ? (a->cols > b->cols) - (a->cols < b->cols)
-               : a->side != b->side ? (a->side > b->side) - (a->side < b->side)
-                                    : (a->even > b->even) - (a->even < b->even);
-    return (a->offset > b->offset) - (a->offset < b->offset);
-}
-
-/* Lists the maps of a parameter; returns their number.  to NULL: only counts. */
-static int list_param(map *to, const lam_params *p, int i)
-{
-    const lam_param *q = &p->list[i];
-    if (!lam_param_is_hidden(q))
-        return 0;
-    const int true_rows = q->dim[0].groups * q->dim[0].size / q->maps;
-    const int true_cols = q->dim[1].groups * q->dim[1].size;
-    map one = {.param = i,
-               .rows = q->dim[0].groups * q->dim[0].ld / q->maps,
-               .cols = q->dim[1].groups * q->dim[1].ld,
-               .side = true_rows > true_cols ? true_rows : true_cols,
-               .even = true_rows > true_cols ? sqrt((double)true_cols / (double)true_rows) : 1.0,
-               .offset = q->offset};
-    for (int k = 0; to && k < q->maps; k++, one.offset += map_size(&one))
-        to[k] = one;
-    return q->maps;
-}
-
-static int list_all(map *to, const lam_params *p)
-{
-    int n = 0;
-    for (int i = 0; i < p->n; i++)
-        n += list_param(to ? to + n : NULL, p, i);
-    if (to)
-        qsort(to, (size_t)n, sizeof *to, compare);
-    return n;
-}
-
-/* How many maps, from number `from` on, are treated together: of one shape, and no more elements than keep
- * the device busy unless one map alone has more. */
-static int batch_of(const lam_muon *m, int from)
-{
-    const map *first = &m->maps[from];
-    const size_t hint = m->model->dev->together, most = (hint > 0 ? hint : MANY) / map_size(first);
-    int count = 1;
-    while (from + count < m->n && (size_t)count < most && first->part == first[count].part &&
-           same_shape(first, first + count))
-        count++;
-    return count;
-}
-
 static void layout(lam_muon *m, lam_arena *arena)
 {
     size_t x = 0, square = 0;
-    for (int from = 0, count; from < m->n; from += count) {
-        count = batch_of(m, from);
-        const size_t k = (size_t)shorter(&m->maps[from]), all = (size_t)count;
-        x = all * map_size(&m->maps[from]) > x ? all * map_size(&m->maps[from]) : x;
-        square = all * k * k > square ? all * k * k : square;
+    for (int from = 0, count; from < m->all.n; from += count) {
+        count = lam_muon_batch(&m->all, from, m->most);
+        const size_t k = (size_t)lam_muon_shorter(&m->all.list[from]);
+        const size_t xs = (size_t)count * lam_muon_size(&m->all.list[from]);
+        const size_t squares = (size_t)count * k * k;
+        x = xs > x ? xs : x;
+        square = squares > square ? squares : square;
     }
     const size_t size = lam_class_size(m->model->dev, LAM_ACT);
     m->x[0] = lam_arena_take(arena, x * size);
@@ -147,97 +68,10 @@ static void layout(lam_muon *m, lam_arena *arena)
     m->mixed = lam_arena_take(arena, square * size);
 }
 
-/* Multiply-accumulates of a round, but for a factor. */
-static double cost_of(const map *a)
-{
-    return (double)map_size(a) * shorter(a);
-}
-
-static int dearer(const void *x, const void *y)
-{
-    const double a = cost_of(x), b = cost_of(y);
-    return a != b ? (a < b) - (a > b) : compare(x, y);
-}
-
-/* Each map, the dearest first, goes to the part that has least to do. */
-static lam_status divide(lam_muon *m)
-{
-    const int parts = m->shares;
-    if (parts < 2)
-        return LAM_OK;
-    double *const load = calloc((size_t)parts, sizeof *load);
-    if (!load)
-        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d parts", parts);
-    qsort(m->maps, (size_t)m->n, sizeof *m->maps, dearer);
-    for (int i = 0; i < m->n; i++) {
-        int least = 0;
-        for (int k = 1; k < parts; k++)
-            least = load[k] < load[least] ? k : least;
-        load[least] += cost_of(&m->maps[i]);
-        m->maps[i].part = least;
-    }
-    free(load);
-    qsort(m->maps, (size_t)m->n, sizeof *m->maps, compare);
-    return LAM_OK;
-}
-
-/* The rank that orthogonalises a map. */
-static int owner_of(const lam_muon *m, const map *a)
-{
-    return m->shares > 0 && m->ranks > 1 ? a->part * m->ranks / m->shares : 0;
-}
-
 /* Is the work of others left to them? */
 static int shared(const lam_optimizer *o)
 {
     return o->opt.ranks > 1 && (o->holdings || !o->model->dev->own_memory);
-}
-
-static lam_status list_maps(lam_muon *m)
-{
-    m->n = list_all(NULL, &m->model->params);
-    const size_t room = (size_t)m->n + 1;
-    m->maps = calloc(room, sizeof *m->maps);
-    m->offset = calloc(room, sizeof *m->offset);
-    m->parts = calloc(room, sizeof *m->parts);
-    if (!m->maps || !m->offset || !m->parts)
-        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d maps", m->n);
-    list_all(m->maps, &m->model->params);
-    return divide(m);
-}
-
-static void free_lists(lam_muon *m)
-{
-    free(m->maps);
-    free(m->offset);
-    free(m->parts);
-}
-
-static lam_status measure(size_t *bytes, lam_model *model, const lam_optimizer_options *o)
-{
-    lam_muon m = {.model = model, .shares = o->shares};
-    lam_arena arena = {0};
-    const lam_status status = list_maps(&m);
-    if (status == LAM_OK)
-        layout(&m, &arena);
-    free_lists(&m);
-    *bytes = arena.used;
-    return status;
-}
-
-static lam_status divide_holdings(lam_holding *list, int *n, const lam_model *model,
-                                  const lam_optimizer_options *o)
-{
-    lam_muon m = {.model = (lam_model *)(uintptr_t)model, .shares = o->shares, .ranks = o->ranks};
-    const lam_status status = list_maps(&m);
-    *n = 0;
-    for (int i = 0; i < m.n && status == LAM_OK; i++)
-        list[(*n)++] = (lam_holding){.param = m.maps[i].param,
-                                     .offset = m.maps[i].offset,
-                                     .count = map_size(&m.maps[i]),
-                                     .owner = owner_of(&m, &m.maps[i])};
-    free_lists(&m);
-    return status;
 }
 
 static void free_muon(void *own)
@@ -246,45 +80,88 @@ static void free_muon(void *own)
     if (!m)
         return;
     m->model->dev->ops->release(m->model->dev, m->block);
-    free_lists(m);
+    lam_muon_matrices_free(&m->all);
+    free(m->offset);
+    free(m->parts);
     free(m);
 }
 
-static lam_status create(void **own, lam_model *model, const lam_optimizer_options *o)
+/* Without its buffers on the device; *bytes is what these take. */
+static lam_status plan(lam_muon **out, size_t *bytes, lam_model *model,
+                       const lam_optimizer_options *o)
 {
-    *own = NULL;
+    *out = NULL;
     lam_muon *m = calloc(1, sizeof *m);
     if (!m)
         return lam_fail(LAM_ERR_MEMORY, "muon: no memory");
     m->model = model;
-    m->shares = o->shares;
-    m->ranks = o->ranks;
-    m->rank = o->rank;
-    lam_arena arena = {0};
-    lam_status status = list_maps(m);
-    if (status == LAM_OK) {
-        layout(m, &arena);
-        status = model->dev->ops->alloc(model->dev, &m->block, arena.used);
-    }
+    m->most = model->dev->together > 0 ? model->dev->together : MANY;
+    lam_status status = lam_muon_matrices_create(&m->all, &model->params, o->shares, o->ranks);
+    m->offset = calloc((size_t)m->all.n + 1, sizeof *m->offset);
+    m->parts = calloc((size_t)m->all.n + 1, sizeof *m->parts);
+    if (status == LAM_OK && (!m->offset || !m->parts))
+        status = lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d matrices", m->all.n);
     if (status != LAM_OK) {
         free_muon(m);
         return status;
     }
-    arena = (lam_arena){.base = m->block, .size = arena.used};
+    lam_arena arena = {0};
+    layout(m, &arena);
+    *bytes = arena.used;
+    *out = m;
+    return LAM_OK;
+}
+
+static lam_status measure(size_t *bytes, lam_model *model, const lam_optimizer_options *o)
+{
+    lam_muon *m;
+    *bytes = 0;
+    const lam_status status = plan(&m, bytes, model, o);
+    free_muon(m);
+    return status;
+}
+
+static lam_status create(void **own, lam_model *model, const lam_optimizer_options *o)
+{
+    lam_muon *m;
+    size_t bytes;
+    *own = NULL;
+    LAM_TRY(plan(&m, &bytes, model, o));
+    const lam_status status = model->dev->ops->alloc(model->dev, &m->block, bytes);
+    if (status != LAM_OK) {
+        free_muon(m);
+        return status;
+    }
+    lam_arena arena = {.base = m->block, .size = bytes};
     layout(m, &arena);
     *own = m;
     return LAM_OK;
 }
 
+static lam_status divide_holdings(lam_holding *list, int *n, const lam_model *model,
+                                  const lam_optimizer_options *o)
+{
+    lam_muon_matrices all;
+    *n = 0;
+    LAM_TRY(lam_muon_matrices_create(&all, &model->params, o->shares, o->ranks));
+    for (const lam_muon_matrix *a = all.list; a < all.list + all.n; a++)
+        list[(*n)++] = (lam_holding){.param = a->param,
+                                     .offset = a->offset,
+                                     .count = lam_muon_size(a),
+                                     .owner = lam_muon_owner(&all, a)};
+    lam_muon_matrices_free(&all);
+    return LAM_OK;
+}
+
 /* ---- one batch ---- */
 
-/* Maps of one shape that are treated together, at m->offset. */
+/* Matrices of one shape that are treated together, at m->offset. */
 typedef struct batch {
     lam_dev *dev;
     int rows, cols, count;
     int wide;            /* rows <= cols */
     int k;               /* the shorter side */
-    size_t size, square; /* elements of a map, and k * k */
+    size_t size, square; /* elements of a matrix, and k * k */
 } batch;
 
 /* Where the products of a round go. */
@@ -336,7 +213,7 @@ static void polynomial(const lam_muon *m, const batch *b, const void *x)
                                                     .q = m->mixed});
 }
 
-/* The target = polynomial X, or X polynomial, for `count` maps from number `first` on. */
+/* The target = polynomial X, or X polynomial, for `count` matrices from number `first` on. */
 static void apply(const lam_muon *m, const batch *b, const void *x, int first, int count,
                   target out)
 {
@@ -372,7 +249,7 @@ static void apply_to_gradients(const lam_muon *m, const batch *b, const void *x)
     }
 }
 
-/* Momentum of the maps at m->offset, and X of the first round. */
+/* Momentum of the matrices at m->offset, and X of the first round. */
 static void begin(const lam_optimizer *o, const batch *b, const void *norm)
 {
     const lam_muon *m = o->own;
@@ -389,7 +266,7 @@ static void begin(const lam_optimizer *o, const batch *b, const void *norm)
         b->dev->ops->ortho_begin(b->dev, &a);
         return;
     }
-    static const size_t here = 0; /* moments lie elsewhere than gradients: map by map */
+    static const size_t here = 0; /* moments lie elsewhere than gradients: one by one */
     a.offset = &here;
     a.count = 1;
     for (int i = 0; i < b->count; i++) {
@@ -400,21 +277,22 @@ static void begin(const lam_optimizer *o, const batch *b, const void *norm)
     }
 }
 
-/* The gradients of the maps at m->offset become their orthogonal steps. */
-static void orthogonalise(const lam_optimizer *o, const map *shape, int count, const void *norm)
+/* The gradients of the matrices at m->offset become their orthogonal steps. */
+static void orthogonalise(const lam_optimizer *o, const lam_muon_matrix *shape, int count,
+                          const void *norm)
 {
     const lam_muon *m = o->own;
-    const size_t k = (size_t)shorter(shape);
+    const size_t k = (size_t)lam_muon_shorter(shape);
     const batch b = {.dev = m->model->dev,
                      .rows = shape->rows,
                      .cols = shape->cols,
                      .count = count,
                      .wide = shape->rows <= shape->cols,
-                     .k = shorter(shape),
-                     .size = map_size(shape),
+                     .k = lam_muon_shorter(shape),
+                     .size = lam_muon_size(shape),
                      .square = k * k};
     begin(o, &b, norm);
-    if (shared(o) && owner_of(m, shape) != m->rank)
+    if (shared(o) && lam_muon_owner(&m->all, shape) != o->opt.rank)
         return;
     for (int round = 0; round < ROUNDS; round++) {
         const void *x = m->x[round % 2];
@@ -433,19 +311,19 @@ static void orthogonalise(const lam_optimizer *o, const map *shape, int count, c
                                                         .x = m->model->params.grad});
 }
 
-/* The steps of all ranks' maps, where their gradients were. */
+/* The steps of all ranks' matrices, where their gradients were. */
 static lam_status send_steps(const lam_optimizer *o)
 {
     const lam_muon *m = o->own;
+    const lam_muon_matrices *all = &m->all;
     const lam_params *p = &m->model->params;
-    lam_stretch *const list = malloc((size_t)m->n * sizeof *list);
+    lam_stretch *const list = malloc((size_t)all->n * sizeof *list);
     int n = 0;
     if (!list)
-        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d maps", m->n);
-    for (int i = 0; i < m->n; i++)
-        if (p->list[m->maps[i].param].used)
-            list[n++] =
-                (lam_stretch){m->maps[i].offset, map_size(&m->maps[i]), owner_of(m, &m->maps[i])};
+        return lam_fail(LAM_ERR_MEMORY, "muon: no memory for %d matrices", all->n);
+    for (const lam_muon_matrix *a = all->list; a < all->list + all->n; a++)
+        if (p->list[a->param].used)
+            list[n++] = (lam_stretch){a->offset, lam_muon_size(a), lam_muon_owner(all, a)};
     const lam_status status = lam_exchange_spread(o->opt.exchange, p->grad, list, n);
     free(list);
     return status;
@@ -458,20 +336,21 @@ static void step(lam_optimizer *o, const lam_rule_step *s)
     lam_params *p = &m->model->params;
     const double lr = s->lr * o->opt.matrix_lr;
     int n_parts = 0;
-    for (int from = 0, count; from < m->n; from += count) {
-        const map *shape = &m->maps[from];
+    for (int from = 0, count; from < m->all.n; from += count) {
+        const lam_muon_matrix *shape = &m->all.list[from];
         const double factor = ADAM_STEP * sqrt((double)shape->side);
         int used = 0;
-        count = batch_of(m, from);
-        if (o->holdings && owner_of(m, shape) != m->rank)
+        count = lam_muon_batch(&m->all, from, m->most);
+        if (o->holdings && lam_muon_owner(&m->all, shape) != o->opt.rank)
             continue;
         for (int i = from; i < from + count; i++) {
-            if (!p->list[m->maps[i].param].used)
+            const lam_muon_matrix *a = &m->all.list[i];
+            if (!p->list[a->param].used)
                 continue;
-            m->offset[used++] = m->maps[i].offset;
+            m->offset[used++] = a->offset;
             m->parts[n_parts++] =
-                (lam_part){.offset = m->maps[i].offset,
-                           .count = map_size(shape),
+                (lam_part){.offset = a->offset,
+                           .count = lam_muon_size(shape),
                            .lr = lr * factor,
                            .decay = o->opt.weight_decay / factor, /* times lr it is as asked */
                            .fix1 = 1.0,

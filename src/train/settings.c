@@ -50,36 +50,12 @@ static const setting table[] = {LAM_SEED_SETTING(LAM_SETTING)
 };
 enum { SETTINGS = sizeof table / sizeof *table };
 
-/* The default of a setting; one that has none stays 0. */
-static void set_default(lam_settings *s, const setting *t)
-{
-    void *at = (char *)s + t->field.offset;
-    if (!t->text)
-        return;
-    switch (t->field.kind) {
-    case LAM_JSON_INT:
-        *(int *)at = (int)strtol(t->text, NULL, 10);
-        break;
-    case LAM_JSON_LONG:
-        *(int64_t *)at = strtoll(t->text, NULL, 10);
-        break;
-    case LAM_JSON_REAL:
-        *(double *)at = strtod(t->text, NULL);
-        break;
-    case LAM_JSON_WORD:
-        while (strcmp(t->field.words[*(int *)at], t->text) != 0)
-            ++*(int *)at;
-        break;
-    default:
-        break;
-    }
-}
-
 void lam_settings_defaults(lam_settings *s)
 {
     *s = (lam_settings){0};
     for (const setting *t = table; t < table + SETTINGS; t++)
-        set_default(s, t);
+        if (t->text && !lam_field_set(s, &t->field, t->text))
+            assert(0 && "the default is not a legal value");
 }
 
 void lam_settings_preset(lam_settings *s, const char *preset)
@@ -89,21 +65,6 @@ void lam_settings_preset(lam_settings *s, const char *preset)
         s->batch_size = p->batch_size;
         s->max_step = p->max_step;
     }
-}
-
-/* Of all but reals. */
-static int64_t whole_of(const lam_settings *s, const lam_json_field *f)
-{
-    const void *at = (const char *)s + f->offset;
-    return f->kind == LAM_JSON_LONG   ? *(const int64_t *)at
-           : f->kind == LAM_JSON_FLAG ? *(const bool *)at
-                                      : *(const int *)at;
-}
-
-static double value_of(const lam_settings *s, const lam_json_field *f)
-{
-    const void *at = (const char *)s + f->offset;
-    return f->kind == LAM_JSON_REAL ? *(const double *)at : (double)whole_of(s, f);
 }
 
 int lam_settings_groups(const lam_settings *s)
@@ -132,7 +93,7 @@ static lam_status check_leaves(const lam_settings *s)
 lam_status lam_settings_check(const lam_settings *s)
 {
     for (const setting *t = table; t < table + SETTINGS; t++) {
-        const double v = value_of(s, &t->field);
+        const double v = lam_field_number(s, &t->field);
         if (t->field.kind != LAM_JSON_WORD && !(v >= t->min && v <= t->max))
             return lam_fail(LAM_ERR_ARG, "%s is %g, must be %g to %g", t->field.name, v, t->min,
                             t->max);
@@ -268,7 +229,7 @@ lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *
         if (t->use != USE_FIXED)
             continue;
         assert(f->kind != LAM_JSON_REAL); /* as doubles two large seeds would be one */
-        const int64_t a = whole_of(now, f), b = whole_of(then, f);
+        const int64_t a = lam_field_whole(now, f), b = lam_field_whole(then, f);
         if (a == b)
             continue;
         if (f->kind == LAM_JSON_FLAG)

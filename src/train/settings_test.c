@@ -97,13 +97,15 @@ START_TEST(momenta_are_below_one)
         int optim;
         double mom, beta1, beta2, muon_mom;
         const char *message; /* NULL: none */
-    } rows[] = {{LAM_OPTIM_SGD, 1, 0, 0, 0, "mom is 1, must be below 1"},
-                {LAM_OPTIM_SGD, 0, 1, 1, 1, NULL},
-                {LAM_OPTIM_ADAM, 0, 1, 0, 0, "beta1 is 1, must be below 1"},
-                {LAM_OPTIM_ADAM, 0, 0, 1, 0, "beta2 is 1, must be below 1"},
-                {LAM_OPTIM_ADAM, 1, 0, 0, 1, NULL},
-                {LAM_OPTIM_MUON, 0, 1, 0, 0, "beta1 is 1, must be below 1"},
-                {LAM_OPTIM_MUON, 0, 0, 0, 1, "muon_mom is 1, must be below 1"}};
+    } rows[] = {
+        {.optim = LAM_OPTIM_SGD, .mom = 1, .message = "mom is 1, must be below 1"},
+        {.optim = LAM_OPTIM_SGD, .beta1 = 1, .beta2 = 1, .muon_mom = 1},
+        {.optim = LAM_OPTIM_ADAM, .beta1 = 1, .message = "beta1 is 1, must be below 1"},
+        {.optim = LAM_OPTIM_ADAM, .beta2 = 1, .message = "beta2 is 1, must be below 1"},
+        {.optim = LAM_OPTIM_ADAM, .mom = 1, .muon_mom = 1},
+        {.optim = LAM_OPTIM_MUON, .beta1 = 1, .message = "beta1 is 1, must be below 1"},
+        {.optim = LAM_OPTIM_MUON, .muon_mom = 1, .message = "muon_mom is 1, must be below 1"},
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lam_settings s;
         lam_settings_defaults(&s);

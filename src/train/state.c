@@ -88,17 +88,10 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
 lam_status lam_train_state_save(const lam_train_state *s, const lam_params *params,
                                 const char *path)
 {
-    char *text = NULL;
-    size_t size = 0;
     json_t *root = print_state(s, params);
     if (!root)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory, or a name that is not UTF-8", path);
-    lam_status status = lam_json_text(&text, &size, root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    json_decref(root);
-    if (status == LAM_OK)
-        status = lam_file_save(path, text, size);
-    free(text);
-    return status;
+    return lam_json_save(path, root, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
 }
 
 /* ---- reading ---- */

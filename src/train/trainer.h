@@ -2,7 +2,7 @@
  *
  * A step takes the next batch of the corpus, runs its groups of columns one after the other, each with its
  * own memory, adds their gradients and updates the parameters once.  When to log, evaluate and save
- * is train/run.h's business. */
+ * is train/run.h's business.  Creation and checkpoints are in trainer.c, the step in step.c. */
 #ifndef LAM_TRAIN_TRAINER_H
 #define LAM_TRAIN_TRAINER_H
 
@@ -17,6 +17,7 @@ typedef struct lam_trainer {
     lam_stack *stack;      /* of one group */
     lam_exchange exchange; /* with other ranks */
     lam_groups groups;     /* those computed here: all of the run's, or this rank's leaves */
+    int streams;           /* of one group */
     lam_leaves *leaves;    /* NULL: the groups' gradients are accumulated one after the other */
     lam_group_memory *memories;
     lam_batcher *batcher;

@@ -1,12 +1,14 @@
 /* alloc.c -- counting allocations and their bytes, and failing one; see alloc.h. */
 #include "support/alloc.h"
 
+#include <check.h>
 #include <jansson.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 static long countdown; /* allocations until one fails; 0: none will */
+static long tried;     /* which one that is */
 static int armed, failed;
 static int measuring;
 static size_t live, peak; /* bytes, since measuring began */
@@ -93,6 +95,7 @@ int test_alloc_fail(long nth)
     json_set_alloc_funcs(__wrap_malloc, free);
     armed = again;
     failed = 0;
+    tried = nth;
     countdown = again ? nth : 0;
     return again;
 }
@@ -100,6 +103,14 @@ int test_alloc_fail(long nth)
 int test_alloc_stop(void)
 {
     countdown = 0;
+    return failed;
+}
+
+int test_alloc_end(lam_status status)
+{
+    test_alloc_stop();
+    ck_assert_msg(status == (failed ? LAM_ERR_MEMORY : LAM_OK), "allocation %ld gave status %d: %s",
+                  tried, (int)status, lam_error());
     return failed;
 }
 

@@ -5,13 +5,15 @@
  *
  *     for (long n = 1; test_alloc_fail(n); n++) {
  *         status = create(...);
- *         const int failed = test_alloc_stop();
- *         ck_assert(...); free ...
+ *         test_alloc_end(status);
+ *         free ...
  *     }
  *
  * runs the body with the 1st, 2nd, ... allocation failing, and a last time with none. */
 #ifndef TEST_ALLOC_H
 #define TEST_ALLOC_H
+
+#include "core/status.h"
 
 #include <stddef.h>
 
@@ -21,6 +23,9 @@ int test_alloc_fail(long nth);
 
 /* Ends that, before the first assertion: Check allocates too.  Returns whether one has failed. */
 int test_alloc_stop(void);
+
+/* The same, and the test fails unless `status` is LAM_ERR_MEMORY where one has failed and LAM_OK where none has. */
+int test_alloc_end(lam_status status);
 
 /* From here on, in one thread: the most bytes of our own code and jansson that are allocated at a time.  peak() ends
  * it. */

@@ -107,56 +107,162 @@ static void finish(lam_dev *dev)
     }
 }
 
-static void half_gemm(lam_dev *dev, const lam_gemm *a)
+/* ---- the ACT addresses of every argument become those of their twins ---- */
+
+static void widen_lam_gemm(lam_dev *dev, lam_gemm *a)
 {
-    lam_gemm b = *a;
-    b.a = wide(dev, a->a);
-    b.b = wide(dev, a->b);
+    a->a = wide(dev, a->a);
+    a->b = wide(dev, a->b);
     if (a->c_class == LAM_ACT)
-        b.c = wide(dev, a->c);
-    b.h = a->h ? wide(dev, a->h) : NULL;
-    lam_naive_float_gemm(dev, &b);
-    finish(dev);
+        a->c = wide(dev, a->c);
+    a->h = wide(dev, a->h);
 }
 
-static lam_norm wide_norm(lam_dev *dev, const lam_norm *a)
+static void widen_lam_norm(lam_dev *dev, lam_norm *a)
 {
-    lam_norm b = *a;
-    b.x = wide_view(dev, a->x);
-    b.y = wide_view(dev, a->y);
-    b.add = wide(dev, a->add);
-    b.sum = wide(dev, a->sum);
-    b.dy = wide_view(dev, a->dy);
-    b.dx = wide_view(dev, a->dx);
-    b.dsum = wide_view(dev, a->dsum);
-    b.dadd = wide(dev, a->dadd);
-    return b;
+    a->x = wide_view(dev, a->x);
+    a->y = wide_view(dev, a->y);
+    a->add = wide(dev, a->add);
+    a->sum = wide(dev, a->sum);
+    a->dy = wide_view(dev, a->dy);
+    a->dx = wide_view(dev, a->dx);
+    a->dsum = wide_view(dev, a->dsum);
+    a->dadd = wide(dev, a->dadd);
 }
 
-static void half_norm_fwd(lam_dev *dev, const lam_norm *a)
+static void widen_lam_dropout(lam_dev *dev, lam_dropout *a)
 {
-    const lam_norm b = wide_norm(dev, a);
-    lam_naive_norm_fwd(dev, &b);
-    finish(dev);
+    a->in = wide_view(dev, a->in);
+    a->out = wide_view(dev, a->out);
 }
 
-static void half_norm_bwd(lam_dev *dev, const lam_norm *a)
+static void widen_lam_colsum(lam_dev *dev, lam_colsum *a)
 {
-    const lam_norm b = wide_norm(dev, a);
-    lam_naive_norm_bwd(dev, &b);
-    finish(dev);
+    a->in = wide(dev, a->in);
 }
 
-static void half_dropout(lam_dev *dev, const lam_dropout *a)
+static void widen_lam_attn(lam_dev *dev, lam_attn *a)
 {
-    lam_dropout b = *a;
-    b.in = wide_view(dev, a->in);
-    b.out = wide_view(dev, a->out);
-    lam_naive_dropout(dev, &b);
-    finish(dev);
+    a->q = wide_view(dev, a->q);
+    a->k = wide_view(dev, a->k);
+    a->value = wide_view(dev, a->value);
+    a->r = wide(dev, a->r);
+    a->o = wide_view(dev, a->o);
+    a->d_o = wide_view(dev, a->d_o);
+    a->dq = wide_view(dev, a->dq);
+    a->dk = wide_view(dev, a->dk);
+    a->dvalue = wide_view(dev, a->dvalue);
+    a->dr = wide(dev, a->dr);
 }
 
-static void half_copy(lam_dev *dev, const lam_copy *a)
+static void widen_lam_attn_next(lam_dev *dev, lam_attn_next *a)
+{
+    widen_lam_attn(dev, &a->a);
+    a->k = wide_view(dev, a->k);
+    a->value = wide_view(dev, a->value);
+}
+
+static void widen_lam_attn_stats(lam_dev *dev, lam_attn_stats *a)
+{
+    widen_lam_attn(dev, &a->attn);
+}
+
+static void widen_lam_interp(lam_dev *dev, lam_interp *a)
+{
+    a->c_old = wide_view(dev, a->c_old);
+    a->c_new = wide_view(dev, a->c_new);
+    a->c_out = wide_view(dev, a->c_out);
+    a->dc_out = wide_view(dev, a->dc_out);
+    a->dc_new = wide_view(dev, a->dc_new);
+}
+
+static void widen_lam_pool(lam_dev *dev, lam_pool *a)
+{
+    a->in = wide(dev, a->in);
+    a->out = wide(dev, a->out);
+}
+
+static void widen_lam_distance(lam_dev *dev, lam_distance *a)
+{
+    a->a = wide(dev, a->a);
+    a->b = wide(dev, a->b);
+    a->d = wide(dev, a->d);
+}
+
+static void widen_lam_gate(lam_dev *dev, lam_gate *a)
+{
+    a->in = wide(dev, a->in);
+    a->pre = wide(dev, a->pre);
+    a->out = wide(dev, a->out);
+    a->dout = wide(dev, a->dout);
+    a->dpre = wide(dev, a->dpre);
+}
+
+static void widen_lam_density(lam_dev *dev, lam_density *a)
+{
+    a->q = wide_view(dev, a->q);
+    a->pull = wide_view(dev, a->pull);
+    a->r = wide(dev, a->r);
+    a->dr = wide(dev, a->dr);
+    a->dq = wide_view(dev, a->dq);
+    a->dpull = wide_view(dev, a->dpull);
+}
+
+static void widen_lam_sticky_samples(lam_dev *dev, lam_sticky_samples *a)
+{
+    a->psi = wide(dev, a->psi);
+}
+
+static void widen_lam_embed(lam_dev *dev, lam_embed *a)
+{
+    a->table = wide(dev, a->table);
+    a->out = wide(dev, a->out);
+    a->dout = wide(dev, a->dout);
+}
+
+static void widen_lam_xent(lam_dev *dev, lam_xent *a)
+{
+    a->logits = wide(dev, a->logits);
+}
+
+static void widen_lam_pick(lam_dev *dev, lam_pick *a)
+{
+    a->in = wide(dev, a->in);
+    a->out = wide(dev, a->out);
+}
+
+static void widen_lam_update(lam_dev *dev, lam_update *a)
+{
+    a->weight = wide(dev, a->weight);
+}
+
+static void widen_lam_ortho_begin(lam_dev *dev, lam_ortho_begin *a)
+{
+    a->x = wide(dev, a->x);
+}
+
+static void widen_lam_ortho_mix(lam_dev *dev, lam_ortho_mix *a)
+{
+    a->A = wide(dev, a->A);
+    a->P = wide(dev, a->P);
+    a->q = wide(dev, a->q);
+}
+
+/* These have no ACT addresses; copy moves elements of any class without reading them. */
+#define NO_ACT(argument)                                                                           \
+    static void widen_##argument(lam_dev *dev, argument *a)                                        \
+    {                                                                                              \
+        (void)dev, (void)a;                                                                        \
+    }
+NO_ACT(lam_copy)
+NO_ACT(lam_gnorm)
+NO_ACT(lam_ortho_even)
+NO_ACT(lam_tally)
+NO_ACT(lam_put_rows)
+
+/* ---- the operations: naive's, which take addresses of floats ---- */
+
+static void copy_by_class(lam_dev *dev, const lam_copy *a)
 {
     for (size_t b = 0; b < (size_t)a->blocks; b++) {
         void *out = lam_at(dev, a->type, a->out.p, b * a->out.step);
@@ -168,248 +274,22 @@ static void half_copy(lam_dev *dev, const lam_copy *a)
     }
 }
 
-static void half_colsum(lam_dev *dev, const lam_colsum *a)
-{
-    lam_colsum b = *a;
-    b.in = wide(dev, a->in);
-    lam_naive_colsum(dev, &b);
-    finish(dev);
-}
+/* Naive's own ask the device what ACT is, or know that all classes have four bytes. */
+#define lam_naive_gemm     lam_naive_float_gemm
+#define lam_naive_attn_fwd lam_naive_float_attn_fwd
+#define lam_naive_copy     copy_by_class
 
-static lam_attn wide_attn(lam_dev *dev, const lam_attn *a)
-{
-    lam_attn b = *a;
-    b.q = wide_view(dev, a->q);
-    b.k = wide_view(dev, a->k);
-    b.value = wide_view(dev, a->value);
-    b.r = wide(dev, a->r);
-    b.o = wide_view(dev, a->o);
-    b.d_o = wide_view(dev, a->d_o);
-    b.dq = wide_view(dev, a->dq);
-    b.dk = wide_view(dev, a->dk);
-    b.dvalue = wide_view(dev, a->dvalue);
-    b.dr = wide(dev, a->dr);
-    return b;
-}
+#define AROUND(name, argument)                                                                     \
+    static void half_##name(lam_dev *dev, const argument *a)                                       \
+    {                                                                                              \
+        argument b = *a;                                                                           \
+        widen_##argument(dev, &b);                                                                 \
+        lam_naive_##name(dev, &b);                                                                 \
+        finish(dev);                                                                               \
+    }
+LAM_OPS(AROUND)
 
-static void half_attn_fwd(lam_dev *dev, const lam_attn *a)
-{
-    const lam_attn b = wide_attn(dev, a);
-    lam_naive_float_attn_fwd(dev, &b);
-    finish(dev);
-}
-
-static void half_attn_next(lam_dev *dev, const lam_attn_next *x)
-{
-    lam_attn_next y = *x;
-    y.a = wide_attn(dev, &x->a);
-    y.k = wide_view(dev, x->k);
-    y.value = wide_view(dev, x->value);
-    lam_naive_attn_next(dev, &y);
-    finish(dev);
-}
-
-static void half_attn_bwd(lam_dev *dev, const lam_attn *a)
-{
-    const lam_attn b = wide_attn(dev, a);
-    lam_naive_attn_bwd(dev, &b);
-    finish(dev);
-}
-
-static void half_attn_stats(lam_dev *dev, const lam_attn_stats *a)
-{
-    lam_attn_stats b = *a;
-    b.attn = wide_attn(dev, &a->attn);
-    lam_naive_attn_stats(dev, &b);
-    finish(dev);
-}
-
-static lam_interp wide_interp(lam_dev *dev, const lam_interp *a)
-{
-    lam_interp b = *a;
-    b.c_old = wide_view(dev, a->c_old);
-    b.c_new = wide_view(dev, a->c_new);
-    b.c_out = wide_view(dev, a->c_out);
-    b.dc_out = wide_view(dev, a->dc_out);
-    b.dc_new = wide_view(dev, a->dc_new);
-    return b;
-}
-
-static void half_interp_fwd(lam_dev *dev, const lam_interp *a)
-{
-    const lam_interp b = wide_interp(dev, a);
-    lam_naive_interp_fwd(dev, &b);
-    finish(dev);
-}
-
-static void half_interp_bwd(lam_dev *dev, const lam_interp *a)
-{
-    const lam_interp b = wide_interp(dev, a);
-    lam_naive_interp_bwd(dev, &b);
-    finish(dev);
-}
-
-static void half_pool(lam_dev *dev, const lam_pool *a)
-{
-    lam_pool b = *a;
-    b.in = wide(dev, a->in);
-    b.out = wide(dev, a->out);
-    lam_naive_pool(dev, &b);
-    finish(dev);
-}
-
-static void half_distance(lam_dev *dev, const lam_distance *a)
-{
-    lam_distance b = *a;
-    b.a = wide(dev, a->a);
-    b.b = wide(dev, a->b);
-    b.d = wide(dev, a->d);
-    lam_naive_distance(dev, &b);
-    finish(dev);
-}
-
-static lam_gate wide_gate(lam_dev *dev, const lam_gate *a)
-{
-    lam_gate b = *a;
-    b.in = wide(dev, a->in);
-    b.pre = wide(dev, a->pre);
-    b.out = wide(dev, a->out);
-    b.dout = wide(dev, a->dout);
-    b.dpre = wide(dev, a->dpre);
-    return b;
-}
-
-static lam_density wide_density(lam_dev *dev, const lam_density *a)
-{
-    lam_density b = *a;
-    b.q = wide_view(dev, a->q);
-    b.pull = wide_view(dev, a->pull);
-    b.r = wide(dev, a->r);
-    b.dr = wide(dev, a->dr);
-    b.dq = wide_view(dev, a->dq);
-    b.dpull = wide_view(dev, a->dpull);
-    return b;
-}
-
-static lam_sticky_samples wide_sticky(lam_dev *dev, const lam_sticky_samples *a)
-{
-    lam_sticky_samples b = *a;
-    b.psi = wide(dev, a->psi);
-    return b;
-}
-
-static void half_gate_fwd(lam_dev *dev, const lam_gate *a)
-{
-    const lam_gate b = wide_gate(dev, a);
-    lam_naive_gate_fwd(dev, &b);
-    finish(dev);
-}
-
-static void half_gate_bwd(lam_dev *dev, const lam_gate *a)
-{
-    const lam_gate b = wide_gate(dev, a);
-    lam_naive_gate_bwd(dev, &b);
-    finish(dev);
-}
-
-static void half_density_fwd(lam_dev *dev, const lam_density *a)
-{
-    const lam_density b = wide_density(dev, a);
-    lam_naive_density_fwd(dev, &b);
-    finish(dev);
-}
-
-static void half_density_bwd(lam_dev *dev, const lam_density *a)
-{
-    const lam_density b = wide_density(dev, a);
-    lam_naive_density_bwd(dev, &b);
-    finish(dev);
-}
-
-static void half_sticky(lam_dev *dev, const lam_sticky_samples *a)
-{
-    const lam_sticky_samples b = wide_sticky(dev, a);
-    lam_naive_sticky(dev, &b);
-    finish(dev);
-}
-
-static void half_embed_fwd(lam_dev *dev, const lam_embed *a)
-{
-    lam_embed b = *a;
-    b.table = wide(dev, a->table);
-    b.out = wide(dev, a->out);
-    lam_ops_naive.embed_fwd(dev, &b);
-    finish(dev);
-}
-
-static void half_embed_bwd(lam_dev *dev, const lam_embed *a)
-{
-    lam_embed b = *a;
-    b.dout = wide(dev, a->dout);
-    lam_ops_naive.embed_bwd(dev, &b);
-    finish(dev);
-}
-
-static void half_xent(lam_dev *dev, const lam_xent *a)
-{
-    lam_xent b = *a;
-    b.logits = wide(dev, a->logits);
-    lam_ops_naive.xent(dev, &b);
-    finish(dev);
-}
-
-static lam_pick wide_pick(lam_dev *dev, const lam_pick *a)
-{
-    lam_pick b = *a;
-    b.in = wide(dev, a->in);
-    b.out = wide(dev, a->out);
-    return b;
-}
-
-static void half_gather(lam_dev *dev, const lam_pick *a)
-{
-    const lam_pick b = wide_pick(dev, a);
-    lam_ops_naive.gather(dev, &b);
-    finish(dev);
-}
-
-static void half_scatter(lam_dev *dev, const lam_pick *a)
-{
-    const lam_pick b = wide_pick(dev, a);
-    lam_ops_naive.scatter(dev, &b);
-    finish(dev);
-}
-
-static void half_gnorm(lam_dev *dev, const lam_gnorm *a)
-{
-    lam_ops_naive.gnorm(dev, a);
-}
-
-static void half_update(lam_dev *dev, const lam_update *a)
-{
-    lam_update b = *a;
-    b.weight = wide(dev, a->weight);
-    lam_ops_naive.update(dev, &b);
-    finish(dev);
-}
-
-static void half_ortho_begin(lam_dev *dev, const lam_ortho_begin *a)
-{
-    lam_ortho_begin b = *a;
-    b.x = wide(dev, a->x);
-    lam_naive_ortho_begin(dev, &b);
-    finish(dev);
-}
-
-static void half_ortho_mix(lam_dev *dev, const lam_ortho_mix *a)
-{
-    lam_ortho_mix b = *a;
-    b.A = wide(dev, a->A);
-    b.P = wide(dev, a->P);
-    b.q = wide(dev, a->q);
-    lam_naive_ortho_mix(dev, &b);
-    finish(dev);
-}
+/* ---- the device ---- */
 
 static lam_status half_reserve(lam_dev *dev, const lam_work *largest)
 {
@@ -439,22 +319,6 @@ static void half_zero(lam_dev *dev, void *dst, size_t bytes)
 static lam_status half_sync(lam_dev *dev)
 {
     return lam_ops_naive.sync(dev);
-}
-
-/* These touch no ACT. */
-static void half_put_rows(lam_dev *dev, const lam_put_rows *a)
-{
-    lam_naive_put_rows(dev, a);
-}
-
-static void half_ortho_even(lam_dev *dev, const lam_ortho_even *a)
-{
-    lam_naive_ortho_even(dev, a);
-}
-
-static void half_tally(lam_dev *dev, const lam_tally *a)
-{
-    lam_naive_tally(dev, a);
 }
 
 #define ENTRY(name, argument) .name = half_##name,

@@ -186,3 +186,21 @@ void toy_cut(int32_t *packed, const int32_t *all, int B, int total, int at, int 
         memcpy(packed + (size_t)b * (size_t)n, all + (size_t)b * (size_t)total + at,
                (size_t)n * sizeof *packed);
 }
+
+void toy_same_losses(toy *a, toy *b, int segments, double tolerance)
+{
+    enum { MOST = 256 };
+    int32_t in[MOST], out[MOST];
+    double x[MOST], y[MOST];
+    const int n = a->B * a->N;
+    ck_assert_int_le(n, MOST);
+    for (int s = 0; s < segments; s++) {
+        toy_tokens(in, (size_t)n, 13, (uint64_t)(50 + s));
+        toy_tokens(out, (size_t)n, 13, (uint64_t)(70 + s));
+        toy_segment(a, in, out, a->N, x, 1);
+        toy_segment(b, in, out, a->N, y, 1);
+        for (int i = 0; i < n; i++)
+            ck_assert_msg(fabs(x[i] - y[i]) <= tolerance, "segment %d, row %d: %.17g and %.17g", s,
+                          i, x[i], y[i]);
+    }
+}

@@ -48,6 +48,9 @@ void toy_tokens(int32_t *tokens, size_t n, int V, uint64_t seed);
 /* One whole segment: begin, forward, loss, and commit if asked; nll is [B][n]. */
 void toy_segment(toy *t, const int32_t *in, const int32_t *out, int n, double *nll, int commit);
 
+/* Two models over the same `segments` segments must give the same losses; at most 256 tokens each. */
+void toy_same_losses(toy *a, toy *b, int segments, double tolerance);
+
 /* Rows [at, at + n) of every stream of [B][total] into packed [B][n]. */
 void toy_cut(int32_t *packed, const int32_t *all, int B, int total, int at, int n);
 
