@@ -40,6 +40,15 @@ foreach(name opcases_cuda_host lamemo_cuda_host)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}")
 endforeach()
 
+# The known answers of exact arithmetic.
+add_executable(exact_cuda_host ${PROJECT_SOURCE_DIR}/src/infer/exact_test.c)
+target_link_libraries(exact_cuda_host PRIVATE cuda_host lamemo_support)
+set_target_properties(exact_cuda_host PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
+add_test(NAME cuda_host_exact COMMAND exact_cuda_host WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(cuda_host_exact PROPERTIES TIMEOUT ${test_timeout}
+    ENVIRONMENT "${test_environment};LAM_TEST_DEVICE=cuda")
+
 # Left out is what takes long: in float32 the attention, whose plain loops run in bf16 too, where no tiles fit; under
 # a sanitizer all of it but what models need.
 set(attention -attn_fwd -attn_bwd -attn_next -attn_stats)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds build/gpu-bundle and build/gpu-bundle.tar.gz: everything scripts/gpu-check.sh needs on a machine that has a GPU and its
-# driver but none of our libraries: the programs, the shared libraries they use, the reference
-# traces, and the script itself.  cuBLASLt is not in it: it comes with CUDA.
+# driver but none of our libraries: the programs, the shared libraries they use, the reference traces, the bundled
+# model, and the script itself.  cuBLASLt is not in it: it comes with CUDA; nor are NCCL and MPI.
 #   scripts/gpu-bundle.sh           then copy the folder and run ./gpu-check.sh in it
 #   ARCHS="80;90" scripts/gpu-bundle.sh
 set -euo pipefail
@@ -10,23 +10,24 @@ out=build/gpu-bundle
 rm -rf "$out"
 mkdir -p "$out/lib" "$out/traces"
 
-# Not tuned to this machine's CPU; a CBLAS, because it is the smaller library.
-cmake -S . -B build/gpu -G Ninja -DCMAKE_C_FLAGS_RELEASE=-O3 -DLAMEMO_TESTS=OFF -DLAMEMO_GEMM=cblas \
-    -DLAMEMO_ARCH=x86-64-v3 -DLAMEMO_CUDA=ON -DLAMEMO_CUDA_ARCHS="${ARCHS:-90}" | grep -- '-- lamemo'
-cmake --build build/gpu -j "${JOBS:-$(nproc)}" --target lamemo_cli opcases gpu_bench > build/gpu/log ||
+# Not tuned to this machine's CPU; a CBLAS, because it is the smaller library.  Programs look for their libraries in
+# lib beside them, and so do these libraries (--disable-new-dtags): LD_LIBRARY_PATH would give them to mpirun, too.
+cmake -S . -B build/gpu -G Ninja -DCMAKE_C_FLAGS_RELEASE=-O3 -DLAMEMO_TESTS=ON -DLAMEMO_GEMM=cblas \
+    -DLAMEMO_ARCH=x86-64-v3 -DLAMEMO_CUDA=ON -DLAMEMO_CUDA_ARCHS="${ARCHS:-90}" \
+    -DCMAKE_BUILD_RPATH='$ORIGIN/lib' -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags | grep -- '-- lamemo'
+cmake --build build/gpu -j "${JOBS:-$(nproc)}" --target lamemo_cli opcases gpu_bench infer_exact_test > build/gpu/log ||
     { cat build/gpu/log; exit 1; }
 
-programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench)
-strip -o "$out/lamemo" "${programs[0]}"
-strip -o "$out/opcases" "${programs[1]}"
-strip -o "$out/gpu_bench" "${programs[2]}"
+programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench build/gpu/tests/infer_exact_test)
+for program in "${programs[@]}"; do strip -o "$out/${program##*/}" "$program"; done
 [ ! -e build/gpu/lamemo-mpi.so ] || cp build/gpu/lamemo-mpi.so "$out/" # for the Open MPI of the other machine
 # Every library but those of the compiler and the C library, which must be the other machine's.
 ldd "${programs[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libgcc_s|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$out/lib/"
 cp tests/golden/*.safetensors "$out/traces/"
+cp -r models "$out/"
 cat src/*/*.c src/ops/*/*.c > "$out/text.txt" # a megabyte to train on
 cp scripts/gpu-check.sh "$out/"
 git describe --always --dirty > "$out/commit" 2> /dev/null || echo unknown > "$out/commit"
 tar -czf "$out.tar.gz" -C build gpu-bundle
-du -sh "$out" "$out.tar.gz"
+du -shL --apparent-size "$out" "$out.tar.gz"

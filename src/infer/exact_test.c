@@ -1,5 +1,6 @@
 /* exact_test.c -- exact arithmetic gives the same bits on every back-end, instruction set, number of threads and batch
- * size, and however a text is fed; and the bits that it gave when this was written. */
+ * size, and however a text is fed; and the bits that it gave when this was written.  Where there is a GPU, it takes
+ * part: scripts/gpu-check.sh runs this program, and so does CTest with the kernels on the host (cuda_host_exact). */
 #include "infer/session.h"
 #include "model/configure.h"
 #include "ops/cpu_levels.h"
@@ -121,6 +122,28 @@ static result compute(const kind *k, const way *w)
     return r;
 }
 
+int lam_cuda_present(void);
+
+/* A GPU, for fewer ways: the whole program shall not take long where it is emulated. */
+START_TEST(the_bits_are_those_of_a_gpu)
+{
+    static const struct {
+        int streams, piece;
+    } ways[] = {{1, 1}, {3, 4}, {2, TOTAL}};
+    const kind *k = &kinds[_i];
+    const result one = compute(k, &(way){toy_ops("cuda"), 1, 1, 1});
+    ck_assert_msg(one.logits == k->answer, "%s %d: 0x%016llxu", k->memory, k->attn_type,
+                  (unsigned long long)one.logits);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const result want = compute(k, &(way){toy_ops("ref"), 1, 3, ways[i].piece});
+        const result got = compute(k, &(way){toy_ops("cuda"), 1, ways[i].streams, ways[i].piece});
+        ck_assert_msg(got.logits == want.logits && got.losses == want.losses,
+                      "%s %d: %d streams, pieces of %d", k->memory, k->attn_type, ways[i].streams,
+                      ways[i].piece);
+    }
+}
+END_TEST
+
 START_TEST(the_bits_are_those_of_every_machine)
 {
     const kind *k = &kinds[_i];
@@ -180,9 +203,15 @@ START_TEST(what_has_no_exact_arithmetic_is_refused)
 }
 END_TEST
 
+/* LAM_TEST_DEVICE=cuda: the GPU alone. */
 int main(void)
 {
+    const char *const only = getenv("LAM_TEST_DEVICE");
     TCase *const tests = tcase_create("all");
+    if (only || lam_cuda_present())
+        tcase_add_loop_test(tests, the_bits_are_those_of_a_gpu, 0, KINDS);
+    if (only)
+        return test_run("infer/exact", tests);
     tcase_add_loop_test(tests, the_bits_are_those_of_every_machine, 0, KINDS);
     tcase_add_loop_test(tests, the_bits_do_not_depend_on_the_way, 0, KINDS);
     tcase_add_test(tests, what_has_no_exact_arithmetic_is_refused);

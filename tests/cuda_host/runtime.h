@@ -307,6 +307,17 @@ inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream
     return cudaSuccess;
 }
 
+struct cudaFuncAttributes {
+    int maxDynamicSharedSizeBytes;
+};
+
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *kernel)
+{
+    out->maxDynamicSharedSizeBytes =
+        emu::granted.count(kernel) ? (int)emu::granted[kernel] : 48 << 10;
+    return cudaSuccess;
+}
+
 /* The most shared memory a block may have, as compute capability 8.0 has it. */
 inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes)
 {

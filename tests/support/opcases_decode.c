@@ -117,6 +117,24 @@ static void next_one(lam_case_run *run, int B, int H, int K, int at)
     lam_case_check(&c);
 }
 
+/* A second device begins with a narrower head than the first one has had: what a kernel was allowed for the wide
+ * head must stay. */
+static void next_beside(lam_case_run *run)
+{
+    const lam_dev_options options = {.threads = 1, .full_prec = run->dev->act == LAM_F32};
+    lam_dev *const single = run->single, *other;
+    next_one(run, 1, 1, 512, 37);
+    if (run->ops->open(&other, &options) != LAM_OK) {
+        run->failures++;
+        return;
+    }
+    run->single = other;
+    next_one(run, 1, 1, 400, 37);
+    run->single = single;
+    next_one(run, 1, 1, 512, 37);
+    run->ops->close(other);
+}
+
 void lam_cases_attn_next(lam_case_run *run)
 {
     static const int K[] = {1, 5, 8, 16, 41, 64, 65, 96, 128, 160, 300, 512};
@@ -132,6 +150,7 @@ void lam_cases_attn_next(lam_case_run *run)
     next_one(run, 1, 8, 64, 800); /* as the presets decode */
     next_one(run, 33, 8, 64, 20);
     next_one(run, 20, 16, 16, 65);
+    next_beside(run);
 }
 
 static void put_one(lam_case_run *run, int B, int n, int at)

@@ -149,14 +149,14 @@ static __global__ void attend_all(const __grid_constant__ attn_job j)
     }
 }
 
-/* Positions that come as floats: a block a head of a row. */
+/* Positions that come as floats: a block a head of a row; rows in x, where a grid has no limit they could reach. */
 static __global__ void pack_places(int8_t *q, float *scale, const float *r, size_t ldr, int H,
                                    int K)
 {
     __shared__ int32_t smem[LAM_EXACT_THREADS];
-    const size_t head = (size_t)blockIdx.y * H + blockIdx.x;
+    const size_t head = (size_t)blockIdx.x * H + blockIdx.y;
     lam_exact_pack(q + head * K, scale + head,
-                   r + (size_t)blockIdx.y * ldr + (size_t)blockIdx.x * K, K, smem);
+                   r + (size_t)blockIdx.x * ldr + (size_t)blockIdx.y * K, K, smem);
 }
 
 /* The new key and value of a head, into row at[b]. */
@@ -203,7 +203,7 @@ static void run(lam_cuda_dev *dev, const lam_attn *a, const void *at, const char
     j.scores = (float *)(room + places);
     if (places > 0) {
         float *scale = (float *)(room + (rows * H * K + 255) / 256 * 256);
-        const dim3 grid((unsigned)a->H, (unsigned)a->r_rows);
+        const dim3 grid((unsigned)a->r_rows, (unsigned)a->H);
         lam_cuda_launch(dev, op, pack_places, {grid, dim3(LAM_EXACT_THREADS)}, (int8_t *)room,
                         scale, (const float *)a->r, a->ldr, a->H, a->K);
         j.a.r = room;

@@ -114,7 +114,9 @@ extern "C" void lam_cuda_exact_gemm(lam_dev *base, const lam_gemm *a)
     lam_cuda_dev *dev = lam_cuda(base);
     char *room = (char *)lam_cuda_scratch(dev, lam_cuda_exact_gemm_scratch());
     const int rows = a->m * a->batch;
-    const size_t wide = (size_t)(a->k > a->n ? a->k : a->n) * sizeof(float);
+    const size_t packed = (size_t)a->k * sizeof(int16_t);
+    const size_t floats = a->c_class == LAM_BYTE ? (size_t)a->n * sizeof(float) : 0;
+    const size_t wide = packed > floats ? packed : floats;
     const int fit = (int)(ROOM / (wide > 0 ? wide : 1)), most = fit < CHUNK ? fit : CHUNK;
     assert(a->ta == LAM_KEEP && a->b_class == LAM_BYTE && a->step_b == 0 && !a->h && most > 0);
     assert(a->drop.p == 0.0 && (a->batch < 2 || a->step_c > 0));

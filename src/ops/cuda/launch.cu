@@ -2,6 +2,8 @@
  * of row-wise work, and the limit of shared memory. */
 #include "ops/cuda/cuda_int.cuh"
 
+#include <pthread.h>
+
 lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, int blocks)
 {
     unsigned x = 256;
@@ -18,8 +20,24 @@ lam_cuda_grid lam_cuda_grid_of(const lam_cuda_dev *dev, size_t cols, int rows, i
     return g;
 }
 
-/* A block has 48 KB of dynamic shared memory by default.  A higher limit stays with the kernel, so it is set only
- * when a launch needs more than any before; when the list is full it is set every time. */
+static pthread_mutex_t limits = PTHREAD_MUTEX_INITIALIZER;
+
+/* The limit belongs to the kernel, whichever device set it, and a lower one would take away what another device
+ * relies on. */
+static cudaError_t raise_limit(const void *kernel, size_t bytes)
+{
+    cudaFuncAttributes now;
+    pthread_mutex_lock(&limits);
+    cudaError_t error = cudaFuncGetAttributes(&now, kernel);
+    if (error == cudaSuccess && now.maxDynamicSharedSizeBytes < (int)bytes)
+        error =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    pthread_mutex_unlock(&limits);
+    return error;
+}
+
+/* A block has 48 KB of dynamic shared memory by default.  The driver is asked only when a launch of this device
+ * needs more than any before; when the list is full, every time. */
 cudaError_t lam_cuda_allow_shared(lam_cuda_dev *dev, const void *kernel, size_t bytes)
 {
     int i = 0;
@@ -29,8 +47,7 @@ cudaError_t lam_cuda_allow_shared(lam_cuda_dev *dev, const void *kernel, size_t 
         i++;
     if (i < dev->n_allowed && bytes <= dev->allowed[i].bytes)
         return cudaSuccess;
-    const cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    const cudaError_t error = raise_limit(kernel, bytes);
     if (error != cudaSuccess || i == LAM_CUDA_ALLOWED)
         return error;
     dev->allowed[i].kernel = kernel;

@@ -91,7 +91,10 @@ static void cuda_close(lam_dev *base)
 
 static int cuda_idle(lam_dev *base)
 {
-    return cudaStreamQuery(lam_cuda(base)->stream) != cudaErrorNotReady;
+    const bool busy = cudaStreamQuery(lam_cuda(base)->stream) == cudaErrorNotReady;
+    if (busy)
+        (void)cudaGetLastError(); /* the runtime keeps even this answer, and NCCL may ask it */
+    return !busy;
 }
 
 static lam_status open_parts(lam_cuda_dev *dev, int card)
