@@ -1,21 +1,168 @@
-/* model_writer.c -- see model_writer.h. */
-#include "convert/model_writer_int.h"
+/* model_writer.c -- see model_writer.h.
+ *
+ * Floating-point types are converted piece by piece. int8 is for matrices, row by row, followed by a tensor
+ * of their scales; all other tensors are then float32. */
+#include "convert/model_writer.h"
 
 #include "convert/huggingface.h"
 #include "core/file.h"
+#include "core/quantize.h"
 #include "io/json.h"
 #include "model/folder.h"
+#include "nn/params_io.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SHARD_NAME = 64 }; /* bytes of a file's name */
+enum { PIECE = 1 << 16 }; /* elements at a time */
 
 lam_status lam_model_writer_check(const char *dir, int replace)
 {
     return lam_own_target(dir, &lam_folder_kind, replace);
+}
+
+/* ---- one tensor ---- */
+
+static lam_dtype type_of(const lam_model_writer *d, const lam_param *param)
+{
+    if (d->dtype != LAM_I8)
+        return d->dtype;
+    return lam_param_may_narrow(param) ? LAM_I8 : LAM_F32;
+}
+
+/* The name of its scales; returns 0 if it will have none. */
+static int scale_name(const lam_model_writer *d, int i, char out[LAM_TENSOR_NAME_MAX])
+{
+    const lam_param *param = &d->params->list[i];
+    snprintf(out, LAM_TENSOR_NAME_MAX, "%s%s", param->name, LAM_SCALE_SUFFIX);
+    return type_of(d, param) == LAM_I8;
+}
+
+size_t lam_model_writer_bytes(const lam_model_writer *d, int i)
+{
+    const lam_param *param = &d->params->list[i];
+    const lam_dtype type = type_of(d, param);
+    const size_t scales = (size_t)lam_param_shape(param).dim[0] * sizeof(float);
+    return lam_param_count(param) * lam_dtype_size(type) + (type == LAM_I8 ? scales : 0);
+}
+
+/* Its tensor, and that of its scales if it becomes int8. */
+static lam_status declare(const lam_model_writer *d, lam_st_writer *w, int i)
+{
+    char scale[LAM_TENSOR_NAME_MAX];
+    const lam_param *param = &d->params->list[i];
+    const lam_shape shape = lam_param_shape(param), rows = {.rank = 1, .dim = {shape.dim[0]}};
+    LAM_TRY(lam_st_writer_add(w, param->name, type_of(d, param), &shape));
+    if (!scale_name(d, i, scale))
+        return LAM_OK;
+    return lam_st_writer_add(w, scale, LAM_F32, &rows);
+}
+
+/* Names the tensor, of which element `first` is not finite, and counts all that are not. */
+static lam_status not_finite(const lam_model_writer *d, const lam_param *param, size_t first)
+{
+    enum { FEW = 512 };
+    double x[FEW];
+    const size_t count = lam_param_count(param);
+    size_t bad = 0;
+    for (size_t at = first; at < count; at += FEW) {
+        const size_t n = count - at < FEW ? count - at : FEW;
+        lam_tensors_copy(x, d->tensors, param->name, at, n);
+        for (size_t i = 0; i < n; i++)
+            bad += isfinite(x[i]) ? 0 : 1;
+    }
+    return lam_fail(LAM_ERR_NUMERIC,
+                    "%s: tensor %s: %zu of %zu numbers are not finite, the first is element %zu; "
+                    "use a checkpoint from before training diverged",
+                    d->tensors->label, param->name, bad, count, first);
+}
+
+/* Elements [at, at + n) of a tensor, as they are and in their new type. */
+typedef struct piece {
+    size_t at, n;
+    const double *wide;
+    const void *narrow;
+} piece;
+
+/* Finite, and still so in the new type? */
+static lam_status check_numbers(const lam_model_writer *d, const lam_param *param, const piece *p)
+{
+    const lam_dtype type = type_of(d, param);
+    const size_t finite = lam_finite_count(p->wide, LAM_F64, p->n);
+    const size_t kept = lam_finite_count(p->narrow, type, p->n);
+    if (finite < p->n)
+        return not_finite(d, param, p->at + finite);
+    if (kept < p->n)
+        return lam_fail(LAM_ERR_NUMERIC, "%s: tensor %s: %g is too large for %s", d->tensors->label,
+                        param->name, p->wide[kept], lam_dtype_name(type));
+    return LAM_OK;
+}
+
+/* Numbers of the tensor, unless somebody asked to stop. */
+static lam_status put(const lam_model_writer *d, lam_st_writer *w, const void *data, size_t size)
+{
+    if (d->stop && d->stop())
+        return lam_fail(LAM_ERR_INTERRUPTED, "stopped while writing %s", d->dir);
+    return lam_st_writer_data(w, data, size);
+}
+
+static lam_status write_pieces(const lam_model_writer *d, lam_st_writer *w, const lam_param *param)
+{
+    const lam_dtype type = type_of(d, param);
+    const size_t count = lam_param_count(param);
+    double *wide = malloc(PIECE * sizeof *wide);
+    float *narrow = malloc(PIECE * sizeof *narrow);
+    lam_status status = wide && narrow ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "no memory for a piece");
+    for (size_t at = 0; at < count && status == LAM_OK; at += PIECE) {
+        const size_t n = count - at < PIECE ? count - at : PIECE;
+        lam_tensors_copy(wide, d->tensors, param->name, at, n);
+        lam_convert(narrow, type, wide, LAM_F64, n);
+        status = check_numbers(d, param, &(piece){at, n, wide, narrow});
+        if (status == LAM_OK)
+            status = put(d, w, narrow, n * lam_dtype_size(type));
+    }
+    free(wide);
+    free(narrow);
+    return status;
+}
+
+static lam_status write_rows(const lam_model_writer *d, lam_st_writer *w, const lam_param *param)
+{
+    const size_t rows = (size_t)lam_param_shape(param).dim[0], n = lam_param_count(param) / rows;
+    double *wide = malloc(n * sizeof *wide + 1);
+    int8_t *narrow = malloc(n + 1);
+    float *scale = malloc(rows * sizeof *scale + 1);
+    lam_status status = wide && narrow && scale
+                            ? LAM_OK
+                            : lam_fail(LAM_ERR_MEMORY, "tensor %s: no memory", param->name);
+    for (size_t r = 0; r < rows && status == LAM_OK; r++) {
+        lam_tensors_copy(wide, d->tensors, param->name, r * n, n);
+        const size_t finite = lam_finite_count(wide, LAM_F64, n);
+        if (finite < n)
+            status = not_finite(d, param, r * n + finite);
+        else if (lam_quantize(narrow, &scale[r], wide, n) != 0)
+            status =
+                lam_fail(LAM_ERR_NUMERIC, "%s: tensor %s: row %zu has a number too large for int8",
+                         d->tensors->label, param->name, r);
+        else
+            status = put(d, w, narrow, n);
+    }
+    if (status == LAM_OK)
+        status = put(d, w, scale, rows * sizeof *scale);
+    free(wide);
+    free(narrow);
+    free(scale);
+    return status;
+}
+
+static lam_status write_data(const lam_model_writer *d, lam_st_writer *w, int i)
+{
+    const lam_param *param = &d->params->list[i];
+    return type_of(d, param) == LAM_I8 ? write_rows(d, w, param) : write_pieces(d, w, param);
 }
 
 /* ---- which tensor goes where ---- */
@@ -45,7 +192,7 @@ static void shard_name(char out[SHARD_NAME], int file, int files)
         snprintf(out, SHARD_NAME, "model-%05d-of-%05d.safetensors", file + 1, files);
 }
 
-/* ---- the data ---- */
+/* ---- files ---- */
 
 static lam_status write_file(const lam_model_writer *d, lam_st_writer *w, const int *shard,
                              int file)
@@ -53,11 +200,11 @@ static lam_status write_file(const lam_model_writer *d, lam_st_writer *w, const 
     LAM_TRY(lam_st_writer_meta(w, "format", "pt"));
     for (int i = 0; i < d->params->n; i++)
         if (shard[i] == file)
-            LAM_TRY(lam_model_writer_declare(d, w, i));
+            LAM_TRY(declare(d, w, i));
     LAM_TRY(lam_st_writer_begin(w));
     for (int i = 0; i < d->params->n; i++)
         if (shard[i] == file)
-            LAM_TRY(lam_model_writer_write(d, w, i));
+            LAM_TRY(write_data(d, w, i));
     return LAM_OK;
 }
 
@@ -87,7 +234,7 @@ static lam_status save_index(const lam_model_writer *d, const char *dir, const i
     for (int i = 0; i < d->params->n; i++) {
         shard_name(name, shard[i], files);
         bad |= json_object_set_new(map, d->params->list[i].name, json_string(name));
-        if (lam_model_writer_scale_name(d, i, scale))
+        if (scale_name(d, i, scale))
             bad |= json_object_set_new(map, scale, json_string(name));
         total += lam_model_writer_bytes(d, i);
     }
