@@ -265,19 +265,13 @@ static void remarks(const lam_analysis *a, lam_page *page)
 
 lam_status lam_analysis_attention(const lam_analysis *a, lam_page *page)
 {
-    lam_curves curves = {0};
+    lam_figure_maker *const first[] = {by_distance}, *const then[] = {entropy, memory_use};
     const lam_head_range range = all_peaks(a);
     lam_page_heading(page, "attention", "Attention");
-    lam_status status = by_distance(a, page, &curves);
-    lam_curves_free(&curves);
-    for (int i = 0; i < a->n && status == LAM_OK; i++)
-        status = by_layer(a, page, i, &range);
-    if (status == LAM_OK)
-        status = entropy(a, page, &curves);
-    lam_curves_free(&curves);
-    if (status == LAM_OK)
-        status = memory_use(a, page, &curves);
-    lam_curves_free(&curves);
+    LAM_TRY(lam_analysis_figures(a, page, first, 1));
+    for (int i = 0; i < a->n; i++)
+        LAM_TRY(by_layer(a, page, i, &range));
+    LAM_TRY(lam_analysis_figures(a, page, then, 2));
     remarks(a, page);
-    return status;
+    return LAM_OK;
 }

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* How every standard error of the page is made (measure/parts.h), in a few words. */
-#define LAM_ERROR_NAME "jackknife over separate stretches of the text"
+#define LAM_ERROR_NAME "jackknife over separate parts of the text"
 
 /* Each appends what belongs to it; from the loss on, under a heading of its own. */
 lam_status lam_analysis_results(const lam_analysis *a, lam_page *page);   /* the models */
@@ -21,6 +21,11 @@ lam_status lam_analysis_sweep(const lam_analysis *a, lam_page *page);     /* Fig
 lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page);   /* tokens in colour */
 lam_status lam_analysis_stories(const lam_analysis *a, lam_page *page);   /* the case study */
 lam_status lam_analysis_paper(const lam_analysis *a, lam_page *page);     /* Table 1, Appendix B */
+
+/* Makes figures one after the other, each of curves that are freed behind it. */
+typedef lam_status lam_figure_maker(const lam_analysis *a, lam_page *page, lam_curves *curves);
+lam_status lam_analysis_figures(const lam_analysis *a, lam_page *page,
+                                lam_figure_maker *const *makers, int n);
 
 /* The paper's observations, by what is measured; the first LaMemo (or a given one) and the first Transformer-XL are
  * compared. */

@@ -170,9 +170,7 @@ static lam_status by_position(const lam_analysis *a, lam_page *page, lam_curves 
 
 lam_status lam_analysis_loss(const lam_analysis *a, lam_page *page)
 {
-    lam_curves curves = {0};
+    lam_figure_maker *const figures[] = {by_position};
     lam_page_heading(page, "loss", "Loss");
-    const lam_status status = by_position(a, page, &curves);
-    lam_curves_free(&curves);
-    return status;
+    return lam_analysis_figures(a, page, figures, 1);
 }

@@ -22,6 +22,18 @@ static lam_status sections(const lam_analysis *a, lam_page *page)
     return a->opt.paper ? lam_analysis_paper(a, page) : LAM_OK;
 }
 
+lam_status lam_analysis_figures(const lam_analysis *a, lam_page *page,
+                                lam_figure_maker *const *makers, int n)
+{
+    lam_status status = LAM_OK;
+    for (int i = 0; i < n && status == LAM_OK; i++) {
+        lam_curves curves = {0};
+        status = makers[i](a, page, &curves);
+        lam_curves_free(&curves);
+    }
+    return status;
+}
+
 lam_status lam_analysis_may_write(const char *dir)
 {
     char path[PATH_MAX];

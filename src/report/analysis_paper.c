@@ -174,14 +174,10 @@ static lam_status slopes(const lam_analysis *a, lam_page *page)
 
 static lam_status encoding(const lam_analysis *a, lam_page *page)
 {
-    lam_curves curves = {0};
+    lam_figure_maker *const figures[] = {g_figure, variance_figure};
     lam_page_heading(page, "encoding", "One encoding for past and future");
-    lam_status status = g_figure(a, page, &curves);
-    lam_curves_free(&curves);
-    if (status == LAM_OK)
-        status = variance_figure(a, page, &curves);
-    lam_curves_free(&curves);
-    return status == LAM_OK ? slopes(a, page) : status;
+    LAM_TRY(lam_analysis_figures(a, page, figures, 2));
+    return slopes(a, page);
 }
 
 lam_status lam_analysis_paper(const lam_analysis *a, lam_page *page)

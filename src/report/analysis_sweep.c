@@ -226,18 +226,12 @@ static bool remembers(const lam_analysis *a)
 
 lam_status lam_analysis_sweep(const lam_analysis *a, lam_page *page)
 {
-    lam_status (*const figures[])(const lam_analysis *, lam_page *, lam_curves *) = {losses, gains,
-                                                                                     gaps};
+    lam_figure_maker *const figures[] = {losses, gains, gaps};
     char text[400];
-    lam_status status = LAM_OK;
     if (a->opt.sweep.n == 0 || !remembers(a))
         return LAM_OK;
     lam_page_heading(page, "sweep", "Extrapolation");
-    for (int i = 0; i < 3 && status == LAM_OK; i++) {
-        lam_curves curves = {0};
-        status = figures[i](a, page, &curves);
-        lam_curves_free(&curves);
-    }
+    lam_status status = lam_analysis_figures(a, page, figures, 3);
     if (status == LAM_OK && tokens_read(a) > 0)
         status = table(a, page);
     for (int i = 0; i < a->n; i++)
