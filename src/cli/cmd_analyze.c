@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/device.h"
 #include "cli/input.h"
+#include "cli/model_list.h"
 #include "cli/output.h"
 #include "cli/stop.h"
 #include "cli/term.h"
@@ -34,61 +35,65 @@ static const lam_option options[] = {
     {"model", 'm', "DIR,...", LAM_OPT_STRINGS, offsetof(analyze_options, models),
      .help = "Model or run folders, at most 8; may be repeated."},
     {"name", 0, "TEXT", LAM_OPT_STRINGS, offsetof(analyze_options, names),
-     .shown = "the folders' names", .help = "What a model is called; once for each, in order."},
+     .shown = "the folders' names",
+     .help = "Name of a model in tables and figures; one for each model, in order."},
     {"data", 0, "PATH", LAM_OPT_PATH, offsetof(analyze_options, data),
      .help = "Corpus folder, or a text file, compressed or not (- for standard input)."},
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(analyze_options, split), "test",
-     .choices = lam_split_names, .help = "Part of the corpus: train, valid or test."},
+     .choices = lam_split_names, .help = "Split of the corpus: train, valid or test."},
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(analyze_options, out), "analysis",
      .help = "Folder for report.html and the files of its figures."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(analyze_options, json),
      .help = "Print the main numbers as one JSON object."},
     {.type = LAM_OPT_GROUP, .help = "Probes"},
     {"segments", 0, "K", LAM_OPT_INT64, offsetof(analyze_options, segments), "100", .min = 1,
-     .former = 'n', .max = 1e12,
-     .help = "Segments that are looked at, at least, after the memory is full."},
+     .former = 'n', .max = 1e12, .help = "Measure at least K segments after the memory is full."},
     {"tokens", 0, "K", LAM_OPT_INT64, offsetof(analyze_options, tokens), "15000", .min = 1,
-     .max = 1e12, .help = "Tokens whose attention is looked at."},
+     .max = 1e12, .help = "Number of tokens whose attention is measured."},
     {"interval", 0, "K", LAM_OPT_INT, offsetof(analyze_options, interval), "5", .min = 1,
-     .max = LAM_MAX_LEN, .help = "Neighbouring distances that make one point."},
+     .max = LAM_MAX_LEN,
+     .help = "Number of neighbouring distances that make one point of a curve."},
     {"layer", 0, "L", LAM_OPT_INT, offsetof(analyze_options, layer), "0", .max = LAM_MAX_LAYERS,
      .shown = "the last", .help = "Layer whose attention is drawn over distance."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(analyze_options, batch), "8", .min = 1,
      .max = 1 << 20, .aliases = "batch", .shown = "8; fewer where the text is short",
-     .help =
-         "Streams that the text is cut into; segments are taken from all of them (the sweep has "
-         "its own)."},
+     .help = "Number of streams that the text is cut into; segments are taken from all of them. "
+             "Extrapolation chooses its own."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(analyze_options, tgt_len), .min = 1,
-     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Segment length."},
+     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Segment length, in tokens."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(analyze_options, mem_len), .min = 1,
-     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Memory length."},
+     .max = LAM_MAX_LEN, .shown = "the model's", .help = "Memory length, in tokens."},
     {"passage", 0, "K", LAM_OPT_INT, offsetof(analyze_options, passage), "1500", .max = 1 << 20,
-     .help = "Tokens of the text that are shown in colours; 0 leaves them out."},
+     .help = "Length of the passage that is shown in colours, in tokens; 0 leaves it out."},
     {"text", 0, "TEXT", LAM_OPT_STRING, offsetof(analyze_options, text), .shown = "from the data",
-     .help = "Text of your own that is shown in colours; @FILE reads a file, - standard input."},
+     .help = "Show this text of your own in colours; @FILE reads a file, - standard input."},
     {.type = LAM_OPT_GROUP, .help = "Extrapolation"},
     {"extrapolate", 0, "M,...", LAM_OPT_INTS, offsetof(analyze_options, sweep), .min = 1,
      .max = LAM_MAX_LEN,
      .shown = "ten lengths, up to 5 times the longest memory a model was trained with",
-     .help = "Memory lengths of the sweep."},
+     .help = "Memory lengths to measure, in tokens."},
     {"extrapolate-len", 0, "N", LAM_OPT_INT, offsetof(analyze_options, sweep_len), .min = 1,
      .max = LAM_MAX_LEN, .shown = "64, or the models' where that is shorter",
-     .help = "Segment length of the sweep."},
+     .help = "Segment length of these measurements, in tokens."},
     {"extrapolate-tokens", 0, "K", LAM_OPT_INT64, offsetof(analyze_options, sweep_tokens), "-1",
      .min = -1, .max = 1e15, .shown = "2,048 to 65,536, by the models' size",
-     .help = "Tokens that each length predicts, the same for all; 0 reads the whole split. By "
-             "default as many as all models read in about two minutes on two CPU cores."},
+     .help =
+         "Number of tokens to predict at each memory length, the same ones at all; 0 reads the "
+         "whole split. By default all models together take about two minutes on two CPU cores."},
     {"no-extrapolate", 0, NULL, LAM_OPT_FLAG, offsetof(analyze_options, no_sweep),
-     .help = "Leave the sweep out."},
+     .help = "Do not measure other memory lengths."},
     {.type = LAM_OPT_GROUP, .help = "Case study"},
     {"story", 0, "K", LAM_OPT_INT, offsetof(analyze_options, story), "256", .max = 1 << 20,
-     .help = "Tokens by which each model continues the prompt; 0 leaves it out."},
+     .help = "Number of tokens by which each model continues the prompt; 0 leaves the case study "
+             "out."},
     {"prompt", 'p', "TEXT", LAM_OPT_STRING, offsetof(analyze_options, prompt),
-     .shown = "from the text", .help = "Prompt; @FILE reads a file, - standard input."},
+     .shown = "from the text", .help = "Text to continue; @FILE reads a file, - standard input."},
     {"prompt-tokens", 0, "K", LAM_OPT_INT, offsetof(analyze_options, prompt_tokens), "256",
-     .min = 1, .max = 1 << 20, .help = "Length of a prompt taken from the text."},
+     .min = 1, .max = 1 << 20,
+     .help = "Length of a prompt that is taken from the text, in tokens."},
     {"temp", 0, "T", LAM_OPT_DOUBLE, offsetof(analyze_options, temp), "1", .max = 100,
-     .aliases = "temperature", .help = "Temperature; 0 always takes the most likely token."},
+     .aliases = "temperature",
+     .help = "Sampling temperature; 0 always takes the most likely token."},
     {"top-p", 0, "P", LAM_OPT_DOUBLE, offsetof(analyze_options, top_p), "0.95", .max = 1,
      .help = "Draw from the fewest tokens that together have this probability."},
     {"seed", 's', "S", LAM_OPT_INT64, offsetof(analyze_options, seed), "42",
@@ -99,69 +104,11 @@ static const lam_option options[] = {
              "encoding g), which do not depend on your models."},
     {"encoding-width", 0, "D", LAM_OPT_INT, offsetof(analyze_options, encoding_width), "64",
      .min = 2, .max = LAM_MAX_WIDTH,
-     .help = "Width d of g(x) in Appendix B; even. Implies --paper."},
+     .help = "Width d of g(x) in Appendix B, an even number; implies --paper."},
     {.type = LAM_OPT_GROUP, .help = "Machine"},
     LAM_DEVICE_OPTIONS(analyze_options, device, "auto"),
     {0},
 };
-
-/* The models of one call: folders cut at commas, and their names. */
-typedef struct targets {
-    int n;
-    char *dir[LAM_ANALYSED]; /* owned */
-    char name[LAM_ANALYSED][64];
-} targets;
-
-static void close_targets(targets *t)
-{
-    for (int i = 0; i < t->n; i++)
-        free(t->dir[i]);
-}
-
-static lam_status add_target(targets *t, const char *dir, size_t size)
-{
-    if (size == 0)
-        return lam_fail(LAM_ERR_ARG, "--model: a name is empty");
-    if (t->n == LAM_ANALYSED)
-        return lam_fail(LAM_ERR_ARG, "--model: more than %d models", LAM_ANALYSED);
-    if (!(t->dir[t->n] = strndup(dir, size)))
-        return lam_fail(LAM_ERR_MEMORY, "no memory for a path");
-    t->n++;
-    return LAM_OK;
-}
-
-/* A folder whose name has a comma is one folder. */
-static lam_status split_targets(targets *t, const lam_string_list *list)
-{
-    for (int i = 0; i < list->n; i++) {
-        const char *at = list->v[i];
-        const bool whole = lam_path_exists(at);
-        for (;;) {
-            const size_t size = whole ? strlen(at) : strcspn(at, ",");
-            LAM_TRY(add_target(t, at, size));
-            if (at[size] == '\0')
-                break;
-            at += size + 1;
-        }
-    }
-    return LAM_OK;
-}
-
-/* The last part of the path; models that share one are numbered. */
-static void name_target(targets *t, int i, const lam_string_list *given)
-{
-    char path[64];
-    size_t end = strlen(t->dir[i]), from;
-    while (end > 1 && t->dir[i][end - 1] == '/')
-        end--;
-    for (from = end; from > 0 && t->dir[i][from - 1] != '/';)
-        from--;
-    snprintf(path, sizeof path, "%.*s", (int)(end - from > 55 ? 55 : end - from), t->dir[i] + from);
-    lam_text_plain(t->name[i], sizeof *t->name, i < given->n ? given->v[i] : path);
-    for (int k = 0; k < i; k++)
-        if (strcmp(t->name[k], t->name[i]) == 0)
-            snprintf(t->name[i], sizeof *t->name, "%.48s (%d)", path, i + 1);
-}
 
 /* Multiply-accumulates of a sweep whose length nobody has set: two minutes. */
 static double work_of(const lam_dev *dev)
@@ -223,7 +170,7 @@ static int on_progress(void *user, const lam_analysis_progress *p)
 }
 
 /* A message about one of the models says which, unless it does already. */
-static lam_status blame(const targets *t, int i, lam_status status)
+static lam_status blame(const lam_model_list *t, int i, lam_status status)
 {
     if (status == LAM_OK || status == LAM_ERR_INTERRUPTED || strstr(lam_error(), t->dir[i]))
         return status;
@@ -250,7 +197,7 @@ static lam_status check_model(lam_config *cfg, const char *dir, const lam_analys
 }
 
 /* All models first: one that does not fit is found before any work is done. */
-static lam_status plan(lam_analysis *a, const targets *t, const lam_args *args, lam_dev *dev)
+static lam_status plan(lam_analysis *a, const lam_model_list *t, const lam_args *args, lam_dev *dev)
 {
     const analyze_options *o = args->options;
     bool remembers = false;
@@ -265,7 +212,8 @@ static lam_status plan(lam_analysis *a, const targets *t, const lam_args *args, 
     return lam_analysis_ready(a);
 }
 
-static lam_status measure(lam_analysis *a, const targets *t, const lam_args *args, lam_dev *dev)
+static lam_status measure(lam_analysis *a, const lam_model_list *t, const lam_args *args,
+                          lam_dev *dev)
 {
     lam_status status = plan(a, t, args, dev);
     lam_progress line;
@@ -325,7 +273,7 @@ static lam_status open_file(lam_corpus **corpus, lam_vocab **vocab, const char *
 
 /* A corpus folder, or a text that is read as the first model reads it. */
 static lam_status open_data(lam_corpus **corpus, lam_vocab **vocab, const lam_args *args,
-                            const targets *t)
+                            const lam_model_list *t)
 {
     const analyze_options *o = args->options;
     if (lam_path_is_folder(o->data))
@@ -348,7 +296,7 @@ static lam_status check_text(const lam_corpus *corpus, const own_text *text, con
     return lam_prompt_blame(status, argument);
 }
 
-static lam_status analyze(const lam_args *args, const targets *t, const own_text *prompt,
+static lam_status analyze(const lam_args *args, const lam_model_list *t, const own_text *prompt,
                           const own_text *text)
 {
     const analyze_options *o = args->options;
@@ -409,14 +357,10 @@ static lam_status check_options(const lam_args *args)
 static lam_status run(const lam_args *args)
 {
     const analyze_options *o = args->options;
-    targets t = {0};
+    lam_model_list t;
     own_text prompt = {0}, text = {0};
     LAM_TRY(check_options(args));
-    lam_status status = split_targets(&t, &o->models);
-    if (status == LAM_OK && o->names.n > t.n)
-        status = lam_fail(LAM_ERR_ARG, "--name: %d names for %d models", o->names.n, t.n);
-    for (int i = 0; i < t.n && status == LAM_OK; i++)
-        name_target(&t, i, &o->names);
+    lam_status status = lam_model_list_read(&t, &o->models, &o->names);
     if (status == LAM_OK && o->prompt)
         status = lam_prompt_read(&prompt.bytes, &prompt.size, o->prompt);
     if (status == LAM_OK && o->text)
@@ -425,7 +369,7 @@ static lam_status run(const lam_args *args)
         status = analyze(args, &t, &prompt, &text);
     free(prompt.bytes);
     free(text.bytes);
-    close_targets(&t);
+    lam_model_list_free(&t);
     return status;
 }
 

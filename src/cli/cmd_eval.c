@@ -42,9 +42,9 @@ static const lam_option options[] = {
     {"data", 0, "PATH", LAM_OPT_PATH, offsetof(eval_options, data),
      .help = "Corpus folder, or a text file, compressed or not (- for standard input)."},
     {"encoding", 0, "NAME", LAM_OPT_STRING, offsetof(eval_options, encoding), .shown = "UTF-8",
-     .help = "Encoding of a text, as for prepare."},
+     .help = "Encoding of a text file, as for prepare."},
     {"keep-crlf", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, keep_crlf),
-     .help = "Keep CR LF at the ends of a text's lines."},
+     .help = "Keep CR LF at the line ends of a text file."},
     {"split", 0, "NAME", LAM_OPT_CHOICE, offsetof(eval_options, split), "test",
      .choices = lam_split_names, .help = "Split of the corpus: train, valid or test."},
     {"batch-size", 'b', "B", LAM_OPT_INT, offsetof(eval_options, batch), "16", .min = 1,
@@ -347,13 +347,12 @@ const lam_command lam_command_eval = {
     .name = "eval",
     .summary = "measure a model's bits per character or perplexity",
     .description =
-        "Evaluates a model on a split of a corpus, or on any text, starting with an empty memory. "
-        "Prints bits per "
-        "character (perplexity for words and byte pairs) with its standard error over segments, "
-        "and bits per byte of "
-        "text, by which models of all vocabularies can be compared. The text is cut into "
-        "--batch-size streams, as for "
-        "the published results. Several memory lengths make the extrapolation table of the paper.",
+        "Evaluates a model on a split of a corpus, or on any text, starting with an empty "
+        "memory. Prints bits per character (perplexity for words and byte pairs) with its "
+        "standard error over segments, and bits per byte of text, which compare models with "
+        "different vocabularies. The text is cut into --batch-size streams, as for the "
+        "published results. With several memory lengths it prints the paper's extrapolation "
+        "table.",
     .shared = true,
     .options = options,
     .options_size = sizeof(eval_options),

@@ -4,7 +4,6 @@
 #include "cli/output.h"
 #include "cli/stop.h"
 #include "cli/term.h"
-#include "cli/vocab_option.h"
 #include "convert/export.h"
 #include "convert/tokenizer_json.h"
 #include "core/own.h"
@@ -29,10 +28,9 @@ static const lam_option options[] = {
     LAM_MODEL_OPTION(export_options, model),
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(export_options, out), .help = "Folder to write."},
     {"hf", 0, "DIR", LAM_OPT_PATH, offsetof(export_options, hf), .shown = "none",
-     .help =
-         "Folder to write instead of --out, which Hugging Face's transformers load as well: also "
-         "modeling_lamemo.py, config.json with auto_map, and a tokenizer.json for byte pairs and "
-         "bytes. A memory that the module does not compute is refused."},
+     .help = "Write this folder instead of --out, for Hugging Face's transformers as well: with "
+             "modeling_lamemo.py, config.json with auto_map, and a tokenizer.json for byte pairs "
+             "and bytes. A memory that the module does not compute is refused."},
     {"dtype", 0, "TYPE", LAM_OPT_CHOICE, offsetof(export_options, dtype), "f32",
      .choices = dtype_names,
      .help =
@@ -41,10 +39,9 @@ static const lam_option options[] = {
      .shown = "one file",
      .help = "Split the weights into files of at most SIZE (500MB, 5GB, 2GiB), with an index."},
     {"tokenizer", 0, "FILE", LAM_OPT_PATH, offsetof(export_options, tokenizer), .shown = "none",
-     .help =
-         "Write the vocabulary of byte pairs as a tokenizer.json for Hugging Face's tokenizers; "
-         "--model may be a corpus folder or a file as prepare --tokenizer takes, where --out is "
-         "left out."},
+     .help = "Write a vocabulary of byte pairs as a tokenizer.json for Hugging Face's tokenizers. "
+             "Without --out, --model may also be a corpus folder or a file that prepare "
+             "--tokenizer takes."},
     {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, replace),
      .help = "Overwrite a model folder or tokenizer.json that exists."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(export_options, json),

@@ -94,11 +94,12 @@ const lam_command lam_command_import = {
     .operands_min = 1,
     .operands_max = 1,
     .description =
-        "Makes a model folder from a model that another program saved. SOURCE is a checkpoint of "
-        "the authors' LaMemo or Transformer-XL code or any other file of torch.save that holds "
-        "such a model (state_dict or whole module), a safetensors file, or a folder with "
-        "config.json and weights. Code in a pickle is never executed. Configuration and vocabulary "
-        "are taken from the source; sizes it does not name are read off its tensors.",
+        "Makes a model folder from a model that another program saved. SOURCE is a checkpoint "
+        "of the authors' LaMemo or Transformer-XL code or any other file of torch.save that "
+        "holds such a model (state_dict or whole module), a safetensors file, or a folder "
+        "with config.json and weights. Code in a pickle is never executed. Configuration and "
+        "vocabulary are taken from the source; sizes that it does not name are inferred from "
+        "its tensors.",
     .options = options,
     .options_size = sizeof(import_options),
     .examples = "lamemo import checkpoint_best.pt --out models/lamemo\n"

@@ -1,29 +1,19 @@
 /* cmd_info.c -- `lamemo info`: what a model is and what it will take, before anything is allocated. */
 #include "cli/commands.h"
-#include "cli/describe.h"
 #include "cli/device.h"
-#include "cli/footprint.h"
+#include "cli/info_model.h"
 #include "cli/info_tables.h"
-#include "cli/output.h"
 #include "cli/scaling.h"
 #include "cli/shape_options.h"
-#include "cli/term.h"
-#include "core/budget.h"
 #include "core/file.h"
 #include "core/log.h"
 #include "data/corpus.h"
-#include "io/json.h"
 #include "model/boxed.h"
 #include "model/configure.h"
 #include "model/folder.h"
-#include "model/macs.h"
-#include "model/stack.h"
 #include "train/state.h"
 
-#include <jansson.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct info_options {
@@ -78,72 +68,22 @@ static const lam_option options[] = {
     {0},
 };
 
-/* Parameters by what they are for. */
-typedef struct group {
-    const char *name, *prefix, *infix;
-    size_t count;
-} group;
-
-enum { GROUPS = 6 };
-
-static void count_groups(const lam_model *model, group groups[GROUPS])
-{
-    const group kinds[GROUPS] = {{"embedding", "word_emb.", "", 0},
-                                 {"softmax", "crit.", "", 0},
-                                 {"positions", "r_", "", 0},
-                                 {"norms", "layers.", "layer_norm", 0},
-                                 {"feed-forward", "layers.", "pos_ff", 0},
-                                 {"attention", "layers.", "", 0}};
-    memcpy(groups, kinds, sizeof kinds);
-    for (int i = 0; i < model->params.n; i++) {
-        const lam_param *p = &model->params.list[i];
-        int g = 0;
-        while (g < GROUPS - 1 && (strncmp(p->name, groups[g].prefix, strlen(groups[g].prefix)) ||
-                                  !strstr(p->name, groups[g].infix)))
-            g++;
-        groups[g].count += lam_param_count(p);
-    }
-}
-
-/* What is looked at. */
-typedef struct subject {
-    const info_options *o;
-    lam_model model;      /* declared, without memory */
-    lam_settings trained; /* how, where the folder says so: */
-    int64_t step;         /* else -1 */
-} subject;
-
 enum { BARE_BATCH = 8 }; /* where nothing says how a model is trained */
 
-static void print_config(const lam_config *cfg)
-{
-    char memory[LAM_DESCRIPTION_MAX];
-    printf("memory %s, %d layers, d_model %d, %d heads of %d, d_inner %d\n",
-           lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model, cfg->n_head, cfg->d_head,
-           cfg->d_inner);
-    printf("vocabulary %d", cfg->n_token);
-    if (cfg->d_embed != cfg->d_model)
-        printf(", d_embed %d", cfg->d_embed);
-    for (int i = 0; i < cfg->n_cutoffs; i++)
-        printf("%s%d", i == 0 ? ", cutoffs " : "/", cfg->cutoffs[i]);
-    printf("; tgt_len %d, mem_len %d; dropout %g, dropatt %g%s%s\n", cfg->tgt_len, cfg->mem_len,
-           cfg->dropout, cfg->dropatt, cfg->pre_lnorm ? ", pre-norm" : "",
-           cfg->same_length ? ", same length" : "");
-}
-
 /* How the run in a folder (or the checkpoint it is) was trained; else as the preset is, and step -1. */
-static void find_training(subject *s, const lam_args *args)
+static void find_training(lam_info_model *s, const lam_args *args)
 {
+    const info_options *o = args->options;
     static const char *const places[] = {"last/training_state.json", "training_state.json"};
     char path[PATH_MAX];
     lam_train_state state;
     lam_settings_defaults(&s->trained);
     s->trained.batch_size = BARE_BATCH;
-    if (!s->o->model)
-        lam_settings_preset(&s->trained, s->o->shape.preset);
+    if (!o->model)
+        lam_settings_preset(&s->trained, o->shape.preset);
     s->step = -1;
-    for (int i = 0; s->o->model && s->step < 0 && i < 2; i++) {
-        if (lam_path_join(path, sizeof path, s->o->model, places[i]) != LAM_OK ||
+    for (int i = 0; o->model && s->step < 0 && i < 2; i++) {
+        if (lam_path_join(path, sizeof path, o->model, places[i]) != LAM_OK ||
             !lam_path_exists(path))
             continue;
         if (lam_train_state_load(&state, NULL, path) == LAM_OK) {
@@ -154,161 +94,33 @@ static void find_training(subject *s, const lam_args *args)
             lam_log(LAM_LOG_WARN, "%s", lam_error());
     }
     if (s->step < 0 || lam_option_given(args, "optim"))
-        s->trained.optim = s->o->optim;
+        s->trained.optim = o->optim;
     if (lam_option_given(args, "batch-size"))
-        s->trained.batch_size = s->o->batch;
+        s->trained.batch_size = o->batch;
 }
 
-static void print_training(const lam_settings *s, int64_t step)
+static lam_status project(lam_info_model *s, const info_options *o)
 {
-    char length[LAM_DESCRIPTION_MAX];
-    printf("trained for %lld %s%s: recipe %s: %s, lr %.4g, %s, warm-up of %lld, decay %g, clip %g",
-           (long long)step, lam_settings_timed(s) ? "steps in " : "of ",
-           lam_describe_length(length, s), lam_recipe_names[s->recipe], lam_optim_names[s->optim],
-           s->lr, lam_schedule_names[s->scheduler], (long long)s->warmup_step, s->weight_decay,
-           s->clip);
-    if (s->mem_reset.every > 0)
-        printf(", memory emptied every %lld steps", (long long)s->mem_reset.every);
-    if (s->mem_reset.document)
-        printf(", memory emptied at every document");
-    putchar('\n');
-}
-
-/* One line of the text, one field of the JSON. */
-typedef struct amount {
-    const char *text, *key;
-    double n;
-    bool optional; /* 0: no line */
-} amount;
-
-enum { MACS = 7, BYTES = 9 };
-
-static void list_macs(amount out[MACS], const lam_macs *m)
-{
-    const amount all[MACS] = {{"projections", "project", m->project, true},
-                              {"feed-forward", "ffn", m->ffn, true},
-                              {"attention", "attention", m->attention, true},
-                              {"memory rows", "memory", m->memory, true},
-                              {"look-ahead attention", "look_ahead", m->look_ahead, true},
-                              {"external memory", "external", m->external, true},
-                              {"softmax", "softmax", m->softmax, true}};
-    memcpy(out, all, sizeof all);
-}
-
-static void list_bytes(amount out[BYTES], const lam_footprint *b, const char *optimiser)
-{
-    const amount all[BYTES] = {
-        {"weights", "weights", (double)b->weights, false},
-        {"gradients", "gradients", (double)b->gradients, false},
-        {optimiser, "optimizer", (double)b->optimizer, false},
-        {"activations, training", "activations", (double)b->train.activations, false},
-        {"memory state", "state", (double)b->train.state, false},
-        {"scratch", "scratch", (double)b->train.scratch, false},
-        {"program and libraries", "program", (double)b->program, true},
-        {"training, all together", "train", (double)b->all_train, false},
-        {"evaluation, all together", "eval", (double)b->all_eval, false}};
-    memcpy(out, all, sizeof all);
-}
-
-static void print_text(const subject *s, const group *groups, const lam_footprint *b)
-{
-    const lam_model *model = &s->model;
-    const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
-    amount macs[MACS], sizes[BYTES];
-    char text[32], optimiser[64];
-    list_macs(macs, &m);
-    snprintf(optimiser, sizeof optimiser, "optimiser (%s)", lam_optim_names[s->trained.optim]);
-    list_bytes(sizes, b, optimiser);
-    print_config(&model->cfg);
-    if (s->step >= 0)
-        print_training(&s->trained, s->step);
-    printf("\n%-28s %20s\n", "parameters",
-           lam_format_count(text, sizeof text, (int64_t)lam_model_count(model)));
-    for (int g = 0; g < GROUPS; g++)
-        printf("  %-26s %20s\n", groups[g].name,
-               lam_format_count(text, sizeof text, (int64_t)groups[g].count));
-
-    printf("\n%-30s %18.3f M\n", "multiply-accumulates per token", m.total / 1e6);
-    for (int i = 0; i < MACS; i++)
-        if (macs[i].n > 0.0 || !macs[i].optional)
-            printf("  %-26s %20.3f M\n", macs[i].text, macs[i].n / 1e6);
-    printf("  %-26s %20.3f G\n", "one training step",
-           lam_macs_step(&model->cfg, s->trained.batch_size) / 1e9);
-
-    printf("\n%-28s %s: %s\n", "device", model->dev->ops->name, model->dev->ops->summary);
-    printf("\nbytes on %s, batch %d\n", s->o->device.device, s->trained.batch_size);
-    for (int i = 0; i < BYTES; i++)
-        if (sizes[i].n > 0.0 || !sizes[i].optional)
-            printf("  %-26s %20s\n", sizes[i].text, lam_format_size(text, sizeof text, sizes[i].n));
-}
-
-static lam_status print_json(const subject *s, const group *groups, const lam_footprint *b)
-{
-    const lam_model *model = &s->model;
-    const lam_macs m = lam_macs_token(&model->cfg, model->cfg.memory);
-    amount macs[MACS], sizes[BYTES];
-    char *text = NULL;
-    json_t *config = NULL;
-    LAM_TRY(lam_config_print(&text, &model->cfg));
-    const lam_status status = lam_json_parse(&config, "config", text, strlen(text));
-    free(text);
-    LAM_TRY(status);
-    json_t *params = json_object(), *per_token = json_object(), *by_use = json_object();
-    for (int g = 0; g < GROUPS; g++)
-        json_object_set_new(params, groups[g].name, json_integer((json_int_t)groups[g].count));
-    list_macs(macs, &m);
-    for (int i = 0; i < MACS; i++)
-        json_object_set_new(per_token, macs[i].key, json_real(macs[i].n));
-    json_object_set_new(per_token, "total", json_real(m.total));
-    list_bytes(sizes, b, "");
-    for (int i = 0; i < BYTES; i++)
-        json_object_set_new(by_use, sizes[i].key, json_integer((json_int_t)sizes[i].n));
-
-    json_t *root = json_pack(
-        "{s:o, s:I, s:o, s:o, s:f, s:o, s:s, s:s, s:i, s:s}", "config", config, "parameters",
-        (json_int_t)lam_model_count(model), "parameters_by_group", params, "macs_per_token",
-        per_token, "macs_per_step", lam_macs_step(&model->cfg, s->trained.batch_size), "bytes",
-        by_use, "device", s->o->device.device, "device_summary", model->dev->ops->summary,
-        "batch_size", s->trained.batch_size, "optim", lam_optim_names[s->trained.optim]);
-    if (s->step >= 0) {
-        json_object_set_new(root, "step", json_integer(s->step));
-        json_object_set_new(root, "settings", lam_settings_print(&s->trained));
-    }
-    return lam_print_json(root, JSON_INDENT(2));
-}
-
-static lam_status project(subject *s)
-{
-    lam_scaling scaling = s->o->scaling;
-    if (s->o->data) {
+    lam_scaling scaling = o->scaling;
+    if (o->data) {
         lam_corpus *corpus = NULL;
-        LAM_TRY(lam_corpus_open(&corpus, s->o->data, LAM_CORPUS_TRUST));
+        LAM_TRY(lam_corpus_open(&corpus, o->data, LAM_CORPUS_TRUST));
         scaling.tokens = corpus->info.tokens[LAM_TRAIN];
         lam_corpus_close(corpus);
     }
-    return lam_scaling_print(&scaling, &s->model, &s->trained, s->o->json);
+    return lam_scaling_print(&scaling, &s->model, &s->trained, o->json);
 }
 
 static lam_status show(const lam_config *cfg, const lam_args *args)
 {
-    subject s = {.o = args->options};
+    const info_options *o = args->options;
+    lam_info_model s = {.device = o->device.device};
     lam_dev *dev = NULL;
-    group groups[GROUPS];
-    lam_footprint b;
     find_training(&s, args);
-    LAM_TRY(lam_device_open(&dev, &s.o->device));
+    LAM_TRY(lam_device_open(&dev, &o->device));
     lam_status status = lam_model_declare(&s.model, cfg, dev);
-    if (status == LAM_OK && s.o->scaling.ranks > 0)
-        status = project(&s);
-    else if (status == LAM_OK)
-        status = lam_footprint_measure(&b, &s.model, &s.trained);
-    if (status == LAM_OK && s.o->scaling.ranks == 0) {
-        count_groups(&s.model, groups);
-        if (s.o->json)
-            status = print_json(&s, groups, &b);
-        else
-            print_text(&s, groups, &b);
-    }
+    if (status == LAM_OK)
+        status = o->scaling.ranks > 0 ? project(&s, o) : lam_info_print(&s, o->json);
     lam_model_undeclare(&s.model);
     dev->ops->close(dev);
     return status;

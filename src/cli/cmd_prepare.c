@@ -1,18 +1,14 @@
 /* cmd_prepare.c -- `lamemo prepare`: text in, corpus folder out. */
 #include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/prepare_summary.h"
 #include "cli/stop.h"
 #include "cli/term.h"
-#include "cli/vocab_option.h"
 #include "core/budget.h"
-#include "core/file.h"
-#include "core/log.h"
 #include "core/parallel.h"
 #include "data/bpe_train.h"
 #include "data/plaintext.h"
 #include "data/prepare.h"
-#include "model/configure.h"
-#include "model/folder.h"
-#include "train/settings.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -37,12 +33,11 @@ static const lam_option options[] = {
      .aliases = "dataset", .help = "What the text consists of, or which published corpus it is."},
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(opts, out), .help = "The corpus folder to make."},
     {"name", 0, "NAME", LAM_OPT_PATH, offsetof(opts, name), .shown = "that of the first file",
-     .help = "What results call the corpus."},
+     .help = "Name of the corpus in results and tables."},
     {"replace", 0, NULL, LAM_OPT_FLAG, offsetof(opts, replace),
      .help = "Replace an older corpus in DIR."},
     {"force", 0, NULL, LAM_OPT_FLAG, offsetof(opts, force),
-     .help = "Prepare a text like the published corpus though it is not that corpus; it keeps its "
-             "own name."},
+     .help = "Apply the rules of a published corpus to another text, which keeps its own name."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(opts, json), .help = "Print the summary as JSON."},
     {.help = "Files and splits"},
     {"recursive", 0, NULL, LAM_OPT_FLAG, offsetof(opts, recursive),
@@ -50,64 +45,60 @@ static const lam_option options[] = {
     {"join", 0, NULL, LAM_OPT_FLAG, offsetof(opts, join),
      .help = "Read all files as one text, even if their names say train, valid or test."},
     {"encoding", 0, "NAME", LAM_OPT_STRING, offsetof(opts, encoding), .shown = "UTF-8",
-     .help =
-         "Convert the texts to UTF-8 from this encoding: latin1, windows-1252, utf-16, shift_jis "
-         "or any other that iconv -l lists; auto recognises UTF-8, UTF-16 and UTF-32, and takes "
-         "windows-1252 for what is none of these."},
+     .help = "Convert the texts to UTF-8 from this encoding: latin1, windows-1252, utf-16, "
+             "shift_jis or any other that iconv -l lists; auto recognises UTF-8, UTF-16 and UTF-32 "
+             "and reads anything else as windows-1252."},
     {"keep-crlf", 0, NULL, LAM_OPT_FLAG, offsetof(opts, keep_crlf),
-     .help = "Keep CR LF at the ends of lines; otherwise it becomes LF."},
+     .help = "Keep CR LF at line ends; by default it becomes LF."},
     {"split", 0, "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split), "90/5/5", .former = 's',
      .help = "Cut the text by percentages, fractions, or numbers of tokens with a unit, such as "
-             "90M/5M/5M or 900k/50k/50k. Words are cut at the "
-             "next line end; a text for bpe is cut by bytes, as it is for bytes."},
+             "90M/5M/5M or 900k/50k/50k. Words are cut at the next line end; for bpe, numbers "
+             "count bytes."},
     {"split-tokens", 0, "TRAIN/VALID/TEST", LAM_OPT_STRING, offsetof(opts, split_tokens),
-     .shown = "by percentages", .help = "Cut the text by numbers of tokens; of bpe, bytes."},
+     .shown = "by percentages", .help = "Cut the text by numbers of tokens; for bpe, of bytes."},
     {.help = "Counting"},
     {"min-count", 0, "N", LAM_OPT_INT64, offsetof(opts, min_count), .min = 1, .max = 1e12,
      .shown = "3 for words, 2 for bpe, else 1",
-     .help = "Rarer symbols become <unk>; with bpe, rarer pairs are not merged."},
+     .help = "Replace vocabulary entries that occur less than N times by <unk>; with bpe, do not "
+             "merge rarer pairs."},
     {"max-vocab", 0, "N", LAM_OPT_INT, offsetof(opts, max_vocab), .min = 2, .max = 1 << 24,
      .aliases = "vocab-size", .shown = "8192 for bpe, else no limit",
-     .help = "Keep the N most frequent symbols, <eos> and <unk> included; with bpe, learn merges "
-             "until there are N tokens, the 256 bytes and <|endoftext|> included."},
+     .help = "Keep the N most frequent vocabulary entries, <eos> and <unk> included; with bpe, "
+             "learn merges until there are N tokens, the 256 bytes and <|endoftext|> included."},
     {"lower", 0, NULL, LAM_OPT_FLAG, offsetof(opts, lower),
-     .help = "Put words or characters in lower case."},
+     .help = "Convert words or characters to lower case."},
     {"blanks", 0, NULL, LAM_OPT_FLAG, offsetof(opts, blanks),
-     .help =
-         "Words are what stands between blanks, as in the published corpora, for a text whose "
-         "punctuation is set apart already. Otherwise punctuation marks are words of their own."},
+     .help = "Split words at blanks only, as in the published corpora, for text whose punctuation "
+             "is already set apart. By default punctuation marks are words of their own."},
     {"vocab-from", 0, "MODEL|CORPUS|FILE", LAM_OPT_PATH, offsetof(opts, vocab_from),
      .shown = "made from the text", .aliases = "vocab-file tokenizer",
-     .help =
-         "Use the vocabulary of a model, run or corpus folder, a tokenizer.json of Hugging Face, "
-         "ranks of tiktoken (or another file as import --vocab takes) "
-         "and its rules: kind, lower case, symbols and their numbers; others become <unk>. The "
-         "text can then fine-tune that model (train --init-from)."},
+     .help = "Use the vocabulary and its rules (kind, lower case, token ids) of a model, run or "
+             "corpus folder, a tokenizer.json of Hugging Face, ranks of tiktoken or another file "
+             "that import --vocab takes; other entries become <unk>. The text can then fine-tune "
+             "that model (train --init-from)."},
     {.help = "Documents"},
     {"documents", 0, "WHAT", LAM_OPT_CHOICE, offsetof(opts, documents), "off",
      .choices = lam_document_kind_names,
-     .help =
-         "What is a document, a text that has nothing to do with the one before it: every line, "
-         "every input file, or a field of every line of JSON. A separator follows it: "
-         "<|endoftext|> or what the vocabulary has for it (bpe), <eos> (words, whose documents "
-         "become one line) or the character U+001E (bytes, chars). Splits hold whole "
-         "documents, and train and eval can begin each with an empty memory (--mem-reset "
-         "document)."},
+     .help = "Divide the text into documents that are independent of each other: every line, every "
+             "input file, or a field of every line of JSON. A separator follows each document: "
+             "<|endoftext|> or what the vocabulary has for it (bpe), <eos> (words, whose documents "
+             "become one line) or the character U+001E (bytes, chars). Splits hold whole "
+             "documents, and train and eval can begin each with an empty memory (--mem-reset "
+             "document)."},
     {"json-field", 0, "NAME", LAM_OPT_STRING, offsetof(opts, json_field), .shown = "text",
-     .help = "Read JSON lines (--documents json): the field with the text."},
+     .help = "Read JSON lines (--documents json) and take the text from this field."},
     {"separate", 0, NULL, LAM_OPT_FLAG, offsetof(opts, separate),
      .help = "The same as --documents files."},
     {.help = "Byte pairs (bpe)"},
     {"pattern", 0, "NAME|REGEX", LAM_OPT_STRING, offsetof(opts, pattern), .shown = "gpt2",
-     .help = "Cut the text into pieces, within which tokens are merged, by this pattern: gpt2, "
-             "cl100k (Llama 3's too), o200k, qwen2, or a regular expression (PCRE2). Ranks of "
-             "tiktoken that are not OpenAI's need it, too."},
+     .help = "Pattern that cuts the text into pieces, within which tokens are merged: gpt2, cl100k "
+             "(also Llama 3's), o200k, qwen2, or a regular expression (PCRE2). Ranks of tiktoken "
+             "that are not OpenAI's need it, too."},
     {"special", 0, NULL, LAM_OPT_FLAG, offsetof(opts, special),
-     .help =
-         "Read special tokens such as <|endoftext|> where the text has them; otherwise they are "
-         "text like any other."},
+     .help = "Read special tokens such as <|endoftext|> where they occur in the text; by default "
+             "they are ordinary text."},
     {"threads", 't', "N", LAM_OPT_INT, offsetof(opts, threads), .min = 1, .max = LAM_THREADS_MAX,
-     .shown = "one for each CPU", .help = "Threads; the result does not depend on them."},
+     .shown = "one for each CPU", .help = "Number of threads; the result does not depend on it."},
     {0},
 };
 
@@ -243,7 +234,7 @@ static lam_status translate(lam_prepare_options *out, const lam_args *args, cons
     return divide(out, args);
 }
 
-/* ---- telling ---- */
+/* ---- the work ---- */
 
 static int show_progress(void *user, const lam_prepare_progress *p)
 {
@@ -258,135 +249,6 @@ static int show_progress(void *user, const lam_prepare_progress *p)
             lam_progress_show(line, "%s %s", p->stage, size);
     }
     return lam_stop_signal();
-}
-
-static const char *ending(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static void print_splits(const lam_corpus_info *info)
-{
-    char text[32];
-    for (int s = 0; s < LAM_SPLITS; s++) {
-        lam_print("  %-6s %14s token%s", lam_split_name((lam_split)s),
-                  lam_format_count(text, sizeof text, info->tokens[s]), ending(info->tokens[s]));
-        if (info->unknown[s] > 0)
-            lam_print(", %s of them (%.2f %%) became <unk>",
-                      lam_format_count(text, sizeof text, info->unknown[s]),
-                      100.0 * (double)info->unknown[s] / (double)info->tokens[s]);
-        if (lam_corpus_info_divided(info))
-            lam_print(", %s document%s", lam_format_count(text, sizeof text, info->documents[s]),
-                      ending(info->documents[s]));
-        putchar('\n');
-    }
-}
-
-/* Several files: which they were, and how large. */
-static void print_sources(const lam_corpus_info *info)
-{
-    enum { SHOWN = 20 };
-    char text[32];
-    int64_t rest = 0;
-    for (int i = 0; i < info->n_sources && info->n_sources > 1; i++) {
-        const lam_source *s = &info->sources[i];
-        if (i < SHOWN)
-            lam_print("  %-6s %14s bytes   %s\n",
-                      s->split < LAM_SPLITS ? lam_split_name(s->split) : "joined",
-                      lam_format_count(text, sizeof text, s->bytes), s->name);
-        else
-            rest += s->bytes;
-    }
-    if (info->n_sources > SHOWN)
-        lam_print("  %21s bytes   in %d other files\n", lam_format_count(text, sizeof text, rest),
-                  info->n_sources - SHOWN);
-}
-
-static void print_summary(const lam_corpus_info *info, const opts *o, double seconds)
-{
-    char text[32], rate[32];
-    int64_t bytes = 0;
-    for (int i = 0; i < info->n_sources; i++)
-        bytes += info->sources[i].bytes;
-    lam_print("%s: %s, %s symbols%s%s, measured in %s\n", info->name,
-              lam_text_kind_name(info->kind), lam_format_count(text, sizeof text, info->vocab_size),
-              o->vocab_from ? " of " : "", o->vocab_from ? o->vocab_from : "",
-              lam_metric_name(info->metric));
-    print_sources(info);
-    print_splits(info);
-    if (info->original)
-        lam_print("  checked: token counts and vocabulary size are those of the published %s\n",
-                  info->like);
-    else if (info->like[0] != '\0')
-        lam_print("  prepared like %s, which it is not: results are those of %s\n", info->like,
-                  info->name);
-    lam_print("wrote %s: %s of text in %.1f s, %s/s\n", o->out,
-              lam_format_size(text, sizeof text, (double)bytes), seconds,
-              lam_format_size(rate, sizeof rate, (double)bytes / (seconds > 0 ? seconds : 1)));
-}
-
-/* What the smallest preset reads as it stands, so that train does not have to refuse the corpus first. */
-static lam_status warn_if_short(const lam_corpus_info *info)
-{
-    lam_settings s;
-    lam_config cfg;
-    lam_settings_defaults(&s);
-    lam_settings_preset(&s, "tiny");
-    LAM_TRY(lam_config_preset(&cfg, "tiny", LAM_MEMORY_DEFAULT));
-    const int step = s.batch_size * (cfg.tgt_len + 1); /* inputs, and a target more */
-    if (info->tokens[LAM_TRAIN] < step)
-        lam_log(
-            LAM_LOG_WARN,
-            "the train split has %lld token%s: a whole step of the smallest preset, tiny, takes "
-            "%d",
-            (long long)info->tokens[LAM_TRAIN], ending(info->tokens[LAM_TRAIN]), step);
-    for (int i = LAM_VALID; i <= LAM_TEST; i++)
-        if (info->tokens[i] > 0 && info->tokens[i] < 2 * s.eval_batch_size)
-            lam_log(LAM_LOG_WARN,
-                    "the %s split has %lld token%s: evaluations need %d, or fewer streams (train "
-                    "--eval-batch-size, eval --batch-size)",
-                    lam_split_name((lam_split)i), (long long)info->tokens[i],
-                    ending(info->tokens[i]), 2 * s.eval_batch_size);
-    return LAM_OK;
-}
-
-/* A program or a picture is bytes, too, but seldom meant. */
-static lam_status warn_if_binary(const lam_corpus_info *info, const opts *o)
-{
-    enum { LOOK = 1 << 20 };                            /* tokens */
-    static const char in_text[] = "\t\n\v\f\r\x1b\x1e"; /* the last one ends documents */
-    lam_corpus *corpus;
-    int64_t strange = 0;
-    if (info->kind != LAM_BYTES)
-        return LAM_OK;
-    LAM_TRY(lam_corpus_open(&corpus, o->out, LAM_CORPUS_TRUST));
-    const lam_tokens *const text = &corpus->split[LAM_TRAIN];
-    const int64_t n = text->count < LOOK ? text->count : LOOK;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t c;
-        lam_tokens_copy(text, &c, i, 1);
-        strange += c == 0x7f || (c < 0x20 && !memchr(in_text, c, sizeof in_text - 1));
-    }
-    lam_corpus_close(corpus);
-    if (50 * strange > n)
-        lam_log(LAM_LOG_WARN, "%s looks like a binary file (%.0f %% control bytes)",
-                info->n_sources == 1 ? info->sources[0].name : info->name,
-                100.0 * (double)strange / (double)n);
-    return LAM_OK;
-}
-
-/* What is <unk> cannot be learned. */
-static void warn_if_unknown(const lam_corpus_info *info)
-{
-    for (int s = 0; s < LAM_SPLITS; s++) {
-        const double share =
-            info->tokens[s] > 0 ? (double)info->unknown[s] / (double)info->tokens[s] : 0;
-        if (share > 0.05)
-            lam_log(LAM_LOG_WARN,
-                    "%.1f %% of the %s split became <unk>: a smaller --min-count, a larger "
-                    "--max-vocab or --corpus bpe keeps more of the text",
-                    100 * share, lam_split_name((lam_split)s));
-    }
 }
 
 static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
@@ -409,14 +271,10 @@ static lam_status prepare(const lam_args *args, const lam_vocab *vocab)
             lam_print("%s\n", text);
         free(text);
     } else if (status == LAM_OK && !args->quiet) {
-        print_summary(&info, o, lam_progress_seconds(&line));
+        lam_prepare_summary(&info, o->out, o->vocab_from, lam_progress_seconds(&line));
     }
     if (status == LAM_OK)
-        warn_if_unknown(&info);
-    if (status == LAM_OK)
-        status = warn_if_short(&info);
-    if (status == LAM_OK)
-        status = warn_if_binary(&info, o);
+        status = lam_prepare_warn(&info, o->out);
     lam_corpus_info_free(&info);
     return status;
 }
@@ -441,16 +299,15 @@ const lam_command lam_command_prepare = {
     .operands_min = 1,
     .operands_max = -1,
     .description =
-        "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into tokens "
-        "and writes a corpus folder for train and eval. Several files are one text, as are all "
-        "texts (.txt, .tokens, .raw, packed or not) of a folder or zip archive, in the order of "
-        "their names. Files whose names say train, valid (val, validation, dev) and test keep "
-        "their splits; a name that says so and cannot be a split is refused. Text that occurs in "
-        "two splits is pointed out. Any file is bytes; "
-        "characters and words are UTF-8; bpe learns a vocabulary of byte pairs (byte-level BPE) "
-        "and takes any file too. The published corpora are prepared exactly as in the "
-        "papers and "
-        "checked: a file that is not the published one is refused.",
+        "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into "
+        "tokens and writes a corpus folder for train and eval. Several files are joined into "
+        "one text, and so are all texts (.txt, .tokens, .raw, compressed or not) of a folder "
+        "or zip archive, in the order of their names. Files whose names say train, valid "
+        "(val, validation, dev) and test keep their splits; a name that says so and cannot be "
+        "a split is refused. A warning names text that occurs in two splits. bytes and bpe "
+        "(byte-level BPE, learned from the text) take any file; chars and words need UTF-8. "
+        "The published corpora are prepared exactly as in the papers and checked: a file that "
+        "is not the published one is refused.",
     .options = options,
     .options_size = sizeof(opts),
     .examples =

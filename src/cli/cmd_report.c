@@ -36,32 +36,29 @@ static const char *const plots[] = {"train", "valid", "aux",  "grad-norm",
 static const lam_option options[] = {
     {"out", 'o', "FILE|DIR", LAM_OPT_PATH, OPT(out), .shown = "only the terminal",
      .aliases = "html",
-     .help =
-         "NAME.html: the page alone; else a folder with report.html and every figure as SVG, CSV "
-         "and JSON in figures/."},
+     .help = "Write the page NAME.html or, for any other name, a folder with report.html and every "
+             "figure as SVG, CSV and JSON in figures/."},
     {"title", 0, "TEXT", LAM_OPT_STRING, OPT(title), .shown = "the names of the runs",
      .help = "Title of the page."},
     {"over", 'x', "AXIS", LAM_OPT_CHOICE, OPT(over), "step", .choices = overs,
-     .help = "Draw over steps or over time."},
+     .help = "Draw curves over steps or over time."},
     {"at", 0, "N,...", LAM_OPT_INTS, OPT(at), .max = 2147483647, .shown = "no such table",
-     .help =
-         "Also a table of the validation loss after so many steps or, over time, seconds; between "
-         "two evaluations on the line that joins them."},
+     .help = "Also print a table of the validation loss after these numbers of steps (with --over "
+             "time, of seconds), interpolated between evaluations."},
     {"log", 0, "AXES", LAM_OPT_CHOICE, OPT(log), "none", .choices = logs,
-     .help = "Logarithmic axes for the losses; the page can switch."},
+     .help = "Use logarithmic axes for the losses; the page can switch them."},
     {"smooth", 0, "W", LAM_OPT_DOUBLE, OPT(smooth), "0", .max = 0.999,
-     .help =
-         "Moving average over what was logged: weight of the past, 0.9 is about ten records. The "
-         "page has a slider."},
+     .help = "Smooth curves by a moving average in which the past has this weight; 0.9 averages "
+             "about ten records. The page has a slider."},
     {"plot", 0, "NAME", LAM_OPT_CHOICE, OPT(plot), "train", .choices = plots,
-     .help = "What to plot on the terminal."},
+     .help = "Curve to plot on the terminal."},
     {"watch", 'w', NULL, LAM_OPT_FLAG, OPT(watch),
-     .help =
-         "Go on until every run has ended: redraw the terminal, rewrite the page, which reloads "
-         "itself. Ctrl-C ends it."},
+     .help = "Redraw the terminal and rewrite the page, which reloads itself, until every run has "
+             "ended or Ctrl-C is pressed."},
     {"interval", 0, "S", LAM_OPT_INT, OPT(interval), "5", .min = 1, .max = 86400,
-     .help = "Seconds between two looks with --watch."},
-    {"json", 0, NULL, LAM_OPT_FLAG, OPT(json), .help = "Print one JSON object instead."},
+     .help = "Seconds between updates with --watch."},
+    {"json", 0, NULL, LAM_OPT_FLAG, OPT(json),
+     .help = "Print one JSON object instead of tables and plot."},
     {0},
 };
 
@@ -295,13 +292,12 @@ const lam_command lam_command_report = {
     .operands_min = 1,
     .operands_max = -1,
     .description =
-        "Shows what one or many runs have logged: a table of where they are, the settings in which "
-        "they differ, and their curves: on the terminal as a small plot, with --out as one HTML "
-        "page "
-        "that works offline (values under the pointer and for the arrow keys, smoothing, log axes, "
-        "zoom, light and dark, print). A RUN is the folder of lamemo train, or a metrics.jsonl, "
-        "packed "
-        "or not. Runs may be under way; what is still being written is left out.",
+        "Shows what runs have logged: a table of their progress and results, the settings in "
+        "which they differ, and their curves. The terminal gets a small plot; --out writes "
+        "one HTML page that works offline, where values can be read with the pointer and the "
+        "arrow keys and curves can be smoothed, zoomed and drawn on log axes. A RUN is a run "
+        "folder of lamemo train, or a metrics.jsonl, compressed or not. Runs may still be "
+        "training: an unfinished line is left out.",
     .options = options,
     .options_size = sizeof(report_options),
     .examples = "lamemo report runs/tiny\n"

@@ -11,7 +11,7 @@ const lam_option lam_generate_table[] = {
     {"prompt", 'p', "TEXT", LAM_OPT_STRINGS, offsetof(lam_generate_args, prompt),
      .shown = "a newline",
      .help = "Text to continue, the same as PROMPT; @FILE reads a file, - standard input. May be "
-             "repeated: each prompt is continued by itself."},
+             "repeated; each prompt is continued separately."},
     {"prompts", 0, "FILE", LAM_OPT_PATH, offsetof(lam_generate_args, prompts),
      .help = "Continue each line of FILE (- for standard input); in NAME.jsonl each line is a JSON "
              "string or an object with \"prompt\"."},
@@ -38,7 +38,7 @@ const lam_option lam_generate_table[] = {
     {"repeat-penalty", 0, "X", LAM_OPT_DOUBLE, offsetof(lam_generate_args, repeat_penalty), "1",
      .min = 0.01, .max = 100, .help = "Make recent tokens less likely; 1 is off."},
     {"repeat-last", 0, "N", LAM_OPT_INT, offsetof(lam_generate_args, repeat_last), "64",
-     .max = 1 << 20, .help = "How many recent tokens the penalty looks at."},
+     .max = 1 << 20, .help = "Number of recent tokens that the penalty counts."},
     {"seed", 's', "S", LAM_OPT_SEED, offsetof(lam_generate_args, seed), "42",
      .help = "Seed of the draws, or random; the same seed gives the same text."},
     {"allow-unk", 0, NULL, LAM_OPT_FLAG, offsetof(lam_generate_args, unknown),

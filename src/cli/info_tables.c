@@ -1,7 +1,7 @@
 /* info_tables.c -- see info_tables.h. */
 #include "cli/info_tables.h"
 
-#include "cli/footprint.h"
+#include "cli/info_model.h"
 #include "cli/output.h"
 #include "cli/term.h"
 #include "core/budget.h"

@@ -1,8 +1,9 @@
-/* input.h -- what commands are given: a model, and texts. */
+/* input.h -- what commands are given: a model, texts, a vocabulary. */
 #ifndef LAM_CLI_INPUT_H
 #define LAM_CLI_INPUT_H
 
 #include "cli/options.h"
+#include "data/vocab.h"
 #include "model/boxed.h"
 #include "model/model.h"
 
@@ -48,6 +49,10 @@ lam_status lam_unescape(char *text, const char *label);
 /* LAM_ERR_ARG where --model was not written; the message tells of the model at hand.  LAM_ERR_IO: it is nearly the name
  * of the bundled one. */
 lam_status lam_model_required(const lam_args *args, const char *model);
+
+/* The vocabulary of a model, run or corpus folder, or of a file (convert/vocabulary.h); `pattern`, for ranks of tiktoken,
+ * may be NULL. */
+lam_status lam_vocab_option(lam_vocab **out, const char *from, const char *pattern);
 
 /* What is wrong with the first operand that the command does not take, and what it may have meant; returns out. */
 const char *lam_stray(char *out, size_t size, const lam_args *args);

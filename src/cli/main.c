@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/ranks.h"
-#include "cli/self.h"
+#include "cli/children.h"
 #include "cli/spelling.h"
 #include "cli/stop.h"
 #include "cli/term.h"

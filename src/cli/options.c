@@ -26,7 +26,7 @@ const lam_option lam_common_options[] = {
      .help = "Print errors and warnings only. Results and --json are still printed, summaries of "
              "what was "
              "written are not."},
-    {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Print more about what is done."},
+    {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Also print details of what is done."},
     {"max-memory", 0, "SIZE", LAM_OPT_SIZE, offsetof(lam_args, max_memory),
      .shown = "what the machine has free",
      .help = "Refuse to allocate more memory than SIZE (500M, 2G, 1.5GiB); on cuda, memory of the "
@@ -34,7 +34,7 @@ const lam_option lam_common_options[] = {
     {"inner-job", 0, NULL, LAM_OPT_FLAG, offsetof(lam_args, inner), .hidden = true,
      .help = "Part of a larger job, which says how it ended and how to go on."},
     {"help", 'h', "[=TOPIC]", LAM_OPT_STRING,
-     .help = "Print the options people need and exit; --help=all prints all of them, --help=TOPIC "
+     .help = "Print the most common options and exit; --help=all prints all of them, --help=TOPIC "
              "one group."},
     {0},
 };
