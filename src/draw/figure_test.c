@@ -204,15 +204,21 @@ START_TEST(an_axis_that_counts_has_no_numbers_between)
     lam_series one = {.name = "a", .n = 3, .x = layers, .y = steps};
     const lam_figure f = {
         .id = "f", .title = "F", .x = {.label = "layer"}, .n_series = 1, .series = &one};
-    lam_text free = {0}, whole = {0};
+    lam_text free = {0}, whole = {0}, two = {0};
     lam_figure_svg(&whole, &f, LAM_FOR_FILE);
+    one.n = 2;
+    lam_figure_svg(&two, &f, LAM_FOR_FILE);
+    one.n = 3;
     one.x = places;
     lam_figure_svg(&free, &f, LAM_FOR_FILE);
     ck_assert_ptr_nonnull(strstr(free.data, ">1.5<"));
     ck_assert_ptr_null(strstr(whole.data, ">1.5<"));
     ck_assert_ptr_nonnull(strstr(whole.data, ">2<"));
+    ck_assert_ptr_nonnull(strstr(two.data, ">2<"));
+    ck_assert_ptr_null(strstr(two.data, ">1.2<"));
     lam_text_free(&free);
     lam_text_free(&whole);
+    lam_text_free(&two);
 }
 END_TEST
 

@@ -118,7 +118,7 @@ static double round_step(double least)
 static void linear_ticks(lam_ticks *out, const lam_ruler *r, int wanted)
 {
     const double least = (r->high - r->low) / wanted;
-    const double step = round_step(r->whole && r->high - r->low >= 2 ? fmax(least, 1) : least);
+    const double step = round_step(r->whole && r->high - r->low >= 1 ? fmax(least, 1) : least);
     const double largest = fmax(fabs(r->low), fabs(r->high));
     const double slack = 1e-9 * (r->high - r->low);
     for (double i = ceil((r->low - slack) / step); i * step <= r->high + slack; i++)

@@ -125,7 +125,7 @@ lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)
     lam_cell *cells;
     *out = (lam_table){
         .id = "summary",
-        .title = "Where the runs are",
+        .title = "Progress and results",
         .caption = bits ? "Training: the newest record. Validation: the best so far. Test: of that "
                           "model. Bits per byte of text: of the test, or of the best validation. "
                           "Tokens per second: the median."
@@ -246,7 +246,7 @@ lam_status lam_runs_differences(lam_table *out, const lam_runs *runs)
 {
     lam_column *columns;
     lam_cell *cells;
-    *out = (lam_table){.id = "differences", .title = "In what they differ"};
+    *out = (lam_table){.id = "differences", .title = "Settings that differ"};
     LAM_TRY(allocate(out, &columns, &cells, each_difference(runs, NULL), runs->n + 1));
     for (int c = 0; c <= runs->n; c++)
         columns[c].name = c == 0 ? "setting" : runs->list[c - 1].name;

@@ -6,8 +6,11 @@ cd "$work"
 
 seq 1 900 | sed 's/.*/a text of & lines, each with a number &./' > text
 run 0 prepare -q --out corpus text
-run 0 train -q --data corpus --out run --n-layer 1 --n-head 2 --d-head 8 --d-model 16 --d-inner 16 --tgt-len 8 \
-    --mem-len 8 -b 4 --max-step 2 --no-test
+train() {
+    run 0 train --n-layer 1 --n-head 2 --d-head 8 --d-model 16 --d-inner 16 --tgt-len 8 --mem-len 8 -b 4 --max-step 2 \
+        --no-test "$@"
+}
+train -q --data corpus --out run
 while read -r code words; do
     # shellcheck disable=SC2086
     run "$code" ${words%%: *}
@@ -42,15 +45,13 @@ says "$err" "none; did you mean none?"
 
 # A tokenizer that cannot be written is refused before the weights are written.
 run 0 prepare -q --corpus bpe --vocab-size 300 --out pairs text
-run 0 train -q --data pairs --out prun --n-layer 1 --n-head 2 --d-head 8 --d-model 16 --d-inner 16 --tgt-len 8 \
-    --mem-len 8 -b 4 --max-step 2 --no-test
+train -q --data pairs --out prun
 run 1 export -m prun --out exported --tokenizer none/tokenizer.json
 says "$err" "none/tokenizer.json: cannot create: No such file or directory"
 [ ! -e exported ] || fail "the weights were written"
 
 # Options that change nothing are pointed out.
-run 0 train --data corpus --out drawn --n-layer 1 --n-head 2 --d-head 8 --d-model 16 --d-inner 16 --tgt-len 8 \
-    --mem-len 8 -b 4 --max-step 1 --no-test --init-range 0.5 --init-std 0.01
+train --data corpus --out drawn --init-range 0.5 --init-std 0.01
 says "$err" "warning: --init-range has no effect with --init normal, only with: uniform"
 ! grep -q "init-std has no effect" "$err" || fail "--init-std has an effect"
 

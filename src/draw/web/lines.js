@@ -198,7 +198,7 @@
     if (axis.scale === "log" && high / low >= 5) return logSteps(low, high);
     if (axis.points && axis.points.length <= 12 && u.bbox.width / devicePixelRatio >= 38 * axis.points.length)
       return axis.points.filter((v) => v >= low && v <= high);
-    return steps(low, high, axis.whole && high - low >= 2 ? Math.min(wanted, high - low) : wanted);
+    return steps(low, high, axis.whole && high - low >= 1 ? Math.min(wanted, high - low) : wanted);
   };
   const texts = (u, all) => {
     const size = Math.max(...all.map(Math.abs)), step = all.length > 1 ? all[1] - all[0] : size;
