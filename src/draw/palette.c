@@ -104,21 +104,6 @@ lam_rgb lam_colour_token(lam_theme theme, int step)
     return between(paints[theme][LAM_PAINT_GROUND], strongest[theme][step < 0], at);
 }
 
-static double luminance(lam_rgb c)
-{
-    const double v[3] = {c.r / 255.0, c.g / 255.0, c.b / 255.0};
-    double lin[3];
-    for (int i = 0; i < 3; i++)
-        lin[i] = v[i] <= 0.04045 ? v[i] / 12.92 : pow((v[i] + 0.055) / 1.055, 2.4);
-    return 0.2126 * lin[0] + 0.7152 * lin[1] + 0.0722 * lin[2];
-}
-
-double lam_colour_contrast(lam_rgb a, lam_rgb b)
-{
-    const double x = luminance(a), y = luminance(b);
-    return (fmax(x, y) + 0.05) / (fmin(x, y) + 0.05);
-}
-
 static void property(lam_text *out, const char *name, int i, lam_rgb c)
 {
     lam_text_format(out, "--%s", name);

@@ -33,8 +33,6 @@ lam_rgb lam_colour_ramp(lam_theme theme, double at); /* of heat maps; 0 <= at <=
  * readable on it. */
 lam_rgb lam_colour_token(lam_theme theme, int step);
 
-double lam_colour_contrast(lam_rgb a, lam_rgb b); /* as WCAG 2 defines it: 1 to 21 */
-
 /* The same as custom properties (--ground, --s0 ... --t8, --u8, --h0 ... --h31) for a style sheet. */
 void lam_palette_css(lam_text *out, lam_theme theme);
 /* A style sheet of them: light, and on screens dark where the system or the class `dark` of the root says so. */
