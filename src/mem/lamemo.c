@@ -87,11 +87,17 @@ static void layout(lam_segment *s, lam_arena *arena)
 {
     const size_t slots = (size_t)s->B * (size_t)s->M, HK = (size_t)s->dims.HK;
     const size_t H = (size_t)s->cfg->n_head;
+    const int from = fields_of(s->cfg).refresh_from;
     shared_buffers *shared = s->own;
-    for (int l = fields_of(s->cfg).refresh_from; l < s->cfg->n_layer; l++) {
+    for (int l = from; l < s->cfg->n_layer; l++) {
         layer_buffers *b = buffers_of(s, l);
-        b->c_new = lam_mem_take(s, arena, LAM_ACT, slots * HK);
-        b->lse_new = lam_mem_take(s, arena, LAM_WIDE, slots * H);
+        if (l > from && !s->train && !s->full) { /* read at once, and by backward */
+            b->c_new = buffers_of(s, from)->c_new;
+            b->lse_new = buffers_of(s, from)->lse_new;
+        } else {
+            b->c_new = lam_mem_take(s, arena, LAM_ACT, slots * HK);
+            b->lse_new = lam_mem_take(s, arena, LAM_WIDE, slots * H);
+        }
         b->alpha = lam_mem_take(s, arena, LAM_WIDE, slots * H);
     }
     shared->dc_new = lam_mem_take(s, arena, LAM_ACT, s->train ? slots * HK : 0);

@@ -20,13 +20,30 @@ static size_t rows_at_once(const lam_stack *st)
     return (size_t)st->opt.B * (st->opt.batch ? 1 : (size_t)(st->seg.M + st->opt.N));
 }
 
-/* Does commit read this buffer of a layer?  Nothing else does in a batch. */
-static int is_source(const lam_stack *st, lam_slot_source source, int layer)
+/* Does commit read this buffer of a layer? */
+static int commits(const lam_stack *st, lam_slot_source source, int layer)
 {
-    int found = !st->opt.batch;
+    int found = 0;
     for (int i = 0; i < st->mem.n_slots; i++)
         found |= st->mem.slots[i].source == source && st->mem.slots[i].layer == layer;
     return found;
+}
+
+/* Nothing else reads it in a batch. */
+static int is_source(const lam_stack *st, lam_slot_source source, int layer)
+{
+    return !st->opt.batch || commits(st, source, layer);
+}
+
+/* What enters a layer.  Without a backward pass only the call itself reads it, and the layer before and behind. */
+static void *layout_x(lam_stack *st, lam_arena *arena, size_t rows, int layer)
+{
+    const int kept = st->opt.train || st->opt.full || commits(st, LAM_FROM_X, layer);
+    if (!is_source(st, LAM_FROM_X, layer))
+        return NULL;
+    if (!kept && layer >= 2 && !commits(st, LAM_FROM_X, layer - 2))
+        return st->rows[layer - 2].x;
+    return act(st, arena, rows, st->model->dims.D);
 }
 
 static void layout_block(lam_stack *st, lam_arena *arena, lam_block_acts *a)
@@ -53,7 +70,7 @@ static void layout_rows(lam_stack *st, lam_arena *arena, int layer)
     const size_t rows = (size_t)st->opt.B * (size_t)(st->seg.M + st->opt.N);
     lam_layer_rows *r = &st->rows[layer];
 
-    r->x = is_source(st, LAM_FROM_X, layer) ? act(st, arena, rows, d.D) : NULL;
+    r->x = layout_x(st, arena, rows, layer);
     if (layer == cfg->n_layer)
         return;
     r->xn = cfg->pre_lnorm && !st->opt.batch ? act(st, arena, rows, d.D) : r->x;

@@ -20,6 +20,7 @@ LAM_EXACT_OPS(LAM_CPU_EXACT_OP)
 
 size_t lam_cpu_exact_gemm_scratch(int threads);
 size_t lam_cpu_exact_attn_scratch(const lam_work *largest, int threads);
+size_t lam_cpu_exact_next_scratch(const lam_work *largest, int threads);
 
 /* The host may have set another rounding, or flushing of subnormals.  Every thread that computes is put into
  * the default state and back. */
@@ -74,20 +75,60 @@ typedef struct lam_exact_bytes {
     const int8_t *p;
     ptrdiff_t ld; /* may be negative */
     int n;
+    /* Of what will be read later, a line is asked for with each row.  NULL: of rows behind. */
+    struct lam_exact_lines *soon;
 } lam_exact_bytes;
+
+/* Lines of memory in the order in which they lie, which is how memory is fastest. */
+typedef struct lam_exact_lines {
+    const int8_t *p;
+    int left, width; /* lines that this row has left, and that a row has; at least 1 */
+    ptrdiff_t skip;  /* bytes from the end of a row to the next one */
+} lam_exact_lines;
+
+static inline void lam_exact_ask(lam_exact_lines *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        __builtin_prefetch(s->p, 0, 2);
+        s->p += 64;
+        if (--s->left == 0) {
+            s->p += s->skip;
+            s->left = s->width;
+        }
+    }
+}
 
 /* out[r * ldo + c] = x_r . w_c for all r < x.n, c < w.n; k <= LAM_EXACT_TERMS. */
 void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k);
 
-/* out[c] += sum over j < n of weight[j] * v[j * ld + c], c < K; n <= LAM_EXACT_TERMS. */
-void lam_exact_mix(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
-                   int K);
+/* out[c] += sum of weight[j] * v_j[c] over all rows of v, at most LAM_EXACT_TERMS; c < K. */
+void lam_exact_mix(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K);
 
 #if defined(__AVX512BW__)
 /* Both on machines with VNNI.  The second does whole groups of columns alone and returns how many columns. */
 void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k);
-int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
-                       int K);
+int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K);
 #endif
+
+/* ---- parts of attention ---- */
+
+/* Positions as bytes: those of `a`, or what scratch then holds; *used bytes of it. */
+lam_attn lam_cpu_exact_places(const lam_cpu_dev *dev, const lam_attn *a, size_t *used);
+
+/* A head of q + bias [K] (bias may be NULL) -> out, 15 bits; returns the scale. */
+float lam_cpu_exact_query(int16_t *out, const float *q, const float *bias, int K);
+
+/* What one query's scores and weights are made of, for each key. */
+typedef struct lam_exact_scores {
+    const int32_t *ac, *bd; /* bd NULL: none */
+    const float *k_scale, *v_scale, *r_scale;
+    const float *r_bias; /* NULL: none */
+    float u, v, scale;   /* u, v: scales of q + u and q + v */
+} lam_exact_scores;
+
+/* Weights [n] of the values; p [n] is scratch.  Returns the factor of the sums of values. */
+float lam_cpu_exact_softmax(int16_t *weight, float *lse, float *p, const lam_exact_scores *x,
+                            int n);
+void lam_cpu_exact_store(float *o, const double *total, float share, int K);
 
 #endif

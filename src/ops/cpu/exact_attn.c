@@ -61,9 +61,11 @@ size_t lam_cpu_exact_attn_scratch(const lam_work *largest, int threads)
 {
     lam_arena count = {0};
     (void)carve_places(&count, (size_t)largest->r_rows, (size_t)largest->H, (size_t)largest->K);
+    const size_t before = count.used;
     for (int i = 0; i < threads; i++)
         (void)carve_room(&count, largest->keys, largest->K);
-    return count.used;
+    const size_t next = before + lam_cpu_exact_next_scratch(largest, threads);
+    return count.used > next ? count.used : next;
 }
 
 /* Some queries of one head. */
@@ -100,7 +102,7 @@ static size_t key_at(const task *t, lam_view view, int j)
 
 /* ---- scores ---- */
 
-static float quantise_query(int16_t *out, const float *q, const float *bias, int K)
+float lam_cpu_exact_query(int16_t *out, const float *q, const float *bias, int K)
 {
     float x[LAM_NEXT_WIDTH];
     for (int c = 0; c < K; c++)
@@ -121,8 +123,9 @@ static void by_keys(const task *t, const room *m)
     const size_t K = (size_t)a->K, k = key_at(t, a->k, t->lo), v = key_at(t, a->value, t->lo);
     copy_scales(m->k_scale, (const float *)a->k_scale + k / K, a->ldk / K, n);
     copy_scales(m->v_scale, (const float *)a->value_scale + v / K, a->ldk / K, n);
-    lam_exact_dots(m->ac, m->span, (lam_exact_rows){m->by_key, m->Kp, t->n},
-                   (lam_exact_bytes){(const int8_t *)a->k.p + k, (ptrdiff_t)a->ldk, n}, a->K);
+    lam_exact_dots(
+        m->ac, m->span, (lam_exact_rows){m->by_key, m->Kp, t->n},
+        (lam_exact_bytes){.p = (const int8_t *)a->k.p + k, .ld = (ptrdiff_t)a->ldk, .n = n}, a->K);
 }
 
 /* The positional row of difference d: query i and key j have d = (j - lo) - (i - first) + (n - 1). */
@@ -149,18 +152,12 @@ static void by_places(const task *t, const room *m)
     for (int d = from; d < to; d++)
         m->r_scale[d] = ((const float *)a->r_scale)[(size_t)place_of(t, d) * (a->ldr / K) + t->h];
     lam_exact_dots(m->bd + from, m->span, (lam_exact_rows){m->by_place, m->Kp, t->n},
-                   (lam_exact_bytes){r, a->r_sign * (ptrdiff_t)a->ldr, to - from}, a->K);
+                   (lam_exact_bytes){.p = r, .ld = a->r_sign * (ptrdiff_t)a->ldr, .n = to - from},
+                   a->K);
 }
 
-/* What one query's scores are made of. */
-typedef struct terms {
-    const int32_t *ac, *bd; /* bd NULL: none */
-    const float *k_scale, *r_scale, *r_bias;
-    float u, v, scale; /* scales of q + u and q + v */
-} terms;
-
 /* s [n]; returns the rank of the largest. */
-static int32_t add_scores(float *s, const terms *x, int n)
+static int32_t add_scores(float *s, const lam_exact_scores *x, int n)
 {
     int32_t top = INT32_MIN;
     for (int j = 0; j < n; j++) {
@@ -212,31 +209,38 @@ static int32_t weights(int16_t *out, float *p, const float *v_scale, int n)
     return size;
 }
 
-/* Softmax of query t->first + i: its weights and its log-sum-exp; returns the factor of its sums of values. */
+float lam_cpu_exact_softmax(int16_t *weight, float *lse, float *p, const lam_exact_scores *x, int n)
+{
+    if (n == 0) {
+        *lse = -INFINITY;
+        return 0.0f;
+    }
+    const float top = lam_exact_unrank(add_scores(p, x, n));
+    const int64_t sum = exponentials(p, top, n);
+    *lse = lam_exact_lse(top, sum);
+    return lam_exact_share(weights(weight, p, x->v_scale, n), sum);
+}
+
+/* Of query t->first + i; weights of keys that it does not see are 0. */
 static float softmax(const task *t, const room *m, int i, const float scale[2])
 {
     const lam_attn *a = t->a;
     const span s = sees(a, t->b, t->first + i);
-    const int n = s.hi - s.lo, all = t->hi - t->lo, at = s.lo - t->lo;
+    const int at = s.lo - t->lo;
     const size_t d = (size_t)(at - i + t->n - 1), row = (size_t)i * m->span;
     int16_t *weight = m->weight + row;
     float *lse = lam_cpu_row(a->lse, (size_t)a->H, t->b, (size_t)(t->first + i)) + t->h;
-    memset(weight, 0, lam_exact_padded((size_t)all) * sizeof *weight);
-    *lse = -INFINITY;
-    if (n == 0)
-        return 0.0f;
-    const terms x = {.ac = m->ac + row + at,
-                     .bd = a->r ? m->bd + row + d : NULL,
-                     .k_scale = m->k_scale + at,
-                     .r_scale = m->r_scale + d,
-                     .r_bias = a->rbias ? m->r_bias + d : NULL,
-                     .u = scale[0],
-                     .v = scale[1],
-                     .scale = (float)a->scale};
-    const float top = lam_exact_unrank(add_scores(m->p, &x, n));
-    const int64_t sum = exponentials(m->p, top, n);
-    *lse = lam_exact_lse(top, sum);
-    return lam_exact_share(weights(weight + at, m->p, m->v_scale + at, n), sum);
+    memset(weight, 0, lam_exact_padded((size_t)(t->hi - t->lo)) * sizeof *weight);
+    const lam_exact_scores x = {.ac = m->ac + row + at,
+                                .bd = a->r ? m->bd + row + d : NULL,
+                                .k_scale = m->k_scale + at,
+                                .v_scale = m->v_scale + at,
+                                .r_scale = m->r_scale + d,
+                                .r_bias = a->rbias ? m->r_bias + d : NULL,
+                                .u = scale[0],
+                                .v = scale[1],
+                                .scale = (float)a->scale};
+    return lam_cpu_exact_softmax(weight + at, lse, m->p, &x, s.hi - s.lo);
 }
 
 /* ---- values ---- */
@@ -285,14 +289,15 @@ static void sum_values(const task *t, const room *m, int at, int n)
     const lam_attn *a = t->a;
     if (t->n > FEW) {
         lam_exact_dots(m->sum, m->Kp, (lam_exact_rows){m->weight + at, m->span, t->n},
-                       (lam_exact_bytes){m->turned + at, (ptrdiff_t)m->span, a->K}, n);
+                       (lam_exact_bytes){.p = m->turned + at, .ld = (ptrdiff_t)m->span, .n = a->K},
+                       n);
         return;
     }
     const int8_t *v = (const int8_t *)a->value.p + key_at(t, a->value, t->lo + at);
     memset(m->sum, 0, (size_t)t->n * m->Kp * sizeof *m->sum);
     for (int i = 0; i < t->n; i++)
-        lam_exact_mix(m->sum + (size_t)i * m->Kp, m->weight + (size_t)i * m->span + at, v,
-                      (ptrdiff_t)a->ldk, n, a->K);
+        lam_exact_mix(m->sum + (size_t)i * m->Kp, m->weight + (size_t)i * m->span + at,
+                      (lam_exact_bytes){.p = v, .ld = (ptrdiff_t)a->ldk, .n = n}, a->K);
 }
 
 static void add_totals(double *total, const int32_t *sum, size_t n)
@@ -301,7 +306,7 @@ static void add_totals(double *total, const int32_t *sum, size_t n)
         total[i] += (double)sum[i];
 }
 
-static void store(float *o, const double *total, float share, int K)
+void lam_cpu_exact_store(float *o, const double *total, float share, int K)
 {
     for (int c = 0; c < K; c++) {
         const float sum = (float)total[c];
@@ -316,10 +321,10 @@ static void run(const task *t, const room *m)
     float scale[QUERIES][2], share[QUERIES];
     for (int i = 0; i < t->n; i++) {
         const float *q = lam_cpu_row(a->q, a->ldq, t->b, (size_t)(t->first + i)) + at;
-        scale[i][0] = quantise_query(m->by_key + (size_t)i * m->Kp, q,
-                                     a->u ? (const float *)a->u + at : NULL, a->K);
-        scale[i][1] = quantise_query(m->by_place + (size_t)i * m->Kp, q,
-                                     a->v ? (const float *)a->v + at : NULL, a->K);
+        scale[i][0] = lam_cpu_exact_query(m->by_key + (size_t)i * m->Kp, q,
+                                          a->u ? (const float *)a->u + at : NULL, a->K);
+        scale[i][1] = lam_cpu_exact_query(m->by_place + (size_t)i * m->Kp, q,
+                                          a->v ? (const float *)a->v + at : NULL, a->K);
     }
     by_keys(t, m);
     if (a->r || a->rbias)
@@ -335,8 +340,8 @@ static void run(const task *t, const room *m)
         add_totals(m->total, m->sum, heads);
     }
     for (int i = 0; i < t->n; i++)
-        store(lam_cpu_row(a->o, a->ldo, t->b, (size_t)(t->first + i)) + at,
-              m->total + (size_t)i * m->Kp, share[i], a->K);
+        lam_cpu_exact_store(lam_cpu_row(a->o, a->ldo, t->b, (size_t)(t->first + i)) + at,
+                            m->total + (size_t)i * m->Kp, share[i], a->K);
 }
 
 static void run_task(const lam_attn *a, const room *m, size_t number)
@@ -373,8 +378,7 @@ static room room_of(const lam_cpu_dev *dev, size_t before, const lam_attn *a)
     return carve_room(&arena, a->keys, a->K);
 }
 
-/* Positions as int8: those of `a`, or what scratch then holds; *used bytes of it. */
-static lam_attn with_places(const lam_cpu_dev *dev, const lam_attn *a, size_t *used)
+lam_attn lam_cpu_exact_places(const lam_cpu_dev *dev, const lam_attn *a, size_t *used)
 {
     const size_t H = (size_t)a->H, K = (size_t)a->K, rows = (size_t)a->r_rows;
     lam_attn b = *a;
@@ -406,7 +410,7 @@ void lam_cpu_exact_attn_fwd(lam_dev *dev, const lam_attn *a)
     const size_t tasks = (size_t)a->B * (size_t)a->H * (size_t)blocks;
     assert(a->kv_class == LAM_BYTE && a->K <= LAM_NEXT_WIDTH && a->drop.p == 0.0);
     size_t used;
-    const lam_attn b = with_places(cpu, a, &used);
+    const lam_attn b = lam_cpu_exact_places(cpu, a, &used);
 #pragma omp parallel num_threads(cpu->threads)
     {
         const uint64_t before = lam_cpu_exact_begin();
@@ -414,48 +418,6 @@ void lam_cpu_exact_attn_fwd(lam_dev *dev, const lam_attn *a)
 #pragma omp for schedule(dynamic) nowait
         for (size_t i = 0; i < tasks; i++)
             run_task(&b, &m, i);
-        lam_cpu_exact_end(before);
-    }
-}
-
-/* The new key or value of head h of stream b, into row at[b]. */
-static void put(const lam_attn_next *x, lam_view to, void *scale, lam_view from, size_t b, size_t h)
-{
-    const size_t K = (size_t)x->a.K, row = (size_t)((const int32_t *)x->at)[b];
-    const size_t at = b * to.step + row * x->a.ldk + h * K;
-    ((float *)scale)[at / K] =
-        lam_cpu_exact_head((int8_t *)to.p + at, (const float *)from.p + b * from.step + h * K, K);
-}
-
-/* A head of a stream is one thread's: it finds the key that it has just put. */
-static void next_head(const lam_attn_next *x, const lam_attn *a, const room *m, size_t i)
-{
-    const size_t b = i / (size_t)a->H, h = i % (size_t)a->H;
-    lam_attn own = *a;
-    own.shift = ((const int32_t *)x->at)[b];
-    own.keys = own.shift + 1;
-    put(x, a->k, a->k_scale, x->k, b, h);
-    put(x, a->value, a->value_scale, x->value, b, h);
-    const span s = sees(&own, b, 0);
-    run(&(task){.a = &own, .b = b, .h = h, .n = 1, .lo = s.lo, .hi = s.hi}, m);
-}
-
-void lam_cpu_exact_attn_next(lam_dev *dev, const lam_attn_next *x)
-{
-    const lam_cpu_dev *cpu = lam_cpu(dev);
-    const size_t heads = (size_t)x->a.B * (size_t)x->a.H;
-    assert(x->a.kv_class == LAM_BYTE && x->a.queries == 1 && x->a.mode == LAM_CAUSAL);
-    size_t used;
-    const lam_attn b = with_places(cpu, &x->a, &used);
-    /* A stream's heads share their rows' pages and the lines of their scales. */
-    const int chunk = x->a.B < cpu->threads ? 1 : x->a.H;
-#pragma omp parallel num_threads(heads < 2 ? 1 : cpu->threads)
-    {
-        const uint64_t before = lam_cpu_exact_begin();
-        const room m = room_of(cpu, used, &x->a);
-#pragma omp for schedule(dynamic, chunk) nowait
-        for (size_t i = 0; i < heads; i++)
-            next_head(x, &b, &m, i);
         lam_cpu_exact_end(before);
     }
 }

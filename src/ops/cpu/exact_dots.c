@@ -170,8 +170,11 @@ static void strip_4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_
 
 static void strip_1(int32_t *out, const int16_t *x, lam_exact_bytes w, int whole)
 {
-    for (int c = 0; c < w.n; c += 4)
+    for (int c = 0; c < w.n; c += 4) {
+        if (w.soon)
+            lam_exact_ask(w.soon, 4);
         tile_1x4(out + c, x, w.p + c * w.ld, w.ld, w.n - c < 4 ? w.n - c : 4, whole);
+    }
 }
 
 static void dots_plain(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int whole)
@@ -184,12 +187,12 @@ static void dots_plain(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_byt
 }
 
 /* Sums of rows of bytes, columns from..K. */
-static void mix_plain(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
-                      int from, int K)
+static void mix_plain(int32_t *out, const int16_t *weight, const lam_exact_bytes *v, int from,
+                      int K)
 {
-    for (int j = 0; j < n; j++)
+    for (int j = 0; j < v->n; j++)
         for (int c = from; c < K; c++)
-            out[c] += (int32_t)weight[j] * v[j * ld + c];
+            out[c] += (int32_t)weight[j] * v->p[j * v->ld + c];
 }
 
 #if defined(__AVX512BW__)
@@ -208,11 +211,11 @@ static int check_vnni(void)
         w[i] = (int8_t)((i * 104729) % (2 * LAM_EXACT_HEAD + 1) - LAM_EXACT_HEAD);
     }
     const lam_exact_rows rows = {x, K, N};
-    const lam_exact_bytes bytes = {w, K, N};
+    const lam_exact_bytes bytes = {.p = w, .ld = K, .n = N};
     dots_plain(one, N, rows, bytes, K);
-    mix_plain(one + N * N, x, w, K, N, 0, K);
+    mix_plain(one + N * N, x, &bytes, 0, K);
     lam_exact_dots_vnni(two, N, rows, bytes, K);
-    if (lam_exact_mix_vnni(two + N * N, x, w, K, N, K) != K)
+    if (lam_exact_mix_vnni(two + N * N, x, bytes, K) != K)
         return 0;
     return memcmp(one, two, sizeof one) == 0;
 }
@@ -248,9 +251,11 @@ void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes 
 
 #if defined(__AVX2__)
 /* 16 * blocks columns: two rows' bytes side by side meet their two weights. */
-INLINE void mix_blocks(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n,
-                       int blocks)
+INLINE void mix_blocks(int32_t *out, const int16_t *weight, const int8_t *v,
+                       const lam_exact_bytes *w, int blocks)
 {
+    const ptrdiff_t ld = w->ld;
+    const int n = w->n;
     __m256i sum[8];
 #pragma GCC unroll 8
     for (int i = 0; i < 2 * blocks; i++)
@@ -259,6 +264,8 @@ INLINE void mix_blocks(int32_t *out, const int16_t *weight, const int8_t *v, ptr
         const int8_t *one = v + j * ld, *two = j + 1 < n ? one + ld : one;
         const uint32_t low = (uint16_t)weight[j], high = j + 1 < n ? (uint16_t)weight[j + 1] : 0;
         const __m256i by = _mm256_set1_epi32((int)(high << 16 | low));
+        if (w->soon && blocks > 1)
+            lam_exact_ask(w->soon, 2);
 #pragma GCC unroll 4
         for (int i = 0; i < blocks; i++) {
             const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(one + 16 * i));
@@ -275,22 +282,22 @@ INLINE void mix_blocks(int32_t *out, const int16_t *weight, const int8_t *v, ptr
 }
 #endif
 
-void lam_exact_mix(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld, int n, int K)
+void lam_exact_mix(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K)
 {
     int c = 0;
-    assert(n <= LAM_EXACT_TERMS);
+    assert(v.n <= LAM_EXACT_TERMS);
 #if defined(__AVX512BW__)
     if (has_vnni())
-        c = lam_exact_mix_vnni(out, weight, v, ld, n, K);
+        c = lam_exact_mix_vnni(out, weight, v, K);
 #endif
 #if defined(__AVX2__)
     for (; c + 64 <= K; c += 64)
-        mix_blocks(out + c, weight, v + c, ld, n, 4);
+        mix_blocks(out + c, weight, v.p + c, &v, 4);
     for (; c + 16 <= K; c += 16)
-        mix_blocks(out + c, weight, v + c, ld, n, 1);
+        mix_blocks(out + c, weight, v.p + c, &v, 1);
 #endif
     if (c < K)
-        mix_plain(out, weight, v, ld, n, c, K);
+        mix_plain(out, weight, &v, c, K);
 }
 
 /* ---- quantising ---- */

@@ -28,7 +28,7 @@ START_TEST(rows_by_rows)
         int32_t out[ROWS * ROWS];
         fill((uint32_t)k);
         lam_exact_dots(out, ROWS, (lam_exact_rows){x, ld, ROWS},
-                       (lam_exact_bytes){w, (ptrdiff_t)ld, ROWS}, k);
+                       (lam_exact_bytes){.p = w, .ld = (ptrdiff_t)ld, .n = ROWS}, k);
         for (size_t r = 0; r < ROWS; r++)
             for (size_t c = 0; c < ROWS; c++) {
                 int64_t sum = 0;
@@ -52,7 +52,7 @@ START_TEST(one_row_by_many)
             fill((uint32_t)(k + n));
             out[n] = 77;
             lam_exact_dots(out, MOST, (lam_exact_rows){x, (size_t)ld, 1},
-                           (lam_exact_bytes){first, way, n}, k);
+                           (lam_exact_bytes){.p = first, .ld = way, .n = n}, k);
             for (int c = 0; c < n; c++) {
                 int64_t sum = 0;
                 for (int t = 0; t < k; t++)
@@ -70,7 +70,7 @@ START_TEST(sums_of_rows)
         int32_t out[COLUMNS] = {0};
         const int n = 1 + K % 80;
         fill((uint32_t)K);
-        lam_exact_mix(out, x, w, COLUMNS, n, K);
+        lam_exact_mix(out, x, (lam_exact_bytes){.p = w, .ld = COLUMNS, .n = n}, K);
         for (int c = 0; c < K; c++) {
             int64_t sum = 0;
             for (int j = 0; j < n; j++)

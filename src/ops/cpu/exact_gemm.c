@@ -93,15 +93,19 @@ static void sum_terms(const job *j, int32_t *sum, const place *p, size_t at, siz
     const int16_t *x = j->s.x + p->r * j->ld + at;
     if (g->tb == LAM_FLIP) {
         lam_exact_dots(sum, p->cols, (lam_exact_rows){x, j->ld, (int)p->rows},
-                       (lam_exact_bytes){(const int8_t *)g->b + p->c * g->ldb + at,
-                                         (ptrdiff_t)g->ldb, (int)p->cols},
+                       (lam_exact_bytes){.p = (const int8_t *)g->b + p->c * g->ldb + at,
+                                         .ld = (ptrdiff_t)g->ldb,
+                                         .n = (int)p->cols},
                        (int)n);
         return;
     }
     memset(sum, 0, p->rows * p->cols * sizeof *sum);
     for (size_t r = 0; r < p->rows; r++)
-        lam_exact_mix(sum + r * p->cols, x + r * j->ld, (const int8_t *)g->b + at * g->ldb + p->c,
-                      (ptrdiff_t)g->ldb, (int)n, (int)p->cols);
+        lam_exact_mix(sum + r * p->cols, x + r * j->ld,
+                      (lam_exact_bytes){.p = (const int8_t *)g->b + at * g->ldb + p->c,
+                                        .ld = (ptrdiff_t)g->ldb,
+                                        .n = (int)n},
+                      (int)p->cols);
 }
 
 /* float(sum) of every element of the tile. */

@@ -72,7 +72,8 @@ INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_
         a[r] = _mm512_loadu_si512(x + (size_t)r * ldx + (size_t)t);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) {
-        _mm_prefetch(w[c] + ahead + t, _MM_HINT_T0);
+        if (ahead)
+            _mm_prefetch(w[c] + ahead + t, _MM_HINT_T0);
         const __m256i bytes = whole ? _mm256_loadu_si256((const __m256i *)(const void *)(w[c] + t))
                                     : _mm256_maskz_loadu_epi8(some, w[c] + t);
         const __m512i b = _mm512_cvtepi8_epi16(bytes);
@@ -84,14 +85,13 @@ INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_
 
 /* Columns c .. c + 4 of w as far as they exist. */
 INLINE void tile_4x4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_exact_bytes w,
-                     int c, int k)
+                     int c, int k, ptrdiff_t ahead)
 {
     const int n = w.n - c < 4 ? w.n - c : 4, last = w.n - 1;
     const int8_t *const at[4] = {w.p + c * w.ld, w.p + (c + 1 < w.n ? c + 1 : last) * w.ld,
                                  w.p + (c + 2 < w.n ? c + 2 : last) * w.ld,
                                  w.p + (c + 3 < w.n ? c + 3 : last) * w.ld};
     const __mmask8 wanted = (__mmask8)((1u << n) - 1);
-    const ptrdiff_t ahead = 8 * w.ld;
     __m512i sum[16];
     int t = 0;
 #pragma GCC unroll 16
@@ -157,6 +157,8 @@ INLINE void dots_of(int32_t *out, const halved *row, lam_exact_bytes w, int k)
     int c = 0;
     __m512i sum[16];
     for (; c + 16 <= w.n; c += 16) {
+        if (w.soon)
+            lam_exact_ask(w.soon, 16);
 #pragma GCC unroll 16
         for (int i = 0; i < 16; i++, at += w.ld) {
             _mm_prefetch(at + AHEAD * w.ld, _MM_HINT_T0);
@@ -185,10 +187,12 @@ static TARGET void one_row(int32_t *out, const int16_t *x, lam_exact_bytes w, in
 TARGET void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
                                 int k)
 {
-    int r = 0;
-    for (; r + 4 <= x.n; r += 4)
+    int r;
+    for (int c = 0; c < w.n && x.n >= 4; c += 4)
+        tile_4x4(out, ldo, x.p, x.ld, w, c, k, 8 * w.ld);
+    for (r = x.n < 4 ? 0 : 4; r + 4 <= x.n; r += 4)
         for (int c = 0; c < w.n; c += 4)
-            tile_4x4(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, c, k);
+            tile_4x4(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, c, k, 0);
     for (; r < x.n; r++)
         one_row(out + (size_t)r * ldo, x.p + (size_t)r * x.ld, w, k);
 }
@@ -228,22 +232,25 @@ INLINE void mix_four(__m512i high[4], __m512i low[4], const halved *weight, int 
     }
 }
 
-static TARGET void mix_bytes(int32_t *out, const halved *weight, const int8_t *v, ptrdiff_t ld,
-                             int n)
+static TARGET void mix_bytes(int32_t *out, const halved *weight, lam_exact_bytes w)
 {
+    const int8_t *v = w.p;
+    const ptrdiff_t ld = w.ld;
     __m512i high[4], low[4];
     int j = 0;
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         high[i] = low[i] = _mm512_setzero_si512();
-    for (; j + 4 <= n; j += 4, v += 4 * ld) {
+    for (; j + 4 <= w.n; j += 4, v += 4 * ld) {
+        if (w.soon)
+            lam_exact_ask(w.soon, 4);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
             _mm_prefetch(v + (AHEAD + i) * ld, _MM_HINT_T0);
         mix_four(high, low, weight, j, (const int8_t *const[]){v, v + ld, v + 2 * ld, v + 3 * ld});
     }
-    if (j < n) { /* weights behind the last are 0 */
-        const int8_t *const b = j + 1 < n ? v + ld : v, *const c = j + 2 < n ? b + ld : b;
+    if (j < w.n) { /* weights behind the last are 0 */
+        const int8_t *const b = j + 1 < w.n ? v + ld : v, *const c = j + 2 < w.n ? b + ld : b;
         mix_four(high, low, weight, j, (const int8_t *const[]){v, b, c, c});
     }
 #pragma GCC unroll 4
@@ -254,14 +261,15 @@ static TARGET void mix_bytes(int32_t *out, const halved *weight, const int8_t *v
             i);
 }
 
-TARGET int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, const int8_t *v, ptrdiff_t ld,
-                              int n, int K)
+TARGET int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K)
 {
     halved x;
     int c = 0;
-    halve(&x, weight, n);
-    for (; c + BYTES <= K; c += BYTES)
-        mix_bytes(out + c, &x, v + c, ld, n);
+    halve(&x, weight, v.n);
+    for (; c + BYTES <= K; c += BYTES) {
+        mix_bytes(out + c, &x, v);
+        v.p += BYTES;
+    }
     return c;
 }
 #endif
