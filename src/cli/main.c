@@ -75,13 +75,17 @@ static int run_command(const lam_command *command, int argc, char **argv)
     return code;
 }
 
-/* Does the command compute token by token?  Then threads meet every 50 us. */
-static int decodes(char **argv)
+/* How long threads spin before they sleep, for commands that compute token by token: their threads meet every 50 us.
+ * NULL: another command. */
+static const char *spin_count(char **argv)
 {
     const char *command = argv[1] ? argv[1] : "", *what = command[0] && argv[2] ? argv[2] : "";
+    if (strcmp(command, "serve") == 0)
+        return "5000"; /* some 100 us: between two steps one thread draws the tokens of all texts */
     return strcmp(command, "generate") == 0 || strcmp(command, "decompress") == 0 ||
-           strcmp(command, "serve") == 0 ||
-           (strcmp(command, "bench") == 0 && strcmp(what, "generate") == 0);
+                   (strcmp(command, "bench") == 0 && strcmp(what, "generate") == 0)
+               ? "1000"
+               : NULL;
 }
 
 /* Threads that wait by spinning make a busy machine crawl (a training step took 4 to 16 times as long
@@ -92,8 +96,9 @@ static void wait_asleep(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL)
         return;
-    const int set = decodes(argv) ? setenv("GOMP_SPINCOUNT", "1000", 1)
-                                  : setenv("OMP_WAIT_POLICY", "passive", 1);
+    const char *count = spin_count(argv);
+    const int set =
+        count ? setenv("GOMP_SPINCOUNT", count, 1) : setenv("OMP_WAIT_POLICY", "passive", 1);
     char **const words = set == 0 ? lam_self_words(argv) : NULL;
     if (words)
         execv("/proc/self/exe", words); /* if this fails, go on spinning */
