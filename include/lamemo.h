@@ -294,7 +294,7 @@ LAMEMO_API void lamemo_snapshot_free(lamemo_snapshot *snapshot); /* NULL is allo
 LAMEMO_API lamemo_status lamemo_session_save(lamemo_session *session, const char *path);
 LAMEMO_API lamemo_status lamemo_session_load(lamemo_session *session, const char *path);
 
-/* ---- whole jobs -------------------------------------------------------------------------------- */
+/* ---- generating and scoring -------------------------------------------------------------------- */
 
 typedef enum lamemo_finish {
     LAMEMO_FINISH_LENGTH, /* the requested number of tokens is reached */

@@ -86,7 +86,7 @@ START_TEST(a_limit_on_addresses_counts)
 }
 END_TEST
 
-/* ---- a machine made of files ---- */
+/* ---- a simulated machine: /proc and cgroup files ---- */
 
 static void put(const char *path, const char *text)
 {

@@ -161,7 +161,7 @@ lam_status lam_own_room(const char *dir, const char *what)
                     dir, c.first, what);
 }
 
-/* ---- folders that take a name ---- */
+/* ---- folders that replace others ---- */
 
 /* A folder that cannot be given another name: found only after the work, this would cost it. */
 static lam_status can_move(const char *dir)
@@ -269,7 +269,7 @@ static lam_status mark_unfinished(int *lock, const char *temporary, const char *
     return error ? lam_guard_fail(place, "write", error) : LAM_OK;
 }
 
-/* ---- what a killed process left beside a target ---- */
+/* ---- leftovers of killed processes ---- */
 
 /* Is `name` that of a folder which make_beside() made for `base`, by a process that is no more? */
 static int is_orphan(const char *name, const char *base)

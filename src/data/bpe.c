@@ -155,7 +155,7 @@ static lam_status add_all_pairs(lam_bpe *b)
     return LAM_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- create and free ---- */
 
 static lam_status build(lam_bpe *b, const lam_bpe_rules *rules, const char *label)
 {

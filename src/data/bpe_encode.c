@@ -206,7 +206,7 @@ static lam_status merge_long(lam_bpe_coder *c, int32_t *ids, size_t *n)
     return LAM_OK;
 }
 
-/* ---- a piece ---- */
+/* ---- one piece ---- */
 
 static lam_status merge_piece(lam_bpe_coder *c, int32_t *ids, size_t *n, const char *piece,
                               size_t size)
@@ -291,7 +291,7 @@ static lam_status encode_cached(lam_bpe_coder *c, lam_ids *out, const char *piec
     return LAM_OK;
 }
 
-/* ---- a text ---- */
+/* ---- a whole text ---- */
 
 typedef struct encoding {
     lam_bpe_coder *coder;

@@ -79,7 +79,7 @@ static candidate take(trainer *t)
     return first;
 }
 
-/* ---- the beginning: bytes ---- */
+/* ---- initial tokens: bytes ---- */
 
 static lam_status add_bytes(lam_symbols *tokens)
 {
@@ -133,7 +133,7 @@ static lam_status count_pairs(trainer *t)
     return LAM_OK;
 }
 
-/* ---- a merge ---- */
+/* ---- one merge ---- */
 
 static lam_status fewer(trainer *t, int32_t left, int32_t right, int64_t count)
 {

@@ -108,7 +108,7 @@ START_TEST(one_token_may_come_of_two_merges)
 }
 END_TEST
 
-/* ---- against the plain way: count all pairs anew for every merge ---- */
+/* ---- comparison with a naive implementation that recounts all pairs for every merge ---- */
 
 typedef struct plain {
     int32_t ids[40];

@@ -28,7 +28,7 @@ static void make_text(void)
         text[i] = (unsigned char)(i % 7 == 0 ? ' ' : 'a' + lam_rng_below(&rng, 6));
 }
 
-/* ---- packing ---- */
+/* ---- compressing ---- */
 
 static size_t pack_plain(unsigned char *out, const unsigned char *in, size_t n)
 {
@@ -180,7 +180,7 @@ static const packing packings[] = {{"plain", "plain", pack_plain},
                                    {"zstd, two frames", "zstd", pack_zstd_twice}};
 enum { PACKINGS = sizeof packings / sizeof *packings };
 
-/* ---- reading back ---- */
+/* ---- decompressing ---- */
 
 /* Thousands of times: a file that is only overwritten, and no assertion that holds (Check writes a
  * line for each). */

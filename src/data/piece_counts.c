@@ -32,7 +32,7 @@ struct lam_piece_counts {
     void *user;
 };
 
-/* ---- a tally ---- */
+/* ---- one table of counts ---- */
 
 static void clear(tally *t)
 {
@@ -145,7 +145,7 @@ lam_status lam_piece_counts_add(lam_piece_counts *c, const lam_bpe_text *t, lam_
                                         .user = c});
 }
 
-/* ---- the object ---- */
+/* ---- create and free ---- */
 
 static lam_status open_slots(lam_piece_counts *c)
 {

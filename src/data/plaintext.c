@@ -33,7 +33,7 @@ struct lam_plaintext {
     char out[BLOCK];
 };
 
-/* ---- the last stage ---- */
+/* ---- last stage: line ends and zero bytes ---- */
 
 /* What the tokenizer says of bytes that are no UTF-8, and a way out. */
 static lam_status hand_on(lam_plaintext *p, const char *bytes, size_t n)
@@ -138,7 +138,7 @@ static lam_status convert(lam_plaintext *p, const char *s, size_t n)
     return LAM_OK;
 }
 
-/* ---- the first bytes ---- */
+/* ---- detecting the encoding ---- */
 
 static lam_status judge_plain(lam_plaintext *p)
 {
@@ -280,7 +280,7 @@ lam_status lam_plaintext_finish(lam_plaintext *p)
     return LAM_OK;
 }
 
-/* ---- in memory ---- */
+/* ---- a text in memory ---- */
 
 typedef struct collected {
     char *text;

@@ -199,7 +199,7 @@ static lam_status check_train(const job *j)
                     j->pairs != NULL ? " tokens" : "");
 }
 
-/* ---- the work ---- */
+/* ---- preparing a corpus ---- */
 
 /* Where the splits end, in what text_size() counts. */
 static lam_status divide(job *j)

@@ -147,7 +147,7 @@ static lam_status add_archive(lam_inputs *in, const lam_prepare_options *o, cons
     return status;
 }
 
-/* ---- all together ---- */
+/* ---- all inputs ---- */
 
 static lam_status add_operand(lam_inputs *in, const lam_prepare_options *o, const char *path)
 {

@@ -20,7 +20,7 @@ lam_status lam_prepare_tell(const lam_prepare_options *o, const char *stage, uin
     return LAM_OK;
 }
 
-/* ---- walking ---- */
+/* ---- reading the text ---- */
 
 typedef lam_status visitor(void *user, lam_split split, const int32_t *ids, size_t n);
 
@@ -48,7 +48,7 @@ static lam_status walk(lam_passes *p, const char *stage, visitor *visit, void *u
     }
 }
 
-/* ---- cutting ---- */
+/* ---- splitting ---- */
 
 /* Moves the ends forward to just after the next symbol `last`. */
 static lam_status cut_after(lam_passes *p, int64_t ends[LAM_SPLITS], int32_t last)

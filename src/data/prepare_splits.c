@@ -27,7 +27,7 @@ static bool is_read(const lam_input *i)
     return i->kind == LAM_INPUT_TEXT || i->kind == LAM_INPUT_NAMED;
 }
 
-/* ---- what is kept ---- */
+/* ---- selecting inputs ---- */
 
 typedef bool keeper(const judging *j, int i);
 
@@ -87,7 +87,7 @@ static bool keep_splits(const judging *j, int i)
            strcmp(j->names[i].family, j->family) == 0;
 }
 
-/* ---- refusing ---- */
+/* ---- refusals ---- */
 
 static lam_status refuse_empty(const judging *j)
 {
@@ -191,7 +191,7 @@ static lam_status refuse_twice(const judging *j)
     return status;
 }
 
-/* ---- judging ---- */
+/* ---- finding the splits ---- */
 
 /* A train split, of a published name if there is one: the folder of Penn Treebank holds its characters, too. */
 static void choose_family(judging *j)
@@ -265,7 +265,7 @@ static bool all_train(const judging *j)
     return true;
 }
 
-/* ---- words that end with a split's ---- */
+/* ---- names that end with the name of a split ---- */
 
 typedef struct ending {
     lam_split_guess guess;

@@ -236,7 +236,7 @@ START_TEST(a_word_that_ends_like_a_split_is_none_by_itself)
 }
 END_TEST
 
-/* ---- files that are named ---- */
+/* ---- files on the command line ---- */
 
 START_TEST(named_files_keep_their_splits)
 {

@@ -290,7 +290,7 @@ START_TEST(a_stand_in_never_carries_a_published_name)
 }
 END_TEST
 
-/* ---- what can go wrong ---- */
+/* ---- errors ---- */
 
 /* Every write, fsync and rename fails once: the old corpus stays, and nothing lies around. */
 START_TEST(a_failure_leaves_the_old_corpus_alone)

@@ -8,7 +8,7 @@
 
 enum { BLOCK = 1 << 14 };
 
-/* ---- finding them ---- */
+/* ---- finding documents ---- */
 
 static lam_status add(lam_shelves *s, size_t *room, int64_t start, int64_t end)
 {
@@ -64,7 +64,7 @@ void lam_shelves_free(lam_shelves *s)
     *s = (lam_shelves){0};
 }
 
-/* ---- dealing them out ---- */
+/* ---- assigning documents to streams ---- */
 
 static int by_start(const void *pa, const void *pb)
 {

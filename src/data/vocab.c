@@ -180,7 +180,7 @@ lam_status lam_vocab_create(lam_vocab **out, int32_t *remap, const lam_symbols *
     return status;
 }
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 lam_text_kind lam_vocab_kind(const lam_vocab *v)
 {

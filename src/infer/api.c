@@ -253,7 +253,7 @@ const char *lamemo_token_text(const lamemo_engine *e, int32_t token, size_t *siz
                : NULL;
 }
 
-/* ---- whole jobs ---- */
+/* ---- scoring ---- */
 
 /* Each token is the target of the one before it; the first follows the start token.  In whole segments, as the
  * scheduler reads (reading.c): cut otherwise, low-precision weights and caches round otherwise. */

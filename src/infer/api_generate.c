@@ -12,7 +12,7 @@ SAME(LAM_FINISH_BREAK, LAMEMO_FINISH_BREAK);
 SAME(sizeof(lam_likely), sizeof(lamemo_likely));
 SAME(offsetof(lam_likely, logprob), offsetof(lamemo_likely, logprob));
 
-/* ---- at once ---- */
+/* ---- lamemo_generate ---- */
 
 typedef struct listening {
     lamemo_piece_sink *sink;
@@ -89,7 +89,7 @@ lamemo_status lamemo_generate(lamemo_engine *e, const int32_t *prompt, size_t n,
     return lam_api_status(status);
 }
 
-/* ---- piece by piece ---- */
+/* ---- lamemo_generation ---- */
 
 /* A step gives a sample its token and, where it ends, its last text. */
 enum { MOST_PIECES = 2 };

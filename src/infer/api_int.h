@@ -1,5 +1,5 @@
-/* api_int.h -- what the api_*.c files share: the insides of the public engine, and the change of
- * status from ours to the public one. */
+/* api_int.h -- declarations shared by the api_*.c files: the public engine's struct, and the conversion from internal
+ * to public status. */
 #ifndef LAM_INFER_API_INT_H
 #define LAM_INFER_API_INT_H
 
@@ -13,7 +13,7 @@ struct lamemo_engine {
     lam_dev_options dev_options;
 };
 
-/* The enumerations of both sides have the same values. */
+/* Converts a status; both enumerations have the same values. */
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 
 static inline lamemo_status lam_api_status(lam_status status)
@@ -21,10 +21,10 @@ static inline lamemo_status lam_api_status(lam_status status)
     return (lamemo_status)status;
 }
 
-/* A device context of its own for a session, with `threads` threads (0: the engine's). */
+/* Opens a separate device context for a session, with `threads` threads (0: the engine's). */
 lam_status lam_api_context(lam_dev **out, const lamemo_engine *engine, int threads);
 
-/* Refuses what is not 0 to LAM_MAX_LEN; `name` is the option's. */
+/* Refuses values outside 0 to LAM_MAX_LEN; `name` is the option. */
 lam_status lam_api_size(const char *name, int value);
 
 lam_status lam_api_not_negative(const char *name, int value);

@@ -207,7 +207,7 @@ lamemo_status lamemo_session_sample(lamemo_session *s, int32_t *tokens, double *
     return lam_api_status(lam_engine_blame(s->engine, status));
 }
 
-/* ---- points in time ---- */
+/* ---- snapshots ---- */
 
 /* A lamemo_snapshot is a lam_snapshot under its public name: nobody outside looks into it. */
 lamemo_status lamemo_session_snapshot(lamemo_session *s, lamemo_snapshot **out)

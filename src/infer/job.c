@@ -88,7 +88,7 @@ size_t lam_job_cached(const lam_job *job)
     return job->cached;
 }
 
-/* ---- on its way ---- */
+/* ---- progress of a job ---- */
 
 void lam_job_begin(lam_job *job, const lam_timeline *text)
 {

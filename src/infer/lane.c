@@ -72,7 +72,7 @@ lam_mem *lam_lane_mem(lam_scheduler *s, lam_lane *lane)
     return !shares_stack(s) || s->selected == lane ? lam_stack_mem(lane->stack) : &lane->mem;
 }
 
-/* ---- to and from texts at rest ---- */
+/* ---- loading and saving timelines ---- */
 
 lam_status lam_lane_load(lam_scheduler *s, lam_lane *lane, const lam_timeline *text)
 {
@@ -117,7 +117,7 @@ lam_status lam_lane_save(lam_scheduler *s, lam_lane *lane, lam_timeline *text)
     return LAM_OK;
 }
 
-/* ---- in the stack ---- */
+/* ---- computing in the stack ---- */
 
 void lam_lane_hold(lam_scheduler *s, lam_lane *lane)
 {
@@ -166,7 +166,7 @@ int lam_lane_cost(lam_scheduler *s, lam_lane *lane, int n)
            (!full && !lane->live ? lane->done : 0);
 }
 
-/* ---- in the batch ---- */
+/* ---- computing in the batch ---- */
 
 void lam_lane_join(lam_scheduler *s, lam_lane *lane)
 {

@@ -1,8 +1,8 @@
-/* sampler.h -- from scores to the next token.
+/* sampler.h -- samples the next token from scores.
  *
  * Order, as in the authors' generator: repetition penalty, temperature, top-k, top-p, min-p, then a draw.
- * top-p keeps the smallest set of most likely tokens whose probability exceeds p, the one that
- * crosses p included; at least one token always stays. */
+ * top-p keeps the smallest set of most likely tokens whose probability exceeds p, the one that crosses p
+ * included; at least one token always stays. */
 #ifndef LAM_INFER_SAMPLER_H
 #define LAM_INFER_SAMPLER_H
 
@@ -17,7 +17,7 @@ typedef struct lam_sampler_options {
     double repeat_penalty; /* 1: off; above, recent tokens become less likely */
     int repeat_last;       /* how many recent tokens count */
     uint64_t seed;
-    int32_t never; /* a token that is not drawn: <unk>; -1: none */
+    int32_t never; /* a token that is never sampled: <unk>; -1: none */
 } lam_sampler_options;
 
 /* temperature 1, top-p 0.95, the rest off, all tokens, seed 42: the authors' script. */
@@ -30,23 +30,22 @@ lam_status lam_sampler_create(lam_sampler **out, const lam_sampler_options *opti
                               uint64_t stream);
 void lam_sampler_free(lam_sampler *s); /* NULL is fine */
 
-/* Forgets noted tokens and begins the random numbers again. */
+/* Forgets recorded tokens and restarts the random numbers. */
 void lam_sampler_restart(lam_sampler *s);
-/* Notes a token of the prompt for the repetition penalty. */
+/* Records a token of the prompt for the repetition penalty. */
 void lam_sampler_note(lam_sampler *s, int32_t token);
-/* Draws from scores [n_token] and notes the result.  *logprob is the token's
- * log-probability under the model itself, before any filter; may be NULL.  LAM_ERR_NUMERIC if no
- * score is finite. */
+/* Samples from scores [n_token] and records the result.  *logprob is the token's log-probability before any filter; may
+ * be NULL.  LAM_ERR_NUMERIC if no score is finite. */
 lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token, double *logprob);
 
 typedef struct lam_likely {
     int32_t token;
-    double logprob; /* under the model itself */
+    double logprob; /* before any filter */
 } lam_likely;
 
 /* The n most likely tokens of finite scores [n_token], most likely first; n is at most n_token. */
 void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out, int n);
-/* The same of any scores as they are: out[].logprob is the score. */
+/* The same for raw scores, without normalisation: out[].logprob is the score. */
 void lam_likeliest(lam_likely *out, int n, const double *scores, int n_token);
 /* log sum exp of scores: a score minus this is its log-probability. */
 double lam_log_total(const double *scores, int n_token);

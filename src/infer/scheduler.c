@@ -9,7 +9,7 @@
 
 enum { LANES = 8, QUEUE = 256, LOGIT_ROWS = 16 };
 
-/* ---- making one ---- */
+/* ---- create and free ---- */
 
 static lam_status open_batch(lam_scheduler *s)
 {
@@ -116,7 +116,7 @@ lam_scheduler_load lam_scheduler_look(const lam_scheduler *s)
     return load;
 }
 
-/* ---- who runs ---- */
+/* ---- queue and admission ---- */
 
 lam_status lam_scheduler_submit(lam_scheduler *s, lam_job *job)
 {
@@ -199,7 +199,7 @@ static void drop_cancelled(lam_scheduler *s)
             break_job(s, &s->lanes[i]);
 }
 
-/* ---- alone ---- */
+/* ---- prefill: prompts and refreshes, one lane at a time ---- */
 
 static int is_awake(const lam_lane *lane)
 {
@@ -290,7 +290,7 @@ static lam_status advance_alone(lam_scheduler *s)
     return LAM_OK;
 }
 
-/* ---- together ---- */
+/* ---- decode: all lanes in one batch ---- */
 
 /* As many streams as those in use need. */
 static int width_of(const lam_scheduler *s)
@@ -332,7 +332,7 @@ static lam_status advance_together(lam_scheduler *s)
     return LAM_OK;
 }
 
-/* ---- a tick ---- */
+/* ---- tick ---- */
 
 /* The device has failed: nobody can go on. */
 static void end_all(lam_scheduler *s, lam_status status)

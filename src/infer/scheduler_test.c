@@ -11,7 +11,7 @@
 
 enum { N = TOY_FOLDER_N, M = TOY_FOLDER_M, V = 256, JOBS = 7, LONGEST = 90, DRAW = 31, MOST = 256 };
 
-/* ---- what is heard of a job ---- */
+/* ---- recording the events of a job ---- */
 
 typedef struct heard {
     lam_job *job;
@@ -58,7 +58,7 @@ static int keep(void *user, const lam_generated *g)
     return 0;
 }
 
-/* ---- a model ---- */
+/* ---- the model under test ---- */
 
 typedef struct bed {
     lam_dev *dev;
@@ -236,7 +236,7 @@ START_TEST(neighbours_do_not_matter)
 }
 END_TEST
 
-/* ---- how likely a prompt is ---- */
+/* ---- scoring prompts ---- */
 
 START_TEST(scores_are_those_of_a_session_to_the_last_bit)
 {
@@ -274,7 +274,7 @@ START_TEST(scores_are_those_of_a_session_to_the_last_bit)
 }
 END_TEST
 
-/* ---- texts that are kept ---- */
+/* ---- kept and forked texts ---- */
 
 START_TEST(a_text_that_is_kept_goes_on_where_it_was)
 {
@@ -379,7 +379,7 @@ START_TEST(a_snapshot_takes_a_text_elsewhere)
 }
 END_TEST
 
-/* ---- beginnings that were read before ---- */
+/* ---- the prefix cache ---- */
 
 START_TEST(a_known_beginning_is_not_read_again)
 {
@@ -437,7 +437,7 @@ START_TEST(the_prefix_cache_stays_under_its_limit)
 }
 END_TEST
 
-/* ---- coming and going ---- */
+/* ---- submitting, pausing and cancelling ---- */
 
 START_TEST(a_job_can_be_paused_and_cancelled_and_the_queue_is_bounded)
 {
@@ -515,7 +515,7 @@ START_TEST(a_job_with_nothing_to_do_ends)
 }
 END_TEST
 
-/* ---- what the memory does ---- */
+/* ---- memory views ---- */
 
 START_TEST(a_view_shows_the_segment_and_the_memory)
 {

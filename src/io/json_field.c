@@ -8,7 +8,7 @@
 
 enum { MOST_INT = 1 << 30 }; /* two of them can be added */
 
-/* ---- a field and its struct ---- */
+/* ---- access to fields ---- */
 
 static const void *place(const void *from, const lam_json_field *f)
 {
@@ -114,7 +114,7 @@ int lam_field_set(void *to, const lam_json_field *f, const char *text)
     return end != text && *end == '\0';
 }
 
-/* ---- into JSON ---- */
+/* ---- writing JSON ---- */
 
 static json_t *list_of(lam_json_reals reals)
 {
@@ -152,7 +152,7 @@ int lam_json_put(json_t *object, const lam_json_field *f, const void *from)
     return json_object_set_new(object, f->name, value);
 }
 
-/* ---- out of JSON ---- */
+/* ---- reading JSON ---- */
 
 static lam_status refuse(const lam_json_field *f, const char *label, const char *wanted)
 {

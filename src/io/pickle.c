@@ -22,7 +22,7 @@ static lam_status no_memory(const lam_pickle *p)
     return lam_fail(LAM_ERR_MEMORY, "%s: no memory for its pickle", p->label);
 }
 
-/* ---- making ---- */
+/* ---- constructing values ---- */
 
 /* Before every allocation that stays. */
 static lam_status charge(lam_pickle *p, size_t bytes)
@@ -167,7 +167,7 @@ lam_status lam_pickle_parse(lam_pickle **out, const char *label, const void *dat
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- accessors ---- */
 
 const lam_py *lam_pickle_root(const lam_pickle *p)
 {

@@ -53,7 +53,7 @@ size_t lam_zip_size(const lam_zip *zip, int i)
     return zip->entries[i].size;
 }
 
-/* ---- the bytes ---- */
+/* ---- reading bytes ---- */
 
 /* The entry's bytes as they lie in the file, behind a header that repeats its name. */
 static lam_status find_bytes(const lam_zip *zip, const lam_zip_entry *e, const unsigned char **out)

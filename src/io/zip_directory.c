@@ -82,7 +82,7 @@ static lam_status find_directory(const lam_zip *zip, directory *out)
     return LAM_OK;
 }
 
-/* ---- its entries ---- */
+/* ---- directory entries ---- */
 
 /* Replaces those of the three numbers that stand in the extra field, in this order.  0: they do not. */
 static int read_zip64(uint64_t *const numbers[3], const unsigned char *extra, size_t size)

@@ -139,7 +139,7 @@ START_TEST(two_entries_of_one_name_are_refused)
 }
 END_TEST
 
-/* ---- archives that minizip does not write: by hand, stored ---- */
+/* ---- hand-made archives that minizip cannot write ---- */
 
 typedef struct maker {
     unsigned char bytes[4096], entries[2048]; /* entries: of the directory */

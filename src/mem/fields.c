@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- any struct with rows ---- */
+/* ---- a struct described by rows ---- */
 
 void lam_rows_default(void *own, const lam_mem_field *rows)
 {

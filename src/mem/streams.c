@@ -65,7 +65,7 @@ int lam_mem_differs(const lam_segment *s)
     return differs;
 }
 
-/* ---- one stream alone ---- */
+/* ---- operations on one stream ---- */
 
 typedef struct view {
     lam_mem mem;
@@ -125,7 +125,7 @@ void lam_mem_each(const lam_segment *s, int layer, void (*part)(const lam_segmen
         }
 }
 
-/* ---- in and out ---- */
+/* ---- export and import ---- */
 
 /* The stream's rows are the last ones of those in front. */
 void lam_mem_load_streams(const lam_segment *s, const lam_slot *slot, lam_view to)

@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-/* ---- the whole of it ---- */
+/* ---- running a pass ---- */
 
 typedef struct job {
     lam_stack *st;
@@ -227,7 +227,7 @@ void lam_stack_commit(lam_stack *st)
     lam_mem_commit(&st->mem, &st->seg, done > 0 ? done : 0);
 }
 
-/* ---- what it came to ---- */
+/* ---- results ---- */
 
 void lam_stack_tally(lam_stack *st, void *totals)
 {

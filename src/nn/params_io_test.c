@@ -115,7 +115,7 @@ START_TEST(prefixes_keep_vectors_apart_and_rest_ends_before_the_matrices)
 }
 END_TEST
 
-/* ---- files that others made ---- */
+/* ---- files from other programs ---- */
 
 typedef struct tensor {
     const char *name;

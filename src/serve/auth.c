@@ -90,7 +90,7 @@ int lam_auth_key(const lam_auth *a, const char *authorization)
     return (int)found;
 }
 
-/* ---- places ---- */
+/* ---- Host and Origin headers ---- */
 
 /* The name in "name", "name:8080", "[::1]:8080". */
 static size_t name_size(const char *host)

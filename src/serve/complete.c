@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* ---- making and freeing ---- */
+/* ---- create and free ---- */
 
 static void release(void *user)
 {

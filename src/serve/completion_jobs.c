@@ -10,7 +10,7 @@
  * event costs about as much processor time as computing a token of a small model. */
 static const double EVERY = 0.02;
 
-/* ---- what jobs tell ---- */
+/* ---- events of jobs ---- */
 
 static void add_record(lam_choice *ch, const lam_job_event *e)
 {
@@ -26,7 +26,7 @@ static void add_record(lam_choice *ch, const lam_job_event *e)
     lam_text_bytes(&ch->events, zeros, (8 - e->size % 8) % 8);
 }
 
-/* ---- streams: when their readers are told ---- */
+/* ---- streams: when to wake their readers ---- */
 
 static void remember(lam_completion *c)
 {
@@ -127,7 +127,7 @@ void lam_completion_cancel(lam_request *x)
         lam_calls_wake(&c->w->calls);
 }
 
-/* ---- beginning ---- */
+/* ---- starting jobs ---- */
 
 /* The text of a choice: the session's own where that is kept, else a fork of it or a new one. */
 static lam_status find_text(lam_completion *c, lam_choice *ch, lam_timeline **out)

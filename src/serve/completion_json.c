@@ -85,7 +85,7 @@ static void put_lists(lam_text *t, lists *l, const lam_completion *c)
     lam_text_add(t, "}");
 }
 
-/* ---- a choice ---- */
+/* ---- one choice ---- */
 
 static int count_characters(const char *text, size_t size)
 {
@@ -141,7 +141,7 @@ static void put_choice(lam_text *t, lam_choice *ch, const lam_text *events, int 
     lam_text_free(&text);
 }
 
-/* ---- what surrounds choices ---- */
+/* ---- the object around the choices ---- */
 
 /* The same in all events of a stream, so it is written once. */
 static void open_object(lam_text *t, lam_completion *c)
@@ -178,7 +178,7 @@ static void close_object(lam_text *t, const lam_completion *c, int usage)
     lam_text_add(t, "}");
 }
 
-/* ---- the whole ---- */
+/* ---- the whole response ---- */
 
 static void put_feed(lam_text *t, lam_completion *c)
 {
@@ -220,7 +220,7 @@ void lam_completion_render(void *arg)
     lam_request_drop(x);
 }
 
-/* ---- a stream ---- */
+/* ---- streaming ---- */
 
 /* What came since the last time; a paused job goes on. */
 static void take(lam_choice *ch, lam_text *events, int *ended)

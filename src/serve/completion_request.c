@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- members ---- */
+/* ---- members of JSON objects ---- */
 
 /* jansson recurses, and a list may hold a list may hold a list. */
 static bool is_deep(const char *text, size_t size)
@@ -172,7 +172,7 @@ static lam_status read_prompts(lam_completion_request *r, const json_t *m)
     return LAM_OK;
 }
 
-/* ---- stops ---- */
+/* ---- stop strings ---- */
 
 static lam_status add_stop(lam_completion_request *r, const json_t *m)
 {
@@ -201,7 +201,7 @@ static lam_status read_stops(lam_completion_request *r, const json_t *m)
     return LAM_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the request ---- */
 
 static lam_status read_sampling(lam_completion_request *r, const json_t *o, const char **param)
 {

@@ -95,7 +95,7 @@ static void view_json(lam_text *t, const lam_request *x, const lam_memory_view *
     lam_text_add(t, "}");
 }
 
-/* ---- once ---- */
+/* ---- a single view ---- */
 
 static void look_once(lam_request *x, const lam_held *held)
 {
@@ -111,7 +111,7 @@ static void look_once(lam_request *x, const lam_held *held)
     lam_request_finish(x);
 }
 
-/* ---- as a stream ---- */
+/* ---- watching as a stream ---- */
 
 static void release(void *user)
 {
@@ -183,7 +183,7 @@ void lam_get_memory(lam_request *x)
     lam_to_owner(x, LAM_SESSION, begin);
 }
 
-/* ---- in the worker's thread ---- */
+/* ---- the worker's side ---- */
 
 static void end_watch(lam_watcher **at)
 {

@@ -74,7 +74,7 @@ void lam_reply_no_room(lam_request *x, lam_status status)
     lam_request_finish(x);
 }
 
-/* ---- making one ---- */
+/* ---- creating a session ---- */
 
 typedef struct new_session {
     char model[LAM_NAME_BYTES], snapshot[LAM_ID_ROOM];
@@ -165,7 +165,7 @@ void lam_post_sessions(lam_request *x)
     lam_calls_put(&w->calls, &x->call, create, x);
 }
 
-/* ---- the rest ---- */
+/* ---- other routes ---- */
 
 static void add_session(void *user, lam_held *held)
 {

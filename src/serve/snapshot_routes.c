@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sending ---- */
+/* ---- download ---- */
 
 typedef struct file {
     lam_snapshot *snapshot;
@@ -67,7 +67,7 @@ void lam_get_snapshot(lam_request *x)
     lam_to_owner(x, LAM_SNAPSHOT, export);
 }
 
-/* ---- taking in ---- */
+/* ---- upload ---- */
 
 static void import(void *arg)
 {
@@ -123,7 +123,7 @@ void lam_put_snapshot(lam_request *x)
     lam_calls_put(&w->calls, &x->call, import, x);
 }
 
-/* ---- deleting ---- */
+/* ---- delete ---- */
 
 static void delete (void *arg)
 {

@@ -121,7 +121,7 @@ void lam_worker_stop(lam_worker *w)
     lam_calls_close(&w->calls);
 }
 
-/* ---- letting jobs in ---- */
+/* ---- submitting jobs ---- */
 
 int lam_worker_let_in(lam_worker *w, int jobs, size_t tokens)
 {

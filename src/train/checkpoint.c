@@ -122,7 +122,7 @@ static lam_status read_moments(const char *path, const lam_checkpoint *c)
     return status;
 }
 
-/* ---- memories: one file, or one for each leaf, whoever computes it ---- */
+/* ---- memories: one file, or one per leaf ---- */
 
 static lam_status leaf_path(char path[PATH_MAX], const char *dir, int leaf)
 {

@@ -21,7 +21,7 @@ static lam_status sum_stretch(void *user, size_t from, size_t count)
                         p->dev->wide, x->share.reduce);
 }
 
-/* ---- between devices with memory of their own ---- */
+/* ---- NCCL: between devices with their own memory ---- */
 
 /* SGD without momentum at the rate -1 is an addition, and no device rounds it differently. */
 static void add_on_device(void *user, void *a, void *b, size_t n)
@@ -76,7 +76,7 @@ static lam_status open_nccl(lam_exchange *x)
     return lam_comm_agree(x->share.comm, status);
 }
 
-/* ---- the whole ---- */
+/* ---- create and free ---- */
 
 static lam_status no_memory(const lam_exchange *x)
 {
@@ -199,7 +199,7 @@ lam_status lam_exchange_gradients(lam_exchange *x)
     return LAM_OK;
 }
 
-/* ---- stretches ---- */
+/* ---- exchanging ranges of a vector ---- */
 
 /* Joins neighbours of one owner; returns how many are left. */
 static int join(lam_stretch *to, const lam_stretch *list, int n)

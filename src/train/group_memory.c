@@ -106,7 +106,7 @@ void lam_group_memory_reset(lam_group_memory *m)
     lam_group_memory_select(m, 0);
 }
 
-/* ---- on disk ---- */
+/* ---- saving and loading ---- */
 
 lam_groups lam_group_memory_groups(const lam_group_memory *m)
 {

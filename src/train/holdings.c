@@ -142,7 +142,7 @@ const lam_holding *lam_holdings_at(const lam_holdings *u, size_t offset)
                    by_place);
 }
 
-/* ---- what is sent ---- */
+/* ---- exchanging weights and moments ---- */
 
 /* All units, or those that received a gradient, from the flat vector of their owners. */
 static lam_status spread(lam_optimizer *o, void *flat, int used)

@@ -153,7 +153,7 @@ static lam_status divide_holdings(lam_holding *list, int *n, const lam_model *mo
     return LAM_OK;
 }
 
-/* ---- one batch ---- */
+/* ---- one batch of matrices ---- */
 
 /* Matrices of one shape that are treated together, at m->offset. */
 typedef struct batch {

@@ -93,7 +93,7 @@ static void set_gradients(bench *b, int step)
     }
 }
 
-/* ---- the textbook ---- */
+/* ---- the reference implementation ---- */
 
 static int maps_in(const lam_param *q)
 {
@@ -219,7 +219,7 @@ static void train_plain(double *w, const bench *b, int i, int steps, double clip
     free(g);
 }
 
-/* ---- the tests ---- */
+/* ---- tests ---- */
 
 extern const lam_ops lam_ops_ref, lam_ops_cpu;
 

@@ -82,7 +82,7 @@ static int is_multiple(int64_t step, int64_t of)
     return of > 0 && step > 0 && step % of == 0;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 void lam_run_show(const lam_running *r, double evaluated)
 {

@@ -176,7 +176,7 @@ START_TEST(two_processes_do_not_train_in_one_folder)
 }
 END_TEST
 
-/* ---- whose files they are ---- */
+/* ---- recognising lamemo's own files ---- */
 
 static const char *in(const char *dir, const char *name)
 {

@@ -187,7 +187,7 @@ void lam_trainer_free(lam_trainer *t)
     free(t);
 }
 
-/* ---- on disk ---- */
+/* ---- saving and loading ---- */
 
 static lam_checkpoint parts_of(lam_trainer *t, lam_train_state *state, const char *vocab)
 {
