@@ -1,4 +1,4 @@
-/* calls.h -- work that one thread leaves for another: a queue of calls, which never allocates. */
+/* calls.h -- a queue of calls from one thread to another, which never allocates. */
 #ifndef LAM_SERVE_CALLS_H
 #define LAM_SERVE_CALLS_H
 
@@ -25,14 +25,14 @@ void lam_calls_close(lam_calls *q);
 
 /* Any thread. */
 void lam_calls_put(lam_calls *q, lam_call *call, void (*run)(void *arg), void *arg);
-/* Whoever waits looks again. */
+/* Wakes the waiting thread. */
 void lam_calls_wake(lam_calls *q);
 /* lam_calls_wait() no longer waits. */
 void lam_calls_end(lam_calls *q);
 
-/* Waits for a call or a wake-up, `seconds` at most; negative: as long as it takes; 0: not at all. */
+/* Waits for a call or a wake-up, at most `seconds`; negative: without limit; 0: not at all. */
 void lam_calls_wait(lam_calls *q, double seconds);
-/* Runs everything that is there; false: there was nothing. */
+/* Runs all queued calls; false: there were none. */
 bool lam_calls_run(lam_calls *q);
 /* Has lam_calls_end() been called? */
 bool lam_calls_ending(lam_calls *q);

@@ -1,4 +1,4 @@
-/* completion.h -- a completion on its way: read by the HTTP thread or the clerk (complete.c), carried out by a worker
+/* completion.h -- one completion: parsed by the HTTP thread or the clerk (complete.c), run by a worker
  * (completion_jobs.c), written by the HTTP thread as a stream or by the clerk as a whole (completion_json.c). */
 #ifndef LAM_SERVE_COMPLETION_H
 #define LAM_SERVE_COMPLETION_H
@@ -6,16 +6,16 @@
 #include "serve/completion_request.h"
 #include "serve/server_int.h"
 
-/* A prompt as tokens, and as it is echoed. */
+/* A prompt as tokens and as echoed text. */
 typedef struct lam_read_prompt {
     int32_t *tokens;
     size_t n;
     lam_text echo;
-    int *offsets; /* [n]: characters of the echo before each token; NULL: nobody asked */
+    int *offsets; /* [n]: characters of the echo before each token; NULL: not requested */
     int chars;    /* of the echo */
 } lam_read_prompt;
 
-/* What a job told; `n_top` lam_likely and `size` bytes of text follow, then padding to 8 bytes. */
+/* One event of a job; `n_top` lam_likely and `size` bytes of text follow, then padding to 8 bytes. */
 typedef struct lam_record {
     int32_t kind, token; /* lam_job_kind */
     double logprob;
@@ -35,7 +35,7 @@ typedef struct lam_choice {
     lam_status status;
     char *reason;
     size_t cached;
-    /* Of whoever writes. */
+    /* Used by the thread that writes the response. */
     int begun, closed, chars, drawn;
     size_t read;
 } lam_choice;
@@ -56,11 +56,11 @@ struct lam_completion {
     size_t tokens; /* of all prompts */
     int keep;
     lam_call call;
-    lam_text head; /* of each object, as whoever writes has made it */
-    /* Of the worker's thread. */
+    lam_text head; /* of each object, made by the writing thread */
+    /* Used by the worker's thread. */
     lam_completion *next,
         **at;    /* in the worker's list of streams that have something new; at NULL: not there */
-    double told; /* when its reader was told last */
+    double told; /* when its reader was last woken */
     lam_held *held;            /* whose text the job has, or NULL */
     char session[LAM_ID_ROOM]; /* "": none */
     long long length;          /* of its text, at the end */
@@ -68,13 +68,13 @@ struct lam_completion {
     int left, cancelled;
 };
 
-/* Takes the request (and frees it), finds the model and encodes the prompts; answers x if that fails. */
+/* Takes ownership of the request, finds the model and encodes the prompts; answers x if that fails. */
 void lam_completion_begin(lam_request *x, lam_completion_request *r, lam_completion_form form);
 
 /* completion_jobs.c: the worker's part. */
 void lam_completion_start(void *completion);
 void lam_completion_cancel(lam_request *x);
-/* After a tick: wakes the streams that have something new and were not woken just before; or all that have. */
+/* After a tick: wakes the streams that have new events, except those woken just before; or all with new events. */
 void lam_completions_tell(lam_worker *w, int all);
 
 /* completion_json.c */

@@ -1,7 +1,7 @@
-/* completion_request.h -- the body of POST /v1/completions: JSON that anybody may send, as a struct.
+/* completion_request.h -- parses the body of POST /v1/completions, untrusted JSON, into a struct.
  *
- * Unknown fields are ignored and null means that a field was not given, as OpenAI's clients expect.  Nothing here knows
- * of models: tokens are only numbers, and prompts that are texts stay so. */
+ * Unknown fields are ignored and null means that a field was not given, as OpenAI's clients expect.  This parser does
+ * not know the model: tokens are only numbers, and text prompts stay text. */
 #ifndef LAM_SERVE_COMPLETION_REQUEST_H
 #define LAM_SERVE_COMPLETION_REQUEST_H
 
@@ -15,7 +15,7 @@ enum {
     LAM_MOST_STOPS = 16,    /* stop strings */
     LAM_MOST_TOP = 20,      /* logprobs */
     LAM_MOST_NEW = 1000000, /* max_tokens */
-    LAM_JSON_DEPTH = 32,    /* of objects and lists in each other */
+    LAM_JSON_DEPTH = 32,    /* nesting of objects and lists */
     LAM_NAME_BYTES = 256    /* of a model's name */
 };
 

@@ -1,5 +1,5 @@
-/* handlers.h -- what answers requests; routes.c says which.  Each runs in the HTTP thread or, with a large body, in the
- * clerk's, and leaves what needs a model's texts for the model's worker. */
+/* handlers.h -- the handlers of the routes in routes.c.  A handler runs in the HTTP thread or, with a large body, in
+ * the clerk's, and leaves work on a model's texts to the model's worker. */
 #ifndef LAM_SERVE_HANDLERS_H
 #define LAM_SERVE_HANDLERS_H
 

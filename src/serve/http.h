@@ -1,4 +1,5 @@
-/* http.h -- what libmicrohttpd calls: requests, their ends, and connections (http.c), for its daemon (daemon.c). */
+/* http.h -- the callbacks of libmicrohttpd: requests, their completion, and connections (http.c), for its daemon
+ * (daemon.c). */
 #ifndef LAM_SERVE_HTTP_H
 #define LAM_SERVE_HTTP_H
 

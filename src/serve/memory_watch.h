@@ -1,11 +1,11 @@
-/* memory_watch.h -- sessions that are watched: what their memories do, told as they go on. */
+/* memory_watch.h -- watched sessions: streams views of their memories as they advance. */
 #ifndef LAM_SERVE_MEMORY_WATCH_H
 #define LAM_SERVE_MEMORY_WATCH_H
 
 #include "serve/worker.h"
 
-/* In the worker's thread, after a tick: looks at sessions that went on.  Returns the seconds until the next look is
- * due; negative: when something happens. */
+/* Called in the worker's thread after a tick: views sessions that have advanced.  Returns the seconds until the next
+ * view is due; negative: none is due until a session advances. */
 double lam_watches_look(lam_worker *w);
 /* The session is deleted. */
 void lam_watches_deleted(lam_worker *w, const char *id);

@@ -1,4 +1,4 @@
-/* reply.h -- what a request is answered with: a status, a type and a text; errors in OpenAI's form. */
+/* reply.h -- the reply to a request: status, content type and text; errors in OpenAI's format. */
 #ifndef LAM_SERVE_REPLY_H
 #define LAM_SERVE_REPLY_H
 
@@ -9,9 +9,9 @@
 typedef struct lam_reply {
     int status;        /* of HTTP; 0: not yet */
     const char *type;  /* of its content; NULL: JSON */
-    const char *allow; /* the method that the path has instead, or NULL */
-    int retry_after;   /* seconds; 0: not told */
-    int close;         /* the connection ends with it */
+    const char *allow; /* the method that the path allows instead, or NULL */
+    int retry_after;   /* seconds; 0: no header */
+    int close;         /* close the connection afterwards */
     lam_text body;
 } lam_reply;
 
@@ -20,19 +20,19 @@ void lam_reply_free(lam_reply *r);
 /* {"error": {...}}.  `param` may be NULL. */
 void lam_reply_error(lam_reply *r, int status, const char *param, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The object alone, as events have it. */
+/* The error object alone, as events contain it. */
 void lam_error_json(lam_text *out, int status, const char *param, const char *message);
 
-/* The same for a status of ours and its message: wrong arguments are 400, what is not supported 400, the rest 500. */
+/* The same for a lam_status and its message: wrong arguments and unsupported requests are 400, everything else 500. */
 void lam_reply_status(lam_reply *r, lam_status status, const char *param);
 
-/* A JSON string of a token's bytes: `bytes:\xNN...` where they are no whole characters. */
+/* A JSON string of a token's bytes: `bytes:\xNN...` if they are not whole characters. */
 void lam_token_json(lam_text *out, const char *bytes, size_t size);
 
 /* 128 random bits as 32 digits. */
 enum { LAM_ID_ROOM = 33 };
 lam_status lam_id_draw(char out[LAM_ID_ROOM]);
-/* Is it one? */
+/* Is this such an id? */
 int lam_id_check(const char *text, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
 /* request.h -- one request and its response, on its way through the threads.
  *
- * The HTTP thread makes a request, collects the body and calls the handler of the route.  The handler, or whoever it
- * left work for, calls lam_request_done() once the reply stands in x->reply, or lam_request_stream() and then
+ * The HTTP thread creates a request, collects the body and calls the handler of the route.  The handler, or the thread
+ * to which it passed the work, calls lam_request_done() when the reply is in x->reply, or lam_request_stream() and then
  * lam_request_wake() whenever there is more to send.  Meanwhile the connection is suspended: no thread waits.
  *
- * A client that is gone is noticed by the watchdog (watchdog.c), which calls `cancel`. */
+ * The watchdog (watchdog.c) detects a disconnected client and calls `cancel`. */
 #ifndef LAM_SERVE_REQUEST_H
 #define LAM_SERVE_REQUEST_H
 
@@ -21,7 +21,7 @@ typedef struct lam_route {
     const char *method, *path; /* "{id}" stands for an id */
     void (*handle)(lam_request *x);
     int open;   /* without a key */
-    int always; /* also while models are loaded, and while the server drains */
+    int always; /* also while models are loading and while the server drains */
 } lam_route;
 
 struct lam_request {
@@ -29,20 +29,20 @@ struct lam_request {
     const lam_route *route;
     char id[LAM_ID_ROOM]; /* of the path */
     int watch;            /* ?watch=1 */
-    lam_worker *worker;   /* whom it was left to */
+    lam_worker *worker;   /* the worker that handles it */
     char *body;
     size_t size, room;
     lam_reply reply;
     lam_call call; /* to a worker or the clerk */
     atomic_int refs;
 
-    /* What the handler keeps, freed with the request (lam_request_keep). */
+    /* The handler's data, freed with the request (lam_request_keep). */
     void *user;
     void (*release)(void *user);
-    /* Streams: appends what there is to send; returns non-zero with the last of it.  HTTP thread. */
+    /* For streams: appends what there is to send; returns non-zero with the last part.  HTTP thread. */
     int (*fill)(lam_request *x, lam_text *out);
 
-    /* Of the HTTP thread. */
+    /* Used by the HTTP thread. */
     lam_text out;
     size_t sent;
     int over, dispatched;
@@ -57,21 +57,21 @@ lam_request *lam_request_create(lam_server *s); /* NULL: no memory */
 lam_request *lam_request_hold(lam_request *x);
 void lam_request_drop(lam_request *x);
 
-/* The handler keeps `user`, which `release` frees with the request; `cancel` is called when the client is gone or the
- * server stops, by any thread, perhaps twice; or NULL. */
+/* Attaches `user` to the request; `release` frees it with the request. `cancel`, or NULL, is called when the client
+ * disconnects or the server stops, by any thread, possibly twice. */
 void lam_request_keep(lam_request *x, void *user, void (*release)(void *user),
                       void (*cancel)(lam_request *x));
-/* The reply is there.  Any thread. */
+/* The reply is complete.  Any thread. */
 void lam_request_done(lam_request *x);
-/* It will be a stream; `fill` is set. */
+/* The reply is a stream; `fill` is set. */
 void lam_request_stream(lam_request *x);
 /* The stream has more.  Any thread. */
 void lam_request_wake(lam_request *x);
-/* Nobody will read it: the client is gone or the server stops. */
+/* Cancels the request: the client has disconnected or the server stops. */
 void lam_request_abandon(lam_request *x);
-/* Has it been? */
+/* Was the request cancelled? */
 int lam_request_is_gone(lam_request *x);
-/* The clerk runs this with x. */
+/* Has the clerk run this with x. */
 void lam_request_clerk(lam_request *x, void (*run)(void *x));
 
 /* routes.c */

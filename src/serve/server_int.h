@@ -1,4 +1,4 @@
-/* server_int.h -- the insides of the server, which the files of src/serve share. */
+/* server_int.h -- the server's structs, shared by the files of src/serve. */
 #ifndef LAM_SERVE_SERVER_INT_H
 #define LAM_SERVE_SERVER_INT_H
 

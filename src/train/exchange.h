@@ -1,7 +1,8 @@
-/* exchange.h -- what the ranks that share a run send each other in a step: gradients, which are summed, and stretches of
- * flat vectors that one rank has computed for all.
+/* exchange.h -- what the ranks of a run send each other in a step: gradients, which are summed, and ranges of flat
+ * vectors that one rank has computed for all.
  *
- * Which parameters received a gradient is exchanged too: one that no rank has touched is not updated. */
+ * The marks of which parameters received a gradient are exchanged too: a parameter without a gradient on any rank is
+ * not updated. */
 #ifndef LAM_TRAIN_EXCHANGE_H
 #define LAM_TRAIN_EXCHANGE_H
 
@@ -9,7 +10,7 @@
 #include "core/background.h"
 #include "model/model.h"
 
-/* How a run is shared; all zero: by nobody. */
+/* How a run is divided; all zero: one process. */
 typedef struct lam_share {
     lam_comm *comm; /* kept; NULL: one process alone */
     lam_reduce reduce;
@@ -19,35 +20,35 @@ typedef struct lam_share {
 typedef struct lam_exchange {
     lam_share share;
     lam_model *model;       /* kept */
-    lam_nccl *nccl;         /* between devices with memory of their own; NULL: through the host */
+    lam_nccl *nccl;         /* between devices with their own memory; NULL: through the host */
     void *stage;            /* then: host copy of a flat vector */
     void *scratch;          /* room for half of one; with NCCL on the device */
     void *zero;             /* WIDE [1] there */
     unsigned char *used;    /* [n params] */
-    lam_background *beside; /* sums beside the backward pass; NULL: all after it */
-    size_t left;            /* gradients before this one have not been given to it yet */
-    double waited, took; /* seconds so far: until the last rank was there, and for what was sent */
+    lam_background *beside; /* sums during the backward pass; NULL: all after it */
+    size_t left;            /* gradients before this one have not been passed to it yet */
+    double waited, took;    /* seconds so far: waiting for the last rank, and sending */
 } lam_exchange;
 
 /* `model` need not have its gradients yet.  Makes nothing for one rank. */
 lam_status lam_exchange_create(lam_exchange *x, lam_model *model, lam_share share);
 void lam_exchange_free(lam_exchange *x); /* fine on a zeroed one */
 
-/* Are gradients wanted as soon as they are final? */
+/* Should gradients be passed as soon as they are final? */
 int lam_exchange_early(const lam_exchange *x);
-/* Then: those from `from` on are, up to where the last call began.  From the first call of a step until
- * lam_exchange_gradients() the messages of this rank are those of a thread that sums: nobody else may send any. */
+/* If so: reports that gradients from `from` up to the start of the last call are final.  From the first call of a step
+ * until lam_exchange_gradients() a summing thread sends the messages of this rank: no other thread may send any. */
 void lam_exchange_part(lam_exchange *x, size_t from);
-/* Gradients and marks of all ranks, instead of this one's. */
+/* Replaces this rank's gradients and marks by those of all ranks. */
 lam_status lam_exchange_gradients(lam_exchange *x);
 
-/* A stretch of a flat vector that one rank has. */
+/* A range of a flat vector that one rank has. */
 typedef struct lam_stretch {
     size_t from, count;
     int owner;
 } lam_stretch;
-/* Every rank has all stretches of `flat`, WIDE on the device, as their owners have them.  The list is the same on every
- * rank; neighbours that have one owner are sent together, with the padding between them. */
+/* Sends all ranges of `flat`, WIDE on the device, from their owners to every rank.  The list is the same on every rank;
+ * adjacent ranges with one owner are sent together, with the padding between them. */
 lam_status lam_exchange_spread(lam_exchange *x, void *flat, const lam_stretch *list, int n);
 
 #endif

@@ -1,8 +1,8 @@
 /* group_memory.h -- the memories of the groups of streams that share one stack (batch_chunk, leaves).
  *
- * A batch of B columns may be computed in several groups, one after the other, so that activations
- * of a group alone must fit.  Every group has its own past: the stack's memory is exchanged between
- * groups by exchanging pointers, nothing is copied.  Recordings of the work on a memory go with it. */
+ * A batch of B streams may be computed in several groups, one after the other, so that only the activations of one
+ * group must fit.  Every group has its own memory: the stack switches between them by exchanging pointers, without
+ * copying.  CUDA graphs captured on a memory stay with it. */
 #ifndef LAM_TRAIN_GROUP_MEMORY_H
 #define LAM_TRAIN_GROUP_MEMORY_H
 
@@ -10,7 +10,7 @@
 
 typedef struct lam_group_memory lam_group_memory;
 
-/* Which groups these are: n of a run's, from number `first` on. */
+/* The groups: n of a run's, from number `first` on. */
 typedef struct lam_groups {
     int first, n;
 } lam_groups;
@@ -21,11 +21,11 @@ void lam_group_memory_free(lam_group_memory *m); /* before the stack; NULL is fi
 
 /* The stack reads and writes the memory of group first + i from now on. */
 void lam_group_memory_select(lam_group_memory *m, int i);
-/* All groups forget. */
+/* Empties the memory of all groups. */
 void lam_group_memory_reset(lam_group_memory *m);
 
-/* The state of groups [i, i + n) of these, bit for bit, as one safetensors file.  Loading empties those that are
- * not in the file when it fails. */
+/* Saves and loads the state of groups [i, i + n) of these, bit for bit, as one safetensors file.  A failed load empties
+ * the groups that are not in the file. */
 lam_status lam_group_memory_save(lam_group_memory *m, const char *path, int i, int n);
 lam_status lam_group_memory_load(lam_group_memory *m, const char *path, int i, int n);
 lam_groups lam_group_memory_groups(const lam_group_memory *m);

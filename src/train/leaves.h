@@ -1,4 +1,4 @@
-/* leaves.h -- the gradients of groups of streams, summed in a tree that does not depend on who computes them.
+/* leaves.h -- the gradients of groups of streams, summed in a tree that does not depend on which process computes them.
  *
  * A run with leaves divides its streams into L = 2^k groups.  Their gradients are summed pair by pair, then the pairs,
  * and so on: (0 + 1) + (2 + 3), ...  Floating-point sums depend on their order; this one depends on L alone, so the
@@ -14,14 +14,15 @@ typedef struct lam_leaves lam_leaves;
  * kept; its gradients are placed already. */
 lam_status lam_leaves_create(lam_leaves **out, lam_model *model, int n);
 void lam_leaves_free(lam_leaves *l); /* NULL is fine */
-/* Bytes of device memory: one vector of gradients for each level of the tree. */
+/* Bytes of device memory needed: one vector of gradients for each level of the tree. */
 size_t lam_leaves_bytes(const lam_model *model, int n);
 
 /* Before the backward pass of leaf i (they come in order): clears the gradients, where leaf i - 1 left its own. */
 void lam_leaves_begin(lam_leaves *l, int i);
-/* After it: adds what is complete of the tree.  After the last leaf the gradients are the sum of all. */
+/* After the backward pass: adds the completed nodes of the tree.  After the last leaf the gradients are the sum of
+ * all. */
 void lam_leaves_end(lam_leaves *l, int i);
-/* The same of `count` numbers from `from` on, as soon as those are there. */
+/* The same for `count` numbers from `from` on, as soon as they are final. */
 void lam_leaves_end_part(lam_leaves *l, int i, size_t from, size_t count);
 
 /* The same tree over `count` numbers of each leaf, x[n][count] in host memory; the sums are x[0]. */

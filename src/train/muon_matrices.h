@@ -1,10 +1,10 @@
-/* muon_matrices.h -- the matrices that Muon steps: what shape they are, which go together, and who computes which.
+/* muon_matrices.h -- the matrices that Muon updates: their shapes, their batches, and the rank that computes each.
  *
- * Matrices of one shape are orthogonalised together, as batches of matrix products: a GPU would be idle on one of them.
+ * Matrices of one shape are orthogonalised together as batched GEMMs: a single one would leave a GPU mostly idle.
  *
- * Where ranks share a run, each orthogonalises its part of the matrices, divided as evenly as whole matrices can be, the
- * dearest first.  There are as many parts as leaves, so that the batches, and with them the bits, do not depend on the
- * number of ranks. */
+ * Where ranks share a run, each orthogonalises its part of the matrices, divided as evenly as whole matrices can be,
+ * the dearest first.  There are as many parts as leaves, so that the batches, and with them the bits, do not depend on
+ * the number of ranks. */
 #ifndef LAM_TRAIN_MUON_MATRICES_H
 #define LAM_TRAIN_MUON_MATRICES_H
 
@@ -31,8 +31,8 @@ void lam_muon_matrices_free(lam_muon_matrices *m);
 
 size_t lam_muon_size(const lam_muon_matrix *a);
 int lam_muon_shorter(const lam_muon_matrix *a);
-/* How many, from number `from` on, are treated together: of one part and shape, and no more elements than `most` unless
- * one matrix alone has more. */
+/* The size of the batch that starts at number `from`: matrices of one part and shape, with at most `most` elements
+ * unless a single matrix has more. */
 int lam_muon_batch(const lam_muon_matrices *m, int from, size_t most);
 /* The rank that orthogonalises it. */
 int lam_muon_owner(const lam_muon_matrices *m, const lam_muon_matrix *a);

@@ -1,12 +1,12 @@
 /* optimizer.h -- one update of all parameters: clip by the global norm, then a rule (Adam, SGD, Adagrad, Muon).
  *
- * The rules are siblings: each is one file (adam.c, sgd.c, adagrad.c, muon.c) that defines a lam_rule, and one line
- * of LAM_RULES.  This file knows none of them: it lists the parameters that received a gradient, computes the norm
- * and hands both to the rule.  Rules for some parameters only (Muon's hidden matrices) leave the others to Adam.
+ * The rules are siblings: each is one file (adam.c, sgd.c, adagrad.c, muon.c) that defines a lam_rule, and one line of
+ * LAM_RULES.  This file knows none of them: it lists the parameters that received a gradient, computes the norm and
+ * hands both to the rule.  Rules for some parameters only (Muon's hidden matrices) leave the others to Adam.
  *
- * Parameters that learn from a loss of their own (a memory's compression) are clipped by a norm of their own:
- * that loss shall not shrink the language model's steps.  Each norm guards its own parameters against
- * numbers that are not finite.
+ * Parameters that learn only from an auxiliary loss (a memory's compression) are clipped by a separate norm, so that
+ * this loss does not shrink the language model's updates.  Each norm guards its own parameters against gradients that
+ * are not finite.
  *
  * Nothing is read back from the device: norm and clip factor stay there; lam_optimizer_norm waits. */
 #ifndef LAM_TRAIN_OPTIMIZER_H
@@ -37,7 +37,7 @@ typedef struct lam_optimizer lam_optimizer;
 typedef struct lam_holding lam_holding; /* holdings.h */
 typedef struct lam_holdings lam_holdings;
 
-/* What is set, under the names of lam_settings; each rule reads its own. */
+/* The options, under the names of lam_settings; each rule reads its own. */
 typedef struct lam_optimizer_options {
     const lam_rule *rule;
     double mom;
@@ -48,16 +48,16 @@ typedef struct lam_optimizer_options {
     double clip;                           /* 0: none */
     bool clip_together;     /* one norm for all, also for parameters that are set apart */
     double weight_decay;    /* decoupled, of matrices and tables; 0: none */
-    int shares;             /* a rule's work is divided into so many parts (leaves); 0: 1 */
+    int shares;             /* a rule's work is divided into this many parts (leaves); 0: 1 */
     int ranks, rank;        /* processes that share these parts out, a power of two; 0: 1 */
     bool zero;              /* each keeps the moments of its units alone (holdings.h) */
-    lam_exchange *exchange; /* kept; between the ranks, of which there are several */
+    lam_exchange *exchange; /* kept; set if there are several ranks */
 } lam_optimizer_options;
 
-/* Those of the default settings (settings.c). */
+/* The options of the default settings (settings.c). */
 lam_optimizer_options lam_optimizer_defaults(void);
 
-/* One step of the parameters that are a rule's. */
+/* One update of the parameters of a rule. */
 typedef struct lam_rule_step {
     double lr;             /* before the factors of the options; each part has its own with them */
     const lam_part *parts; /* [n_parts] */
@@ -71,12 +71,12 @@ struct lam_rule {
     lam_status (*check)(const lam_optimizer_options *o);
     void (*step)(lam_optimizer *o, const lam_rule_step *s);
 
-    /* Of a rule for some parameters only; the others are Adam's.  NULL: it takes all. */
+    /* For a rule that handles only some parameters; Adam handles the others.  NULL: the rule handles all. */
     bool (*takes)(const lam_param *q);
     /* Its units (holdings.h) in any order, with their owners; the list has room for as many as there are maps. */
     lam_status (*divide)(lam_holding *list, int *n, const lam_model *model,
                          const lam_optimizer_options *o);
-    /* Buffers besides the moments, lam_optimizer.own; NULL: it has none. */
+    /* Allocates buffers besides the moments, lam_optimizer.own; NULL: the rule has none. */
     lam_status (*measure)(size_t *bytes, lam_model *model, const lam_optimizer_options *o);
     lam_status (*create)(void **own, lam_model *model, const lam_optimizer_options *o);
     void (*free)(void *own); /* NULL is fine */
@@ -100,7 +100,7 @@ struct lam_optimizer {
     lam_status failed; /* of an exchange between ranks */
 };
 
-/* Bytes of device memory it takes besides the gradients. */
+/* Bytes of device memory that the optimiser allocates besides the gradients. */
 lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
                                  const lam_optimizer_options *options);
 lam_status lam_optimizer_create(lam_optimizer **out, lam_model *model,
@@ -115,8 +115,8 @@ lam_status lam_optimizer_step(lam_optimizer *o, double lr);
 /* Counts the last step in totals[3] if it was skipped (lam_tally), in totals[7] if that of the parameters set
  * apart was. */
 void lam_optimizer_tally(const lam_optimizer *o, void *totals);
-/* So many steps since the last call were skipped, of the two groups: Adam's own counts did not move in them.
- * Whether a step was skipped only the device knows, so steps that nobody looked at are counted until then. */
+/* Reports how many steps since the last call were skipped, for the two groups; Adam's counts exclude them.  Only the
+ * device knows whether a step was skipped, so all steps count until this call. */
 void lam_optimizer_resolve(lam_optimizer *o, const int64_t skipped[2]);
 /* The last step's gradient norm, without parameters that were clipped apart unless theirs is not finite.
  * Waits. */
@@ -125,7 +125,7 @@ lam_status lam_optimizer_norm(const lam_optimizer *o, double *norm);
 /* The rule that updates a parameter: the options', or Adam. */
 const lam_rule *lam_rule_of(const lam_optimizer_options *o, const lam_param *q);
 
-/* For rules.  A moment that never fades is refused: LAM_ERR_ARG. */
+/* For rules: refuses a moment that never decays with LAM_ERR_ARG. */
 lam_status lam_rule_below_one(const char *name, double x);
 /* A step by the device's own arithmetic: `u` says which, and its numbers; the rest is filled in here. */
 void lam_rule_update(const lam_optimizer *o, const lam_rule_step *s, lam_update u);

@@ -1,8 +1,8 @@
-/* run.h -- a whole run: steps, and between them logging, evaluation, checkpoints, and when to stop.
+/* run.h -- a whole run: steps with logging, evaluation and checkpoints between them, and the conditions to stop.
  *
- * The run folder afterwards holds last/ (a checkpoint), best/ (a model folder, the one with the lowest
- * validation loss), metrics.jsonl, train.log and the TensorBoard events.  What the next step needs is
- * saved only after it was seen to be finite: last/ is always a good one. */
+ * The run folder afterwards holds last/ (a checkpoint), best/ (a model folder, the one with the lowest validation
+ * loss), metrics.jsonl, train.log and the TensorBoard events.  State is saved only after it was found to be finite:
+ * last/ is always usable. */
 #ifndef LAM_TRAIN_RUN_H
 #define LAM_TRAIN_RUN_H
 
@@ -18,7 +18,7 @@ typedef struct lam_run_options {
     const char *vocab;       /* text for the folders' vocab.json; NULL: none */
 } lam_run_options;
 
-/* For a live line. */
+/* For a live progress line. */
 typedef struct lam_run_progress {
     int64_t step, max_step;
     double loss; /* mean since the last logged step, nats; NaN: none yet */
@@ -46,8 +46,9 @@ typedef struct lam_run_result {
     lam_eval_result test; /* tokens 0: not made */
 } lam_run_result;
 
-/* What would end the run only at its first evaluation, or at its very end: LAM_ERR_ARG when the evaluation's
- * lengths cannot be, or a text is too short for its batch.  Call it before a folder is changed. */
+/* Checks in advance for errors that would otherwise end the run at its first evaluation or at its end: LAM_ERR_ARG if
+ * the evaluation's lengths are impossible, or a text is too short for its batch.  Call this before a folder is
+ * changed. */
 lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options);
 
 /* Trains until max_step, scheduler_time, max_time or a stop; `log` is open on the same folder.  At the end the

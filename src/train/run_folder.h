@@ -1,7 +1,7 @@
-/* run_folder.h -- what a folder holds of a run, and what of it a new run may replace.
+/* run_folder.h -- finds what a folder contains of a run, and what of it a new run may replace.
  *
- * The names of a run folder (docs/formats.md) are replaced, cut or removed by training; the folder is a user's, and
- * something else may be called so.  What is called so and is not ours is refused by name.  Everything else in the
+ * Training replaces, truncates or removes files with the names of a run folder (docs/formats.md).  The folder belongs
+ * to the user, who may have other files with these names: such a file is refused by name.  Everything else in the
  * folder is left alone. */
 #ifndef LAM_TRAIN_RUN_FOLDER_H
 #define LAM_TRAIN_RUN_FOLDER_H
@@ -9,12 +9,12 @@
 #include "core/status.h"
 
 typedef struct lam_run_found {
-    int last, best; /* a checkpoint to go on from (or what a crash left of one), the best model */
+    int last, best; /* a checkpoint to resume from (or what a crash left of one), the best model */
     int records;    /* metrics.jsonl or train.log */
 } lam_run_found;
 
-/* Looks at `dir`, which may be missing, and changes nothing.  LAM_ERR_IO names what is in the way: something of ours
- * that is not ours, or, where there is no run, anything at all. */
+/* Examines `dir`, which may be missing, and changes nothing.  LAM_ERR_IO names what is in the way: a file with a name
+ * of a run folder that lamemo did not write, or, if there is no run, any file. */
 lam_status lam_run_look(lam_run_found *out, const char *dir);
 
 /* Removes last and best, which lam_run_look() has seen; a process that dies here leaves whole ones, or none. */

@@ -1,4 +1,4 @@
-/* run_int.h -- a run under way: run.c steps, logs and saves; run_eval.c evaluates. */
+/* run_int.h -- the state of a running run: run.c steps, logs and saves; run_eval.c evaluates. */
 #ifndef LAM_TRAIN_RUN_INT_H
 #define LAM_TRAIN_RUN_INT_H
 
@@ -16,11 +16,11 @@ typedef struct lam_running {
     char last[PATH_MAX], best[PATH_MAX];
     int on_host;        /* reading a number back costs nothing */
     int64_t saved;      /* step of last/; -1: there is none */
-    int dirty;          /* last/ is not what is here */
+    int dirty;          /* last/ differs from the current state */
     int checked;        /* the last step was seen to be finite */
     double began;       /* clock when this call began */
     double before;      /* seconds of earlier calls */
-    int stop;           /* some rank is to stop, and once is enough; as of the last look */
+    int stop;           /* 1: a rank wants to stop; as of the last check */
     double now;         /* seconds of this call, by the clock of rank 0; likewise */
     double step_tokens; /* of a whole step */
     double spent;       /* seconds in steps since the last logged one */
@@ -37,7 +37,7 @@ typedef struct lam_running {
 
 /* Seconds of all calls so far. */
 double lam_run_elapsed(const lam_running *r);
-/* Is this process to stop?  What the ranks have agreed on is r->stop. */
+/* Should this process stop?  The ranks' joint decision is r->stop. */
 int lam_run_stopping(const lam_running *r);
 /* Calls watch->progress; `evaluated` as in lam_run_progress. */
 void lam_run_show(const lam_running *r, double evaluated);

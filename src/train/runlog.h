@@ -1,7 +1,7 @@
-/* runlog.h -- what a run leaves to read: metrics.jsonl, train.log and a TensorBoard event file.
+/* runlog.h -- the logs of a run: metrics.jsonl, train.log and a TensorBoard event file.
  *
- * All three only grow.  A checkpoint remembers how long they were; a resumed run cuts off what came later
- * and goes on, so that no step appears twice and a half-written line disappears. */
+ * All three only grow.  A checkpoint records their lengths; a resumed run truncates them to these lengths and
+ * continues, so that no step appears twice and a partly written line disappears. */
 #ifndef LAM_TRAIN_RUNLOG_H
 #define LAM_TRAIN_RUNLOG_H
 
@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* How long the files were, and the name of the one whose name is not fixed. */
+/* The lengths of the files, and the name of the event file. */
 typedef struct lam_log_marks {
     int64_t metrics, log, events;
     char events_name[256];
@@ -18,27 +18,27 @@ typedef struct lam_log_marks {
 
 typedef struct lam_runlog lam_runlog;
 
-/* What the first line of a train.log begins with, by which one of ours is known. */
+/* The start of the first line of a train.log, by which lamemo recognises its own. */
 #define LAM_RUNLOG_FIRST "model: memory "
 
 /* Could a run have written this name into its checkpoint? */
 int lam_runlog_events_name(const char *name);
 
-/* Are the files that are there ours?  A record that is not, or a link, is LAM_ERR_IO and named; *begun: there are
- * records.  Changes nothing. */
+/* Did lamemo write the existing log files?  LAM_ERR_IO names one that it did not write, or a link; *begun: there are
+ * logs.  Changes nothing. */
 lam_status lam_runlog_look(int *begun, const char *dir);
 /* The same of the event files, of which a new run leaves none. */
 lam_status lam_runlog_look_at_events(const char *dir);
 
-/* Takes the run in folder `dir` for this process, and changes nothing yet: train.log is opened and locked, a
- * second process is refused. */
+/* Locks the run in folder `dir` for this process and changes nothing yet: train.log is opened and locked, so a second
+ * process is refused. */
 lam_status lam_runlog_open(lam_runlog **out, const char *dir);
 /* Cuts the files at `marks`, or, where that is NULL, begins new ones.  Only then can anything be written.  Both refuse
  * files that are not ours. */
 lam_status lam_runlog_begin(lam_runlog *r, const lam_log_marks *marks);
 void lam_runlog_close(lam_runlog *r); /* NULL is fine */
 
-/* In what follows a log that is NULL takes nothing: of several ranks one writes. */
+/* The functions below ignore a NULL log: of several ranks only one writes. */
 
 /* A line for people: train.log, and the log of the program (core/log.h, level info). */
 lam_status lam_runlog_line(lam_runlog *r, const char *format, ...)
@@ -60,12 +60,12 @@ typedef struct lam_log_text {
     size_t size;
 } lam_log_text;
 lam_status lam_runlog_sample(lam_runlog *r, int64_t step, lam_log_text prompt, lam_log_text sample);
-/* Where a resumed run goes on otherwise: one object {"step": ..., "changed": {NAME: [before, after], ...}} and a line, or
- * nothing where the members of `before` and `after`, flat objects, are the same. */
+/* Records changed settings of a resumed run: one object {"step": ..., "changed": {NAME: [before, after], ...}} and a
+ * line, or nothing if the members of `before` and `after`, flat objects, are the same. */
 lam_status lam_runlog_changes(lam_runlog *r, int64_t step, const json_t *before,
                               const json_t *after);
 
-/* Everything so far is on disk; says how much that is. */
+/* Flushes everything so far to disk and returns the lengths. */
 lam_status lam_runlog_sync(lam_runlog *r, lam_log_marks *marks);
 
 #endif

@@ -17,12 +17,12 @@ typedef struct lam_schedule {
     double lr_min;   /* where cosine, linear and wsd end (eta_min) */
     long warmup;     /* steps of linear rise from lr / warmup to lr */
     long steps;      /* length of cosine, linear and wsd */
-    double cooldown; /* wsd: the last part of it, 0 to 1, in which the rate falls */
+    double cooldown; /* wsd: the last part of it, 0 to 1, in which the learning rate falls */
 } lam_schedule;
 
-/* The rate of update t = 0, 1, ...  Cosine is the closed form, at the global step; after
- * `steps` cosine, linear and wsd stay at lr_min.  The warm-up begins small from the first update on; the
- * authors' scripts make that one update at the full rate. */
+/* The learning rate of update t = 0, 1, ...  Cosine is the closed form, at the global step; after `steps` cosine,
+ * linear and wsd stay at lr_min.  The warm-up starts low with the first update; the authors' scripts make the first
+ * update at the full learning rate. */
 double lam_schedule_lr(const lam_schedule *s, long t);
 /* The same when the share `progress` of the schedule, 0 to 1, is over, whatever t says: schedules by the clock. */
 double lam_schedule_lr_at(const lam_schedule *s, long t, double progress);
@@ -31,7 +31,7 @@ double lam_schedule_progress(const lam_schedule *s, long t);
 
 extern const char *const lam_schedule_names[]; /* by lam_schedule_kind; ends with NULL */
 
-/* dev_perf: the rate is multiplied by `decay` when more than `patience` evaluations in a row did not
+/* dev_perf: the learning rate is multiplied by `decay` when more than `patience` evaluations in a row did not
  * bring the loss below the best one by a part in 10,000 (PyTorch's ReduceLROnPlateau). */
 typedef struct lam_plateau {
     double factor; /* of the scheduled rate; 1 at first */
@@ -39,7 +39,7 @@ typedef struct lam_plateau {
     int bad;       /* evaluations since */
 } lam_plateau;
 
-/* Notes an evaluation; `s` gives the rate and its lower limit.  Returns 1 if the rate fell. */
+/* Records an evaluation; `s` gives the learning rate and its lower limit.  Returns 1 if the learning rate fell. */
 int lam_plateau_note(lam_plateau *p, const lam_schedule *s, double decay, int patience,
                      double loss);
 

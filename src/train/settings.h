@@ -1,9 +1,9 @@
-/* settings.h -- how a run goes: batches, optimiser, schedule, how often it reports.
+/* settings.h -- the settings of a run: batches, optimiser, schedule, intervals of reports.
  *
  * Defaults, ranges, options and help of every setting: settings.def; a new setting is a field here and a row there.
- * What the model is stands in nn/config.h.  Names are those of the Transformer-XL and LaMemo scripts
- * where they have them; a checkpoint keeps them under the same names, so that a run can be resumed with
- * nothing but its folder. */
+ * nn/config.h has the settings of the model.  Names are those of the Transformer-XL and LaMemo scripts where they
+ * have them; a checkpoint keeps them under the same names, so that a run can be resumed with nothing but its
+ * folder. */
 #ifndef LAM_TRAIN_SETTINGS_H
 #define LAM_TRAIN_SETTINGS_H
 
@@ -39,15 +39,15 @@ typedef struct lam_settings {
     double muon_mom;                       /* momentum of Muon */
     int muon_rows;                         /* lam_muon_rows */
     double matrix_lr, embed_lr, vector_lr; /* factors of lr, by lam_role */
-    bool clip_together;                    /* also what learns from a memory's own loss alone */
-    bool half_loss;    /* the second half of every segment counts twice, the first not at all */
-    double loss_scale; /* 0.5 mimics the published halving of the loss before clipping */
+    bool clip_together; /* also parameters that learn only from the auxiliary loss */
+    bool half_loss;     /* the second half of every segment counts twice, the first not at all */
+    double loss_scale;  /* 0.5 mimics the published halving of the loss before clipping */
 
     int scheduler;                           /* lam_schedule_kind */
     int64_t warmup_step, max_step_scheduler; /* the latter 0: max_step */
     double cooldown;                         /* wsd: the part of the run in which the rate falls */
     double scheduler_time; /* seconds of all calls that schedule and run last; 0: it counts steps */
-    double eta_min;        /* lowest rate, of dev_perf too */
+    double eta_min;        /* lowest learning rate, of dev_perf too */
     double decay_rate;     /* dev_perf: factor ... */
     int patience;          /* ... after more than so many evaluations in vain */
 
@@ -79,16 +79,16 @@ extern const char *const lam_recipe_names[]; /* by lam_recipe; ends with NULL */
 void lam_settings_defaults(lam_settings *s);
 /* Batch size and length of run that go with a preset of nn/config.h. */
 void lam_settings_preset(lam_settings *s, const char *preset);
-/* Refuses what cannot be run, naming the field and the limit. */
+/* Refuses impossible settings, naming the field and the limit. */
 lam_status lam_settings_check(const lam_settings *s);
 /* Groups of streams, each with its own memory: the leaves, or batch_chunk. */
 int lam_settings_groups(const lam_settings *s);
-/* Does the clock alone say how long the run is? */
+/* Is the length of the run given only in time? */
 int lam_settings_timed(const lam_settings *s);
-/* Is nothing left after `step` steps in `elapsed` seconds of all calls, however often the run is called? */
+/* Is the run complete after `step` steps and `elapsed` seconds, counted over all calls? */
 int lam_settings_complete(const lam_settings *s, int64_t step, double elapsed);
 
-/* The parts in their owners' terms. */
+/* The settings as structs of the schedule, the optimiser and so on. */
 lam_optimizer_options lam_settings_optimizer(const lam_settings *s);
 lam_schedule lam_settings_schedule(const lam_settings *s);
 
@@ -97,8 +97,8 @@ lam_schedule lam_settings_schedule(const lam_settings *s);
 json_t *lam_settings_print(const lam_settings *s);
 lam_status lam_settings_parse(lam_settings *s, const json_t *object, const char *label);
 
-/* A resumed run may change how long it goes and how fast it learns, but not what its state means (batches,
- * seed, recipe, optimiser, lengths of memory): LAM_ERR_ARG names the first such setting that differs. */
+/* A resumed run may change its length and its learning rate, but not settings on which its state depends (batches,
+ * seed, recipe, optimiser, memory lengths): LAM_ERR_ARG names the first such setting that differs. */
 lam_status lam_settings_same_state(const lam_settings *now, const lam_settings *then);
 
 #endif
