@@ -1,18 +1,18 @@
 /* batcher.h -- the ordered iterator: B streams side by side, each read from its start to its end.
  *
- * n_step = count / B tokens make a column; the rest at the end is left out.  Column b holds tokens
- * [b n_step, (b + 1) n_step).  A batch at row i has n = min(N, n_step - 1 - i) rows: inputs
- * [i, i + n) and targets one further; the last batch of an epoch may be shorter, and B (n_step - 1)
- * tokens are predicted.  Nothing is shuffled: the memory of one batch is the past of the next.
+ * A stream has n_step = count / B tokens; the rest at the end is left out.  Stream b holds tokens [b n_step, (b + 1)
+ * n_step).  A batch at row i has n = min(N, n_step - 1 - i) rows: inputs [i, i + n) and targets one further; the last
+ * batch of an epoch may be shorter, and B (n_step - 1) tokens are predicted.  Nothing is shuffled: the memory of one
+ * batch is the past of the next.
  *
- * roll: before every epoch each column is turned by its own random shift, on top of the former ones;
- * its end then joins its beginning.  varlen: n is drawn for every batch, around N (95 %) or N/2, with
- * standard deviation 5, between 5 and N + 15.
+ * roll: before every epoch each stream is rotated by its own random shift, in addition to earlier ones; its end is then
+ * followed by its beginning. varlen: n is drawn for every batch, around N (95 %) or N/2, with standard deviation 5,
+ * between 5 and N + 15.
  *
  * documents: a stream reads whole documents (shelves.h), each from the start of a batch: its inputs are the separator
- * before it and its tokens but the last, its targets its tokens, so every token of the text is predicted once.  What
- * is left of a batch where a document ends is padding: inputs are the separator, targets LAM_NO_TARGET.  n is N, or
- * what the longest document that is being read has left.  roll draws the order of documents for each epoch. */
+ * before it and its tokens but the last, its targets its tokens, so every token of the text is predicted once.  The
+ * rest of a batch after the end of a document is padding: inputs are the separator, targets LAM_NO_TARGET. n is N, or
+ * what the longest document that is being read has left. roll shuffles the order of documents for each epoch. */
 #ifndef LAM_DATA_BATCHER_H
 #define LAM_DATA_BATCHER_H
 
@@ -36,22 +36,22 @@ typedef struct lam_batcher_options {
     bool documents; /* then E must be 0 */
 } lam_batcher_options;
 
-/* Where an iteration stands: plain data, to be saved with a checkpoint together with shifts[B]. */
+/* The position of an iteration: plain data, saved in a checkpoint together with shifts[B]. */
 typedef struct lam_batcher_position {
     int64_t epoch; /* 0 is the first */
     int64_t row;   /* of the next batch */
     lam_rng rng;
 } lam_batcher_position;
 
-/* LAM_ERR_ARG when a column would have fewer than two tokens. */
+/* LAM_ERR_ARG if a stream would have fewer than two tokens. */
 lam_status lam_batcher_check(const lam_tokens *tokens, int streams);
 
 enum { LAM_NO_TARGET = -1 }; /* of padding */
 
-/* What a stream has of a batch. */
+/* A stream's part of a batch. */
 typedef struct lam_stream_rows {
-    bool fresh; /* a document begins: nothing before it may be remembered */
-    int rows;   /* without padding; 0: it has no document any more */
+    bool fresh; /* a document begins: the memory must be empty */
+    int rows;   /* without padding; 0: the stream has no more documents */
 } lam_stream_rows;
 
 /* `tokens` is kept.  Fails as the check does. */
@@ -78,7 +78,7 @@ int64_t lam_batcher_targets(const lam_batcher *b, int skip);
 const lam_batcher_position *lam_batcher_where(const lam_batcher *b);
 /* [B], each in [0, n_step); with documents: tokens of the epoch that a stream has read */
 const int64_t *lam_batcher_shifts(const lam_batcher *b);
-/* Goes on from a saved position; LAM_ERR_FORMAT when it cannot belong to this corpus and B. */
+/* Continues from a saved position; LAM_ERR_FORMAT if it cannot belong to this corpus and B. */
 lam_status lam_batcher_restore(lam_batcher *b, const lam_batcher_position *position,
                                const int64_t *shifts, int n_shifts);
 

@@ -1,14 +1,14 @@
-/* bpe.h -- byte-level BPE: which neighbouring tokens are merged, in which order.
+/* bpe.h -- byte-level BPE: encodes text by merging adjacent tokens in the order of their ranks.
  *
  * A text is cut into pieces (pieces.h).  A piece begins as its bytes, each a token; then the pair of neighbours with
- * the lowest rank is merged into one token, the leftmost such pair first, until no pair has a rank.  So every text of
- * any bytes has tokens, which put together are the text; there is no <unk>.
+ * the lowest rank is merged into one token, the leftmost such pair first, until no pair has a rank.  So any bytes can
+ * be encoded, and the concatenated tokens are the text again; there is no <unk>.
  *
  * Ranks come in two ways: a list of merges (GPT-2, tokenizer.json), where the rank of a pair is its place; or none
- * (tiktoken), where any two neighbours that together are a token are merged and the rank is that token's number.
+ * (tiktoken), where any two adjacent tokens that together are a token are merged and the rank is that token's number.
  *
- * Special tokens (<|endoftext|>) stand for no text.  Plain text never becomes one, whatever it spells: only a caller
- * that asks for it has them read (LAM_SPECIAL_READ). */
+ * Special tokens (<|endoftext|>) stand for no text.  Plain text never becomes one, whatever it spells, unless the
+ * caller requests it (LAM_SPECIAL_READ). */
 #ifndef LAM_DATA_BPE_H
 #define LAM_DATA_BPE_H
 
@@ -22,7 +22,7 @@
 enum { LAM_TOKEN_MAX = 1 << 10 }; /* bytes of one token */
 
 typedef struct lam_merge {
-    int32_t left, right; /* what they become is the token of their bytes together */
+    int32_t left, right; /* the result is the token of their bytes together */
 } lam_merge;
 
 typedef struct lam_bpe_rules {
@@ -36,7 +36,7 @@ typedef struct lam_bpe_rules {
     bool nfc;          /* the text is put in Unicode's normal form C before it is cut */
 } lam_bpe_rules;
 
-/* Only read once it is made: any number of threads may use it. */
+/* Read-only after creation: any number of threads may use it. */
 typedef struct lam_bpe lam_bpe;
 
 /* The tokens are `symbols`, kept.  LAM_ERR_FORMAT where a byte has no token, where a merge makes none, where a token is
@@ -45,13 +45,13 @@ lam_status lam_bpe_create(lam_bpe **out, const lam_symbols *symbols, const lam_b
                           const char *label);
 void lam_bpe_free(lam_bpe *bpe); /* NULL is fine */
 
-/* As they were given; borrowed. */
+/* The rules as given; borrowed. */
 const lam_bpe_rules *lam_bpe_rules_of(const lam_bpe *bpe);
 bool lam_bpe_is_special(const lam_bpe *bpe, int32_t id);
-/* Is a text encoded alike with both, where their tokens are the same? */
+/* Do both encode a text in the same way, given the same tokens? */
 bool lam_bpe_alike(const lam_bpe *a, const lam_bpe *b);
 
-/* ---- walking through a text ---- */
+/* ---- iterating over the pieces of a text ---- */
 
 typedef enum lam_special { LAM_SPECIAL_TEXT, LAM_SPECIAL_READ } lam_special;
 
@@ -62,7 +62,7 @@ typedef struct lam_bpe_text {
     lam_special special; /* what its special tokens are: text like any other, or those tokens */
 } lam_bpe_text;
 
-/* What it consists of: a piece, or a special token. */
+/* A part of a text: a piece, or a special token. */
 typedef struct lam_bpe_item {
     int32_t special; /* its number; -1: a piece */
     const char *text;
@@ -71,8 +71,8 @@ typedef struct lam_bpe_item {
 
 typedef lam_status lam_bpe_visitor(void *user, const lam_bpe_item *item);
 
-/* Visits what lies between *at, where a piece begins, and the first end of a piece at or behind `goal`; *at is there
- * afterwards.  `pieces` are made with lam_bpe_pattern(). */
+/* Visits the parts from *at, where a piece begins, to the first end of a piece at or after `goal`, and sets *at to that
+ * end. `pieces` are made with lam_bpe_pattern(). */
 lam_status lam_bpe_walk(const lam_bpe *bpe, lam_pieces *pieces, const lam_bpe_text *t, size_t *at,
                         size_t goal, lam_bpe_visitor *visit, void *user);
 const lam_pattern *lam_bpe_pattern(const lam_bpe *bpe);
@@ -87,7 +87,7 @@ typedef struct lam_ids {
 
 lam_status lam_ids_reserve(lam_ids *ids, size_t more);
 
-/* One thread's workspace: the way through the text, and the pieces that were met lately. */
+/* One thread's workspace: the position in the text, and a cache of recent pieces. */
 typedef struct lam_bpe_coder lam_bpe_coder;
 
 lam_status lam_bpe_coder_create(lam_bpe_coder **out, const lam_bpe *bpe); /* kept */

@@ -1,4 +1,4 @@
-/* bpe_int.h -- the inside of a BPE, shared by bpe.c (making it) and bpe_encode.c (using it). */
+/* bpe_int.h -- the structs of a BPE, shared by bpe.c (creation) and bpe_encode.c (encoding). */
 #ifndef LAM_DATA_BPE_INT_H
 #define LAM_DATA_BPE_INT_H
 
@@ -13,7 +13,7 @@ typedef struct lam_pair {
 
 struct lam_bpe {
     const lam_symbols *symbols;
-    lam_bpe_rules rules; /* with arrays of our own */
+    lam_bpe_rules rules; /* with copies of the arrays */
     lam_pattern *pattern;
     lam_pair *pairs;
     uint64_t mask;

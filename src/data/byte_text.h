@@ -1,4 +1,4 @@
-/* byte_text.h -- any bytes as readable text: GPT-2's alphabet, in which tokenizer.json and vocab.json write tokens.
+/* byte_text.h -- bytes as readable text: GPT-2's alphabet, which tokenizer.json and vocab.json use for tokens.
  *
  * Each of the 256 bytes is one character: the visible ones of Latin-1 are themselves, the others are U+0100 and
  * following, so that a blank is U+0120 and " the" becomes "\u0120the". */

@@ -1,9 +1,9 @@
-/* chunks.h -- a long text, worked on by several threads, with the result of one.
+/* chunks.h -- processes a long text with several threads, with the same result as one thread.
  *
- * Work on a text goes from border to border (of a piece, say), and where the next border is follows from the place alone.
- * So a thread may begin in the middle of the text, at a place that is likely to be a border: after a newline that no
- * blank follows.  Where the chunk before ended at another place, the chunk is done again from there.  Where chunks begin
- * depends on the text alone, not on the number of threads. */
+ * Text is processed from border to border (of a piece, say), and the next border depends only on the current position.
+ * So a thread may start in the middle of the text, at a position that is likely to be a border: after a newline that no
+ * blank follows.  If the previous chunk ended at another position, the chunk is processed again from there.  The chunks
+ * depend on the text alone, not on the number of threads. */
 #ifndef LAM_DATA_CHUNKS_H
 #define LAM_DATA_CHUNKS_H
 
@@ -16,8 +16,8 @@ typedef struct lam_chunks {
     size_t size;
     size_t chunk; /* about so many bytes; at least 1 */
     int threads;
-    /* Works from *at, a border, to the first border at or behind `goal`, and leaves *at there.  What slot `slot` (below
-     * `threads`) found before is forgotten. */
+    /* Processes the text from *at, a border, to the first border at or after `goal`, and sets *at to it.  Discards
+     * earlier results of slot `slot` (less than `threads`). */
     lam_status (*work)(void *user, int slot, size_t *at, size_t goal);
     /* Gets the results of the chunks one by one, in the order of the text; the text is done up to `end`. */
     lam_status (*take)(void *user, int slot, size_t end);

@@ -1,7 +1,7 @@
 /* corpus.h -- a corpus folder: train.bin, valid.bin, test.bin, vocab.json, corpus.json.
  *
- * corpus.json says what the text is and where it came from.  A text that was only prepared like a
- * published corpus never carries that corpus's name: see `like` and `original`. */
+ * corpus.json describes the text and its sources.  A text that was only prepared like a published
+ * corpus never carries that corpus's name: see `like` and `original`. */
 #ifndef LAM_DATA_CORPUS_H
 #define LAM_DATA_CORPUS_H
 
@@ -16,7 +16,7 @@ typedef enum lam_split { LAM_TRAIN, LAM_VALID, LAM_TEST, LAM_SPLITS } lam_split;
 extern const char *const lam_split_names[]; /* "train", "valid", "test"; ends with NULL */
 const char *lam_split_name(lam_split split);
 
-/* What a loss is printed as: bits per character (or byte), or perplexity. */
+/* The unit in which a loss is printed: bits per character (or byte), or perplexity. */
 typedef enum lam_metric { LAM_BPC, LAM_PPL } lam_metric;
 
 const char *lam_metric_name(lam_metric metric); /* "bpc", "ppl" */
@@ -29,7 +29,7 @@ typedef struct lam_source {
     int64_t bytes; /* unpacked */
     char md5[33];
     int64_t text;    /* bytes of UTF-8 that were tokenised; not in corpus.json */
-    lam_split split; /* that the file is; LAM_SPLITS: the text was cut */
+    lam_split split; /* the split that the file is; LAM_SPLITS: the text was divided */
 } lam_source;
 
 typedef struct lam_corpus_info {

@@ -1,4 +1,4 @@
-/* causal.h -- what all mechanisms share: projecting rows, and the causal attention of current rows. */
+/* causal.h -- the part that all memories share: projecting rows, and the causal attention of current rows. */
 #ifndef LAM_MEM_CAUSAL_H
 #define LAM_MEM_CAUSAL_H
 
@@ -9,8 +9,8 @@
  * them (leads); Eq. 1, 5.  Then current rows attend to everything before them; Eq. 2, 6. */
 void lam_causal_fwd(const lam_segment *s, int layer, int leads);
 
-/* Where that attention went: completes p->attn and p->cut, and runs.  The segment's forward is done and not
- * committed.  The cuts end the rows in front beyond the newest M, and all remembered rows. */
+/* Measures where that attention went: completes p->attn and p->cut, and runs the operation.  The segment's forward is
+ * done and not committed.  The cuts end the rows in front beyond the newest M, and all remembered rows. */
 void lam_causal_attn_stats(const lam_segment *s, int layer, lam_attn_stats *p);
 /* Decoding: one more current row per stream, in buffers of its own, so that only `at` changes from token to
  * token.  Its projections are in qkv; its key and value join the layer's. */
@@ -28,7 +28,7 @@ void lam_causal_bwd(const lam_segment *s, int layer);
 /* The gradient of the projections, once dqkv is complete; dq is valid from row q_from on. */
 void lam_project_bwd(const lam_segment *s, int layer, int q_from);
 
-/* Both together: the hooks of a mechanism whose remembered rows are constant keys, no more. */
+/* Both together: the hooks of a memory whose rows are only constant keys and values. */
 void lam_causal_attend_fwd(const lam_segment *s, int layer);
 void lam_causal_attend_bwd(const lam_segment *s, int layer);
 

@@ -1,5 +1,5 @@
-/* compressive_int.h -- what the two halves of the Compressive Transformer share: compressive.c is the memory,
- * compressive_loss.c what its compression learns from. */
+/* compressive_int.h -- declarations shared by the two halves of the Compressive Transformer: compressive.c is the
+ * memory, compressive_loss.c the auxiliary loss that trains its compression. */
 #ifndef LAM_MEM_COMPRESSIVE_INT_H
 #define LAM_MEM_COMPRESSIVE_INT_H
 
@@ -17,7 +17,7 @@ typedef enum pooling_kind {
 typedef enum remainder_kind {
     DROP, /* the newest of them are lost */
     PAD,  /* zero rows in front fill the first group */
-    CARRY /* they wait, unseen, for the next segment */
+    CARRY /* they wait for the next segment and are not attended to */
 } remainder_kind;
 
 typedef struct lam_compressive {
@@ -42,7 +42,7 @@ typedef struct compressor {
     int weight, bias;
 } compressor;
 
-/* Buffers the layers use in turn. */
+/* Buffers shared by the layers. */
 typedef struct workspace {
     void *evicted;                        /* ACT [B][groups * rate][D] */
     void *compressed;                     /* ACT [B][groups][D] */
@@ -96,7 +96,7 @@ static inline int reconstructs(const lam_config *cfg)
     return is_learned(cfg) && fields_of(cfg).aux_weight > 0.0;
 }
 
-/* What a segment of `done` tokens pushes out of the memory of every layer. */
+/* The rows that a segment of `done` tokens evicts from the memory of every layer. */
 typedef struct lam_eviction {
     int first, fresh; /* rows of the segment */
     int front;        /* rows before them: pending ones, or zeros */
@@ -115,11 +115,11 @@ static inline lam_rows group_rows(const lam_segment *s)
     return (lam_rows){work_of(s)->evicted, 0, (size_t)fields_of(s->cfg).rate * (size_t)s->dims.D};
 }
 
-/* Makes E and Z of a layer, EVICTED and COMPRESSED. */
+/* Computes E and Z of a layer, EVICTED and COMPRESSED. */
 void lam_compress(const lam_segment *s, int layer, const lam_eviction *e);
-/* The auxiliary loss of one layer, forward and backward; makes E and Z too.  dqkv is free by now. */
+/* The auxiliary loss of one layer, forward and backward; computes E and Z too. dqkv is unused at this point. */
 void lam_compress_loss(const lam_segment *s, int layer, const lam_eviction *e);
-/* What that adds to a training step, per token. */
+/* The multiply-accumulates that the loss adds to a training step, per token. */
 double lam_compress_loss_macs(const lam_config *cfg);
 
 #endif

@@ -1,5 +1,5 @@
-/* infinite_int.h -- what the parts of the infinity-former share: infinite.c keeps the long-term memory,
- * infinite_fit.c makes its signal, infinite_read.c reads it. */
+/* infinite_int.h -- declarations shared by the parts of the infinity-former: infinite.c keeps the long-term memory,
+ * infinite_fit.c fits its signal, infinite_read.c attends to it. */
 #ifndef LAM_MEM_INFINITE_INT_H
 #define LAM_MEM_INFINITE_INT_H
 
@@ -24,7 +24,7 @@ typedef enum sticky_kind {
 typedef struct lam_infinite {
     int ltm_basis; /* bumps; 0: mem_len, as far as the widths divide it */
     double ltm_ridge;
-    int ltm_block;     /* evicted rows that enter it together; 0: tgt_len */
+    int ltm_block;     /* evicted rows that enter it as one block; 0: tgt_len */
     int ltm_samples;   /* of the old signal, for the next one */
     double ltm_tau;    /* the old signal's share of the next one */
     double ltm_sigma0; /* prior deviation of attention, */
@@ -117,8 +117,8 @@ static inline size_t basis_ld(const lam_segment *s)
     return (size_t)lam_padded(s->dev, fields_of(s->cfg).ltm_basis);
 }
 
-/* Rows that enter together: the config's, and at least a segment's, since no more than one block enters at a
- * time and rows must not pile up. */
+/* Rows of a block: the config's, and at least a segment's, since at most one block enters per segment and rows must not
+ * accumulate. */
 static inline int block_rows(const lam_config *cfg, int N)
 {
     const int block = fields_of(cfg).ltm_block;
@@ -136,7 +136,7 @@ static inline int takes_block(const lam_segment *s)
     return slot_of(s, 0, PENDING)->n >= block_of(s);
 }
 
-/* Is there anything to read? */
+/* Is the long-term memory non-empty? */
 static inline int is_alive(const lam_segment *s)
 {
     return takes_block(s) || slot_of(s, 0, SIGNAL)->n > 0;
@@ -149,16 +149,17 @@ ltm_rows lam_ltm_rows(const lam_segment *s, int layer);
 
 /* ---- infinite_read.c: nothing happens where there is nothing to read ---- */
 
-/* What the current rows read, into Z; settles before the first of them what all will read. */
+/* Computes what the current rows read, into Z; before the first row, fixes the signal that all rows of the segment
+ * read. */
 void lam_ltm_read(const lam_segment *s, int layer);
 /* Adds it, mapped, to the attention's output s->out. */
 void lam_ltm_output(const lam_segment *s, int layer);
-/* From the gradient of s->out to everything that is no constant; dq is added to what attention left. */
+/* Backward pass from the gradient of s->out to everything that is not constant; dq is added to the attention's. */
 void lam_ltm_read_bwd(const lam_segment *s, int layer);
 
 /* ---- infinite_fit.c ---- */
 
-/* Makes the coefficients of this segment, COEF of `layer`: the old ones, or a new fit. */
+/* Computes the coefficients of this segment, COEF of `layer`: the old ones, or a new fit. */
 void lam_ltm_fit(const lam_segment *s, int layer);
 /* From their gradient DCOEF to the gate's; only where takes_block. */
 void lam_ltm_fit_bwd(const lam_segment *s, int layer);

@@ -1,17 +1,17 @@
-/* mem.h -- how a layer uses the past: the one interface behind all memories.
+/* mem.h -- how a layer uses the past: the interface of all memories.
  *
- * Every model in the paper runs the same block (Eq. 3) and differs in what a row reads and in what a finished
- * segment leaves behind.  A mechanism is
+ * Every model in the paper runs the same block (Eq.  3) and differs in what a row reads and in what a finished segment
+ * leaves behind.  A mechanism is
  *   slots   what survives a segment: copies of the newest M rows of some buffer of the segment, or rows
  *           that the mechanism makes of those that had to go;
  *   attend  what context C each row reads: C-> (Eq. 2), C<- (Eq. 9), C<-> (Eq. 10).
- * A mechanism may have parameters, buffers and an auxiliary loss of its own; all of that is optional.  It also says
- * what it costs and how reports call it: nobody outside src/mem asks for a mechanism by its name
- * (scripts/check-memories.sh).  attend reads the state and never changes it; lam_mem_commit alone writes it (C1).
- * Wo, residual, LayerNorm and FFN are in model/block.c.
+ * A mechanism may have parameters, buffers and an auxiliary loss of its own; all of that is optional.  It also declares
+ * its cost and its name in reports: no code outside src/mem refers to a mechanism by its name
+ * (scripts/check-memories.sh). attend reads the state and never changes it; lam_mem_commit alone writes it (C1).  Wo,
+ * residual, LayerNorm and FFN are in model/block.c.
  *
- * The segment, its rows and the rules G1.., C1.. are in segment.h.  In LaMemo the memory rows climb the layers with the
- * current ones ("lead" rows); elsewhere they are constants that only serve as keys. */
+ * The segment, its rows and the rules G1.., C1.. are in segment.h.  In LaMemo the memory rows pass through the layers
+ * with the current ones ("lead" rows); elsewhere they are constants that only serve as keys and values. */
 #ifndef LAM_MEM_MEM_H
 #define LAM_MEM_MEM_H
 
@@ -27,9 +27,9 @@ typedef enum lam_slot_source { LAM_FROM_X, LAM_FROM_C, LAM_FROM_LSE } lam_slot_s
 /* One piece of state, [B][cap][width]. */
 typedef struct lam_slot {
     const char *name;       /* with the layer, its name in files */
-    lam_slot_source source; /* rows of which buffer of the layer, or like those */
+    lam_slot_source source; /* the buffer of the layer that its rows come from, or resemble */
     int layer;
-    int front; /* they are put in front of the layer's rows, slot after slot (FROM_X) */
+    int front; /* 1: its rows are put in front of the layer's rows, slot after slot (FROM_X) */
     int own;   /* written by the mechanism's commit; otherwise the newest M rows are kept */
     int cap;   /* rows per stream there is room for; 0 becomes M */
     /* Set by lam_mem_layout: */
@@ -39,39 +39,39 @@ typedef struct lam_slot {
     int n; /* of them are valid, oldest first */
 } lam_slot;
 
-/* What a mechanism is like, as far as others must know. */
+/* Properties of a mechanism that other code needs to know. */
 typedef enum lam_mem_trait {
-    /* Something survives a segment: a memory length means something. */
+    /* Something survives a segment: the model has a memory length. */
     LAM_REMEMBERS = 1,
-    /* It is the newest M rows and nothing else, so rows may come again with the next segment (ext_len). */
+    /* The memory is just the newest M rows, so rows can be computed again with the next segment (ext_len). */
     LAM_EXTENDS = 2,
     /* After a segment's first call a row only attends to the rows before it: its keys can be cached. */
     LAM_CACHED = 4,
-    /* The operations of a segment depend on its length and on how many rows are remembered alone. */
+    /* The operations of a segment depend only on its length and on the number of memory rows. */
     LAM_REPEATS = 8,
-    /* Some parameters learn from its auxiliary loss alone and are clipped apart (lam_params_set_apart). */
+    /* Some parameters learn only from its auxiliary loss and are clipped separately (lam_params_set_apart). */
     LAM_CLIPS_APART = 16,
-    /* Forward it uses operations that have exact arithmetic alone (LAM_EXACT_OPS in ops/list.h). */
+    /* Its forward pass uses only operations with exact arithmetic (LAM_EXACT_OPS in ops/list.h). */
     LAM_IN_INTEGERS = 32,
-    /* python/hf/modeling_lamemo.py computes it, too; but for what not_in_torch names. */
+    /* python/hf/modeling_lamemo.py implements it, except what not_in_torch names. */
     LAM_IN_TORCH = 64
 } lam_mem_trait;
 
-/* What it is in the paper's comparisons. */
+/* Its role in the paper's comparisons. */
 typedef enum lam_paper_role {
     LAM_NOT_IN_PAPER,
     LAM_SUBJECT,  /* the paper's own */
-    LAM_BASELINE, /* what it is compared with everywhere */
+    LAM_BASELINE, /* the baseline of all comparisons */
     LAM_COMPARED  /* in tables */
 } lam_paper_role;
 
 typedef struct lam_paper {
     lam_paper_role role;
     int parameters, macs; /* Table 1, in millions */
-    const char *claim;    /* what the tables say of the paper's own against this one */
+    const char *claim;    /* what the tables claim about the paper's own against this one */
 } lam_paper;
 
-/* A model that lacks something, under a name of its own: `options` of lamemo train, "alpha=zero". */
+/* An ablation with a name: `options` of lamemo train, "alpha=zero". */
 typedef struct lam_ablation {
     const char *name, *options;
 } lam_ablation;
@@ -84,65 +84,65 @@ typedef struct lam_mem_ops {
     lam_paper paper;
     unsigned traits;       /* of lam_mem_trait */
     const int *attn_types; /* lam_attn_type it works with, its usual one first; ends with -1 */
-    /* Adds what it costs to zeros.  Its own lengths may be 0: not settled, as the others suggest. */
+    /* Fills in the cost; *out is zeroed.  Its own lengths may be 0: undecided, to be derived from the others. */
     void (*cost)(lam_mem_cost *out, const lam_config *cfg);
-    /* Fills slots (room for lam_mem_max_slots) and returns how many; `full` asks for state nobody reads too.
-     * Of *mem only B, M and N are there. */
+    /* Fills slots (room for lam_mem_max_slots) and returns their number; `full` also requests state that nothing reads.
+     * Only B, M and N of *mem are set. */
     int (*slots)(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out);
     void (*attend_fwd)(const lam_segment *s, int layer);
     void (*attend_bwd)(const lam_segment *s, int layer);
 
-    /* What follows may be NULL or 0. */
+    /* All members below may be NULL or 0. */
 
     /* Its fields in configurations; a row of zeros ends them.  `options` is the heading above their options. */
     const lam_mem_field *fields;
     const char *options;
-    /* They are in config.json of all models, as they were before memories had fields of their own. */
+    /* 1: the fields are in config.json of all models, as before memories had their own fields. */
     int in_every_file;
     /* Is this the memory of a configuration that names none? */
     int (*implied)(const lam_config *cfg);
-    /* Fills in what of its fields follows from others, and refuses what ranges cannot say; attn_type is settled. */
+    /* Derives fields that depend on others, and refuses combinations that ranges cannot express; attn_type is set. */
     lam_status (*resolve)(lam_config *cfg);
     /* Refuses segments of N tokens with M remembered rows. */
     lam_status (*check)(const lam_config *cfg, int N, int M);
-    /* Do memory rows climb through `layer`?  Then the block computes them as well. */
+    /* Do memory rows pass through `layer`?  If so, the block computes them as well. */
     int (*leads)(const lam_config *cfg, int layer);
-    /* Remembered rows in front beyond the newest M, and what these rows are: "compressed". */
+    /* The number of memory rows in front beyond the newest M, and a word for them: "compressed". */
     int (*beyond)(const lam_config *cfg);
     const char *beyond_name;
-    /* Tokens that fill what is remembered beyond the newest M. */
+    /* The number of tokens that fill the memory beyond the newest M. */
     int (*reaches)(const lam_config *cfg);
-    /* lam_length_fit() for lengths of its own, where a stream has no more than `most` tokens. */
+    /* lam_length_fit() for its own lengths, if a stream has at most `most` tokens. */
     void (*fit)(lam_config *cfg, int64_t most);
-    /* Its structs, which others keep for it as bytes: numbers of parameters for every layer (s->ids[..].own), and
-     * addresses of buffers for every layer (s->layer[..].own) and for all of them together (s->own). */
+    /* Sizes of its structs, which other code stores as bytes: parameter numbers of each layer (s->ids[..].own), buffer
+     * addresses of each layer (s->layer[..].own) and of all layers together (s->own). */
     size_t params_size, layer_size, shared_size;
     /* Declares parameters of `layer`; their numbers go to `ids`, a struct of params_size. */
     void (*declare)(void *ids, lam_params *p, const lam_config *cfg, const lam_dev *dev, int layer);
-    /* Carves its buffers: *s->own, *layer[..].own and, when training, s->aux. */
+    /* Allocates its buffers from the arena: *s->own, *layer[..].own and, when training, s->aux. */
     void (*layout)(lam_segment *s, lam_arena *arena);
     /* Fills the constants among them; once. */
     lam_status (*fill)(const lam_segment *s);
-    /* Adds to s->out what the layer's rows read besides C. */
+    /* Adds what the layer's rows read besides C to s->out. */
     void (*output)(const lam_segment *s, int layer);
     /* Writes its own slots, before the newest rows of the others are copied. */
     void (*commit)(lam_mem *mem, const lam_segment *s, int done);
 
-    /* What sets this one apart from others of its name, "alpha zero, window current"; "": nothing. */
+    /* What distinguishes this model from others with the same memory, "alpha zero, window current"; "": nothing. */
     void (*details)(char *text, size_t size, const lam_config *cfg);
     /* Ends with zeros. */
     const lam_ablation *ablations;
-    /* What figures of attention do not say about it. */
+    /* What figures of attention leave out about it. */
     void (*remark)(char *text, size_t size, const lam_config *cfg);
-    /* The field that the PyTorch module does not know and this configuration uses; NULL: none. */
+    /* The field that this configuration uses and the PyTorch module does not support; NULL: none. */
     const char *(*not_in_torch)(const lam_config *cfg);
-    /* Has it Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
+    /* Does it have Eq.  11's alpha?  NULL, or why not: "it was made with alpha = 0". */
     const char *(*lacks_alpha)(const lam_config *cfg);
     /* After a layer's forward pass: WIDE [B][M][H].  NULL: the layer refreshes nothing, alpha is 1. */
     const void *(*alpha)(const lam_segment *s, int layer);
 } lam_mem_ops;
 
-/* What a stream remembers where streams differ. */
+/* The memory of one stream, where streams differ. */
 typedef struct lam_mem_stream {
     int m;                  /* newest rows it has */
     int n[LAM_LAYER_SLOTS]; /* rows in a layer's slots that the mechanism writes, oldest first */
@@ -170,62 +170,62 @@ struct lam_mem {
 /* The mechanisms (mem/memories.def) and their names; both end with NULL. */
 extern const lam_mem_ops *const lam_mem_all[];
 extern const char *const lam_mem_names[];
-/* The one that is meant where none is named. */
+/* The default mechanism. */
 #define LAM_MEMORY_DEFAULT "lamemo"
 /* The mechanism called `name`; LAM_ERR_ARG lists them. */
 lam_status lam_mem_find(const lam_mem_ops **out, const char *name);
 
-/* Has it all of these traits? */
+/* Does it have all of these traits? */
 int lam_mem_has(const lam_mem_ops *ops, unsigned traits);
-/* The names of those that have, separated by commas.  Returns text. */
+/* Writes the names of the mechanisms that have them, separated by commas.  Returns text. */
 enum { LAM_MEMORY_TEXT = 128 };
 const char *lam_mem_having(char text[LAM_MEMORY_TEXT], unsigned traits);
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer);
-/* Tokens after which a memory with the newest M rows is as full as it gets. */
+/* The number of tokens after which a memory with the newest M rows is full. */
 int lam_mem_tokens(const lam_mem_ops *ops, const lam_config *cfg, int M);
 size_t lam_mem_max_slots(const lam_config *cfg);
 /* Carves the state's buffers.  mem->ops, dev, B, M, N, slots are set. */
 void lam_mem_layout(lam_mem *mem, const lam_config *cfg, int full, lam_arena *arena);
 /* Bytes of a slot, all of its rows. */
 size_t lam_slot_bytes(const lam_mem *mem, const lam_slot *slot);
-/* Room for `count` elements: what layout hooks are made of. */
+/* Allocates `count` elements from the arena; layout hooks use this. */
 void *lam_mem_take(const lam_segment *s, lam_arena *arena, lam_class type, size_t count);
 
 /* Copies `rows` rows of D per stream. */
 void lam_mem_copy(const lam_segment *s, lam_view out, lam_view in, int rows);
 
-/* The rows that a segment of `done` tokens pushes out of the newest M. */
+/* The rows that a segment of `done` tokens evicts from the newest M. */
 typedef struct lam_evicted {
     int first, rows; /* of the segment's rows */
 } lam_evicted;
 lam_evicted lam_mem_evicted(const lam_segment *s, int done);
 
-/* Forgets everything. */
+/* Empties the memory. */
 void lam_mem_reset(lam_mem *mem);
-/* One stream forgets; the others go on. */
+/* Empties the memory of one stream; the others keep theirs. */
 void lam_mem_forget(lam_mem *mem, int stream);
-/* Rows that a stream has of those in front; only where streams differ. */
+/* The number of rows in front that belong to the stream; only where streams differ. */
 int lam_mem_valid(const lam_mem *mem, int stream);
-/* Do streams remember different amounts, or end in padding? */
+/* Do streams have memories of different lengths, or end in padding? */
 int lam_mem_differs(const lam_segment *s);
-/* Calls part(s, layer); where streams differ, for one after the other, on a view of its own.  For what a mechanism
- * does besides attention, which knows of valid. */
+/* Calls part(s, layer); where streams differ, once per stream, on a view of that stream.  For the work of a mechanism
+ * other than attention, which handles `valid` itself. */
 void lam_mem_each(const lam_segment *s, int layer, void (*part)(const lam_segment *s, int layer));
 /* Where streams differ: puts the rows of an own slot in front, from `to` on; writes own slots and counts rows. */
 void lam_mem_load_streams(const lam_segment *s, const lam_slot *slot, lam_view to);
 void lam_mem_commit_streams(lam_mem *mem, const lam_segment *s, int done);
-/* After files filled them: LAM_ERR_FORMAT where a stream has more than there is. */
+/* Checks streams read from files: LAM_ERR_FORMAT if one has more rows than there are. */
 lam_status lam_mem_resolve_streams(const lam_mem *mem, const char *label);
-/* Remembered rows that the next segment will have in front. */
+/* The number of memory rows that the next segment will have in front. */
 int lam_mem_context(const lam_mem *mem);
 /* Puts them there; Eq. 5. */
 void lam_mem_load(const lam_segment *s);
 /* The buffer of the segment that a slot's rows come from. */
 void *lam_slot_source_rows(const lam_segment *s, const lam_slot *slot);
-/* Keeps the newest M rows of what is remembered and `done` current rows. */
+/* Keeps the newest M rows of the memory and `done` current rows. */
 void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done);
-/* After files filled prev, seen and the slots: m is what they say; LAM_ERR_FORMAT where they disagree. */
+/* After prev, seen and the slots were read from files: sets m accordingly; LAM_ERR_FORMAT if they disagree. */
 lam_status lam_mem_resolve(lam_mem *mem, const char *label);
 
 #endif

@@ -1,8 +1,8 @@
-/* config.h -- what a model is: every number that changes what it computes.
+/* config.h -- the configuration of a model: every number that changes what it computes.
  *
- * Field names are Transformer-XL's where it has them; config.json uses the same spelling.  How long a
- * run is, and how fast it learns, is not here (train/).  Defaults, rules, presets and files are in
- * model/configure.h, which may ask the memories. */
+ * Field names are Transformer-XL's where it has them; config.json uses the same spelling.  The length of a run and its
+ * learning rate are in train/. Defaults, rules, presets and files are in model/configure.h, which may use the
+ * memories. */
 #ifndef LAM_NN_CONFIG_H
 #define LAM_NN_CONFIG_H
 
@@ -32,25 +32,25 @@ typedef enum lam_attn_type {
     LAM_ATTN_LAMEMO_FULL = 33  /* as 3, each slot sees the whole window, past keys too */
 } lam_attn_type;
 
-/* Does a row have distances to rows after it?  Then remembered rows look ahead. */
+/* Does the encoding have distances to later rows?  If so, memory rows look ahead. */
 static inline int lam_attn_looks_ahead(int attn_type)
 {
     return attn_type == LAM_ATTN_LAMEMO ||
            (attn_type >= LAM_ATTN_LAMEMO_XL && attn_type <= LAM_ATTN_LAMEMO_FULL);
 }
 
-/* How W_o and the second feed-forward map, which write into the residual stream, begin. */
+/* How W_o and the second feed-forward matrix, which write into the residual stream, are initialised. */
 typedef enum lam_init_out {
-    LAM_INIT_OUT_SAME, /* the paper's: like every other map */
+    LAM_INIT_OUT_SAME, /* the paper's: like every other weight matrix */
     LAM_INIT_OUT_DEPTH, /* smaller by sqrt(2 n_layer): the stream's variance does not grow with depth */
     LAM_INIT_OUT_ZERO
 } lam_init_out;
 
 extern const char *const lam_init_out_names[]; /* by value, as in config.json; ends with NULL */
 
-/* Room for the struct in which a memory keeps what it declares about itself (mem/fields.h).  The options of a command
- * write its fields in place, so the room is declared with every type that an option may have; everybody else copies
- * them in and out (lam_fields_get, io/json_field.h). */
+/* Storage for the struct with a memory's own fields (mem/fields.h).  The options of a command write these fields in
+ * place, so the storage is declared with every type that an option may have; all other code copies the struct in and
+ * out (lam_fields_get, io/json_field.h). */
 typedef union lam_own_fields {
     int whole[LAM_OWN_BYTES / sizeof(int)];
     double real[LAM_OWN_BYTES / sizeof(double)];
@@ -67,7 +67,7 @@ typedef struct lam_config {
     int ext_len;     /* rows of the previous segment that a segment computes again, as context */
     int clamp_len;   /* <= 0: off */
     int same_length; /* 0 or 1, as are the next three */
-    int untie_r; /* attn_type 0: every layer has biases u and v of its own (Hugging Face's TransfoXL) */
+    int untie_r; /* attn_type 0: every layer has its own biases u and v (Hugging Face's TransfoXL) */
     int pre_lnorm;
     int tie_weight;   /* output weights are the input embeddings */
     int init_uniform; /* 0: normal with init_std, 1: uniform in +-init_range */
@@ -82,12 +82,12 @@ typedef struct lam_config {
 
     double init_std, init_range, proj_init_std;
 
-    /* Of every memory, not only of this model's: files and options may speak of others. */
+    /* For every memory, not only this model's: files and options may name fields of others. */
     lam_own_fields own[LAM_MOST_MEMORIES];
 } lam_config;
 
-/* A length that `most` tokens never fill becomes one that they do, or LAM_FIT_LEAST: the results are the same, and
- * no memory is allocated for rows that never come.  Shorter lengths stay: memories may count on so many rows. */
+/* Reduces a length that `most` tokens never fill to one that they fill, or to LAM_FIT_LEAST: the results are the same,
+ * and no memory is allocated for unused rows.  Shorter lengths stay: memories may rely on that many rows. */
 enum { LAM_FIT_LEAST = 1 << 10 };
 int lam_length_fit(int length, int64_t most);
 

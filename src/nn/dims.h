@@ -1,4 +1,4 @@
-/* dims.h -- widths as they are stored: the model's, rounded up to what the device likes. */
+/* dims.h -- stored widths: the model's, rounded up to what the device prefers. */
 #ifndef LAM_NN_DIMS_H
 #define LAM_NN_DIMS_H
 

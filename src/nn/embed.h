@@ -37,8 +37,8 @@ void lam_embed_rows(const lam_embedding *e, void *out, const void *tokens, int r
 /* Accumulates the gradients of the tables (and projections) from dout. */
 void lam_embed_rows_bwd(const lam_embedding *e, const void *dout, const void *tokens, int rows);
 
-/* Rows that a table of `count` ids is stored with: rounded up like a width, so that products with it are fast;
- * clusters of a softmax are not, since they follow each other.  The rows beyond stay zero. */
+/* The stored rows of a table of `count` ids: rounded up like a width, so that GEMMs with it are fast; clusters of a
+ * softmax are not rounded, since they are adjacent.  The additional rows stay zero. */
 int lam_embed_stored(const lam_config *cfg, const lam_dev *dev, int count);
 /* Ids and width of table t: with one table it is the whole vocabulary. */
 lam_cluster lam_embed_table(const lam_config *cfg, int t);

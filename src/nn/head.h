@@ -1,9 +1,9 @@
-/* head.h -- the output softmax, plain or adaptive, tied or not, with its loss (Eq. 4) and gradients.
+/* head.h -- the output softmax, plain or adaptive, tied or not, with its loss (Eq.  4) and gradients.
  *
- * Logits are never stored for more than a chunk of rows: for each chunk the forward product, the loss and
- * (when training) both gradient products follow each other, so memory does not grow with
- * rows x vocabulary.  With n cutoffs the head has the first c_0 types and n cluster rows; cluster i
- * is the i-th column from the end, as in Transformer-XL's checkpoints. */
+ * Logits are never stored for more than a chunk of rows: for each chunk the forward GEMM, the loss and (when training)
+ * both gradient GEMMs follow each other, so memory does not grow with rows x vocabulary.  With n cutoffs the head has
+ * the first c_0 tokens and n cluster rows; cluster i is the i-th column from the end, as in Transformer-XL's
+ * checkpoints. */
 #ifndef LAM_NN_HEAD_H
 #define LAM_NN_HEAD_H
 
@@ -45,7 +45,7 @@ void lam_head_layout(lam_head *h, lam_arena *arena, int train);
 void lam_head_loss(const lam_head *h, void *nll, const void *z, const int32_t *targets, int rows,
                    double grad_scale, void *dz);
 
-/* The parts of the softmax: 0 is the head (first c_0 types, then the clusters), i >= 1 is tail i.
+/* The parts of the softmax: 0 is the head (first c_0 tokens, then the clusters), i >= 1 is tail i.
  * Writes the logits of part i for `rows` <= chunk rows of z into h->logits; returns their number
  * per row.  For inference. */
 int lam_head_logits(const lam_head *h, int part, const void *z, int rows);

@@ -10,7 +10,7 @@ typedef struct lam_layer_params {
     int r_net, o_net;
     int norm1_gain, norm1_shift, norm2_gain, norm2_shift;
     int w1, b1, w2, b2;
-    void *own; /* numbers of what the memory declares besides, in a struct of its own */
+    void *own; /* numbers of the memory's own parameters, in the memory's struct */
 } lam_layer_params;
 
 void lam_layer_declare(lam_layer_params *ids, lam_params *p, const lam_config *cfg,

@@ -1,8 +1,8 @@
 /* linear.h -- y = x W^T and its gradients, on rows that lie in blocks.
  *
- * A segment keeps memory rows and current rows of a stream side by side, so most maps touch "rows
- * a .. b of every stream".  When such rows happen to be one contiguous stretch, or one row per
- * stream, this becomes a single product; otherwise one product per stream. */
+ * A segment stores memory rows and current rows of a stream contiguously, so most layers work on "rows a .. b of every
+ * stream".  If these rows are contiguous, or one row per stream, this is a single GEMM; otherwise one GEMM per
+ * stream. */
 #ifndef LAM_NN_LINEAR_H
 #define LAM_NN_LINEAR_H
 
@@ -38,7 +38,7 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
 /* dx = dy W + beta dx. */
 void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta);
-/* What an epilogue with ReLU let through. */
+/* The result of an epilogue with ReLU. */
 typedef struct lam_passed {
     const void *h; /* its result, contiguous rows of `in` elements */
     double scale;  /* lam_drop_scale(p), 1 without dropout */

@@ -1,9 +1,9 @@
-/* params.h -- the table of parameters: names, shapes, how they begin, and where they live.
+/* params.h -- the table of parameters: names, shapes, initial values and storage.
  *
- * All parameters are stretches of one flat vector; so are their gradients and the optimiser's moments.
- * Names and shapes are those of the authors' PyTorch modules, so that files carry over.  A device
- * may want wider rows than a model has: each dimension says how it is padded, and files and
- * counts never see the padding (it is zero and stays zero).
+ * All parameters are parts of one flat vector; so are their gradients and the optimiser's moments.  Names
+ * and shapes are those of the authors' PyTorch modules, so that files carry over.  A device may want wider
+ * rows than a model has: each dimension says how it is padded, and files and counts never see the padding
+ * (it is zero and stays zero).
  *
  * For inference matrices may be stored in bf16 or int8 instead (`store`, set before lam_params_place): then
  * they have a vector of their own, and there is no float copy of them. */
@@ -30,11 +30,11 @@ typedef enum lam_init {
     LAM_INIT_UNIFORM /* U(+-scale) */
 } lam_init;
 
-/* What a parameter is to the optimiser: what decays, what Muon treats, whose rate has which factor. */
+/* The role of a parameter for the optimiser: it decides on weight decay, Muon and the factor of the learning rate. */
 typedef enum lam_role {
     LAM_ROLE_VECTOR, /* gains, biases, u and v: never decays.  Everything of rank 1 */
     LAM_ROLE_TABLE, /* embeddings, output weights, tables of positions, convolutions.  The others */
-    LAM_ROLE_MATRIX /* a hidden linear map [out][in], or several of equal shape, one below the other */
+    LAM_ROLE_MATRIX /* a hidden weight matrix [out][in], or several of equal shape, one below the other */
 } lam_role;
 
 typedef struct lam_param {
@@ -43,11 +43,11 @@ typedef struct lam_param {
     lam_dim dim[LAM_PARAM_DIMS];
     lam_init init;
     double scale;
-    int joined; /* begins right where the previous one ends */
-    int turned; /* the last two dimensions are stored the other way round */
-    int apart;  /* learns from a loss of its own alone */
+    int joined; /* starts directly after the previous one */
+    int turned; /* the last two dimensions are stored transposed */
+    int apart;  /* learns only from an auxiliary loss */
     lam_role role;
-    int maps;              /* LAM_ROLE_MATRIX: how many linear maps; their sizes are equal */
+    int maps;              /* LAM_ROLE_MATRIX: number of weight matrices, all of equal size */
     size_t offset, stored; /* place in the flat vectors, padding included */
     size_t row;            /* place among the scales */
     int used;              /* received a gradient in this step */
@@ -85,19 +85,19 @@ int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
  * whose rows meet `tap` input rows one after the other. */
 void lam_params_turn(lam_params *p, int i);
 
-/* Says that parameter i learns from a loss that reaches no other: its gradient may be clipped by a norm of
- * its own. */
+/* Marks parameter i as learning from a loss that reaches no other parameter: its gradient may be clipped by a separate
+ * norm. */
 void lam_params_set_apart(lam_params *p, int i);
 
-/* Says that parameter i, of rank 2, is `maps` linear maps one below the other, or a vector in spite of
- * its rank. */
+/* Declares parameter i, of rank 2, as `maps` weight matrices one below the other, or as a vector in spite of its
+ * rank. */
 void lam_params_set_maps(lam_params *p, int i, int maps);
 void lam_params_set_vector(lam_params *p, int i);
 
-/* Hidden matrices are what Muon steps; what is set apart is none. */
+/* Hidden matrices are those that Muon updates; a parameter that is set apart is not one. */
 int lam_param_is_hidden(const lam_param *param);
-/* After the last declaration: puts the hidden matrices behind everything else, so that a vector of which they
- * have no part simply ends before them. */
+/* After the last declaration: moves the hidden matrices to the end, so that a vector without them simply ends before
+ * them. */
 void lam_params_arrange(lam_params *p);
 
 /* Gives the declared parameters memory on the device, zeroed; gradients only on request, and not for
@@ -106,8 +106,8 @@ lam_status lam_params_place(lam_params *p, lam_dev *dev);
 lam_status lam_params_place_grad(lam_params *p);
 void lam_params_free(lam_params *p);
 
-/* Draws every parameter afresh: parameter i uses stream i of the generator, so that adding one does
- * not change the others. */
+/* Initialises every parameter at random: parameter i uses stream i of the generator, so that adding one does not change
+ * the others. */
 typedef struct lam_init_rule {
     uint64_t seed;
     int uniform;

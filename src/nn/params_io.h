@@ -1,10 +1,10 @@
 /* params_io.h -- flat vectors of a parameter table (weights, moments) to and from safetensors.
  *
- * Tensor "PREFIX" "NAME" holds the stretch of parameter NAME without padding, in the table's order.
- * Several vectors may share a file under several prefixes.
+ * Tensor "PREFIX" "NAME" holds parameter NAME without padding, in the table's order.  Several vectors may share a file
+ * under several prefixes.
  *
- * A matrix may be int8: then tensor NAME.scale (F32, one for each index of its first dimension) says what a
- * unit is worth there. */
+ * A matrix may be int8: then tensor NAME.scale (F32, one per index of its first dimension) holds the scales of its
+ * rows. */
 #ifndef LAM_NN_PARAMS_IO_H
 #define LAM_NN_PARAMS_IO_H
 
@@ -29,8 +29,8 @@ lam_status lam_params_write(lam_st_writer *w, const lam_params *p, const lam_fla
 
 #define LAM_SCALE_SUFFIX ".scale"
 
-/* Every parameter is there, with its shape and finite numbers of a floating-point type or int8 and scales;
- * LAM_ERR_FORMAT names the first that is not. */
+/* Checks that every parameter is present, with its shape and finite numbers of a floating-point type, or int8 and
+ * scales; LAM_ERR_FORMAT names the first that is not. */
 lam_status lam_params_check(const lam_safetensors *st, const lam_params *p, const lam_flat *flat);
 /* Is a tensor of the file (no prefix) a parameter, or the scales of one in int8? */
 int lam_params_know(const lam_params *p, const lam_safetensors *st, const char *name);

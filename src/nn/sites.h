@@ -1,4 +1,4 @@
-/* sites.h -- the places where dropout is applied; with the step and the seed they name a mask. */
+/* sites.h -- the places where dropout is applied; place, step and seed determine a mask. */
 #ifndef LAM_NN_SITES_H
 #define LAM_NN_SITES_H
 

@@ -1,4 +1,4 @@
-/* weights.h -- rows of weights as they are stored: what a linear map multiplies with. */
+/* weights.h -- rows of weights as they are stored, as operands of GEMMs. */
 #ifndef LAM_NN_WEIGHTS_H
 #define LAM_NN_WEIGHTS_H
 

@@ -26,7 +26,7 @@ typedef struct lam_reset {
 lam_status lam_reset_parse(lam_reset *out, const char *text);
 
 typedef struct lam_settings {
-    int batch_size;  /* columns */
+    int batch_size;  /* streams */
     int batch_chunk; /* groups they are computed in, each with its own memory */
     int leaves; /* groups whose gradients are summed in a tree (leaves.h); 0: batch_chunk says how many */
     bool roll, varlen;
