@@ -229,7 +229,7 @@ LAMEMO_API void lamemo_session_free(lamemo_session *session); /* NULL is allowed
 /* Empties the memory and restarts the random numbers of lamemo_session_sample(). */
 LAMEMO_API void lamemo_session_reset(lamemo_session *session);
 
-/* Sets the segment length to `length` tokens, 1 to `longest`, from here on; a new session starts with `longest`.  If the
+/* Sets the segment length to `length` tokens, 1 to `longest`, from now on; a new session starts with `longest`.  If the
  * length changes, the current segment ends here.  The memory is refreshed once per segment, so short segments cost
  * more.  ARG: the length is out of range; nothing changed. */
 LAMEMO_API lamemo_status lamemo_session_segment(lamemo_session *session, int length);
@@ -340,8 +340,8 @@ typedef struct lamemo_generate_options {
 } lamemo_generate_options;
 
 /* Continues a prompt of n tokens, of any length; an empty prompt starts with lamemo_start_token(). options may be NULL.
- * The sink runs in the calling thread and must not be NULL.  Uses its own session: any thread.  Returns OK also when the
- * sink ended the generation.  ARG, MEMORY, NUMERIC, DEVICE: unfinished samples then get no last piece. */
+ * The sink runs in the calling thread and must not be NULL.  Uses its own session: any thread.  Returns OK also when
+ * the sink ended the generation.  ARG, MEMORY, NUMERIC, DEVICE: unfinished samples then get no last piece. */
 LAMEMO_API lamemo_status lamemo_generate(lamemo_engine *engine, const int32_t *prompt, size_t n,
                                          const lamemo_generate_options *options,
                                          lamemo_piece_sink *sink, void *user);

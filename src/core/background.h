@@ -1,4 +1,4 @@
-/* background.h -- one thread that does pieces of work, one after the other, while the caller goes on. */
+/* background.h -- one thread that runs work items in order while the caller continues. */
 #ifndef LAM_CORE_BACKGROUND_H
 #define LAM_CORE_BACKGROUND_H
 
@@ -15,11 +15,11 @@ typedef lam_status lam_background_work(void *user, size_t from, size_t count);
 lam_status lam_background_start(lam_background **out, lam_background_work *work, void *user);
 void lam_background_stop(lam_background *b); /* after lam_background_wait(); NULL is fine */
 
-/* One more piece; returns at once.  After one that failed all later ones are dropped. */
+/* Queues one more item and returns at once.  After a failed item all later ones are dropped. */
 void lam_background_give(lam_background *b, size_t from, size_t count);
-/* Until all are done.  Status and message of the first that failed become the caller's. */
+/* Waits until all are done.  Status and message of the first failure become the caller's. */
 lam_status lam_background_wait(lam_background *b);
-/* Seconds of work so far; not while there is some. */
+/* Seconds of work so far; call this only while no work is queued. */
 double lam_background_busy(const lam_background *b);
 
 #endif

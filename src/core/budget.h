@@ -12,24 +12,24 @@
 
 #include <stddef.h>
 
-/* The limit of those who have none of their own, in bytes for the whole process; 0, as at first: what the machine
- * has.  Call it before there are threads. */
+/* Sets the default limit in bytes for the whole process; 0, the initial value: the free memory of the machine.  Call
+ * this before starting threads. */
 void lam_budget_set(size_t limit);
 
-/* The limit that holds: `limit`, or, where that is 0, that of lam_budget_set(). */
+/* The limit in effect: `limit`, or if that is 0, that of lam_budget_set(). */
 size_t lam_budget_limit(size_t limit);
 
 /* Bytes that may still be allocated under `limit`; 0: under that of lam_budget_set(). */
 size_t lam_budget_left(size_t limit);
 
-/* Fewer bytes are not worth a look at /proc: their allocation fails, or not. */
+/* Smaller allocations are not checked: reading /proc would cost too much. */
 enum { LAM_BUDGET_SMALL = 1 << 16 };
 
 /* LAM_ERR_MEMORY "WHAT: needs 9.1 GB of memory, 3.0 GB available; ..." if `bytes` are more than `left`.
- * `limit`: what somebody has set as one, who may set it higher; 0: the machine's own. */
+ * `limit`: the limit that the user has set and may raise; 0: the machine's. */
 lam_status lam_budget_compare(const char *what, size_t bytes, size_t left, size_t limit);
 
-/* The two together, for what lies in the memory of the host: under the common limit, or under `limit`. */
+/* Both together, for memory of the host: under the common limit, or under `limit`. */
 lam_status lam_budget_ask(const char *what, size_t bytes);
 lam_status lam_budget_ask_under(size_t limit, const char *what, size_t bytes);
 

@@ -2,7 +2,7 @@
 #ifndef LAM_CORE_CLOCK_H
 #define LAM_CORE_CLOCK_H
 
-/* Seconds of a clock that only goes forward; where it begins means nothing. */
+/* Seconds of a monotonic clock with an arbitrary start. */
 double lam_clock(void);
 
 #endif

@@ -7,7 +7,7 @@
  *
  * What is inline must not be contracted: only files named exact*.c include this for the inline functions,
  * because CMakeLists.txt compiles those with -ffp-contract=off; CUDA names the operations by their rounding.
- * Everybody else calls the functions at the end. */
+ * All other files call the functions at the end. */
 #ifndef LAM_CORE_EXACT_H
 #define LAM_CORE_EXACT_H
 

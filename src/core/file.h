@@ -1,4 +1,4 @@
-/* file.h -- files from outside, mapped for reading; files of ours, written whole or not at all. */
+/* file.h -- maps input files for reading, and writes output files whole or not at all. */
 #ifndef LAM_CORE_FILE_H
 #define LAM_CORE_FILE_H
 

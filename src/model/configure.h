@@ -1,7 +1,7 @@
 /* configure.h -- making configurations: defaults, rules, presets, config.json.
  *
- * A memory's own fields are its affair: their table (mem/fields.h) says how they are read, written and checked, so
- * that this is done here, above the memories, and not beside the struct in nn/config.h. */
+ * Each memory describes its own fields: their table (mem/fields.h) says how they are read, written and checked.  So
+ * this file is above the memories, and not beside the struct in nn/config.h. */
 #ifndef LAM_MODEL_CONFIGURE_H
 #define LAM_MODEL_CONFIGURE_H
 
@@ -11,15 +11,15 @@
 /* Sensible values for everything that is not a size; sizes are 0. */
 void lam_config_defaults(lam_config *cfg);
 
-/* Fills in what follows from the rest (d_embed, attn_type from memory or the other way round) and
- * refuses what cannot be built, naming the field and the limit. */
+/* Derives the missing fields (d_embed, attn_type from memory or vice versa) and refuses impossible configurations,
+ * naming the field and the limit. */
 lam_status lam_config_finish(lam_config *cfg);
 
 /* The presets, for help and messages. */
 #define LAM_PRESET_LIST "tiny, small, enwik8-base, text8-base, wt103-base or wt103-adaptive"
 const char *lam_preset_name(int i); /* NULL after the last */
 
-/* A preset: the sizes of a model, and the batch and the steps it is trained with unless asked otherwise. */
+/* A preset: the sizes of a model, and the default batch size and number of steps of its training. */
 typedef struct lam_preset {
     const char *name;
     int n_layer, d_model, n_head, d_head, d_inner, len, n_token; /* len: tgt_len and mem_len */
@@ -30,9 +30,9 @@ const lam_preset *lam_preset_find(const char *name); /* NULL: there is none */
 /* LAM_ERR_ARG lists the presets if there is no such name.  memory is set to `memory`. */
 lam_status lam_config_preset(lam_config *cfg, const char *preset, const char *memory);
 
-/* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know
- * and ends with lam_config_finish(); `label` names the source in all messages, and what cannot be is
- * LAM_ERR_FORMAT.  The text is owned by the caller (free). */
+/* JSON text to and from a config.  Reading starts from the defaults, ignores keys it does not know and ends with
+ * lam_config_finish(); `label` names the source in all messages; an impossible configuration is LAM_ERR_FORMAT.  The
+ * text is owned by the caller (free). */
 lam_status lam_config_parse(lam_config *cfg, const char *json, const char *label);
 lam_status lam_config_load(lam_config *cfg, const char *path); /* a file; LAM_ERR_IO too */
 lam_status lam_config_print(char **json, const lam_config *cfg);
@@ -41,8 +41,8 @@ lam_status lam_config_print(char **json, const lam_config *cfg);
  * field in which `it` differs from `wanted`. */
 lam_status lam_config_same(const lam_config *it, const lam_config *wanted, const char *label);
 
-/* May rows come again with the next segment?  Where the memory keeps the newest rows and nothing else, and
- * positions are relative; or ext_len is 0.  Otherwise LAM_ERR_ARG says why not. */
+/* Can rows be computed again with the next segment (ext_len)?  Yes if the memory is just the newest rows and positions
+ * are relative, or if ext_len is 0. Otherwise LAM_ERR_ARG says why not. */
 lam_status lam_config_extends(const lam_config *cfg, int ext_len);
 
 #endif

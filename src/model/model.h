@@ -20,8 +20,7 @@ typedef struct lam_model {
     lam_head_params head;
     lam_layer_params *layer; /* [L] */
     void *own;               /* [L] of the memory's struct of parameters */
-    lam_class
-        cache; /* of keys, values and positions when nothing is trained: ACT or HALF; exact: BYTE */
+    lam_class cache; /* of keys, values and positions in inference: ACT or HALF; exact: BYTE */
 } lam_model;
 
 /* Declares and places all parameters, zeroed.  cfg must be finished.  On failure *out is NULL. */
@@ -33,7 +32,7 @@ lam_status lam_model_create_as(lam_model **out, const lam_config *cfg, lam_dev *
                                lam_class weights, lam_class cache);
 void lam_model_free(lam_model *model); /* NULL is fine */
 
-/* Declares the parameters without any memory for them, to count: lamemo info.  `dev` may be a bare
+/* Declares the parameters without allocating them, for counting: lamemo info. `dev` may be a bare
  * struct with act, wide and pad set. */
 lam_status lam_model_declare(lam_model *model, const lam_config *cfg, lam_dev *dev);
 void lam_model_undeclare(lam_model *model);
@@ -42,7 +41,7 @@ void lam_model_undeclare(lam_model *model);
  * device. */
 lam_status lam_model_init(lam_model *model, uint64_t seed);
 
-/* True parameters, tied ones once. */
+/* The number of parameters, without padding, tied ones once. */
 size_t lam_model_count(const lam_model *model);
 
 #endif

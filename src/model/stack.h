@@ -20,12 +20,13 @@
 #include "model/model.h"
 
 typedef struct lam_stack_options {
-    int B, N, M;  /* streams, longest segment, memory length (cfg->mem_len is not read) */
-    int64_t most; /* tokens that a stream will ever be fed: nothing is allocated for more; 0: any */
-    int E; /* rows at a segment's end that the next one brings again: not remembered (ext_len) */
+    int B, N, M; /* streams, longest segment, memory length (cfg->mem_len is not read) */
+    int64_t
+        most; /* maximum number of tokens per stream: nothing is allocated for more; 0: no limit */
+    int E; /* rows at a segment's end that are computed again with the next one: not stored in the memory (ext_len) */
     int train; /* keep activations of all layers and room for gradients */
     int batch; /* only for lam_stack_open_batch(): nothing is allocated that decoding does not use */
-    int wide; /* keys and values in ACT, whatever the model's cache is: attention can be looked at */
+    int wide; /* keys and values in ACT, whatever the model's cache is: needed to measure attention */
     int full;     /* compute state that nothing reads (traces, analysis); keys and values in ACT */
     lam_dev *dev; /* kept; NULL: the model's.  Several threads may run stacks of one model, each on
                      a device context of its own of the same back-end. */
@@ -37,17 +38,17 @@ typedef struct lam_stack lam_stack;
 lam_status lam_stack_create(lam_stack **out, lam_model *model, const lam_stack_options *options);
 void lam_stack_free(lam_stack *st); /* NULL is fine */
 
-/* Bytes of device memory such a stack would take, and how they divide.  Fails where lam_stack_create() would, but for
- * want of that memory. */
+/* Bytes of device memory that such a stack would allocate, and their parts.  Fails where lam_stack_create() would fail
+ * for another reason than lack of memory. */
 typedef struct lam_stack_sizes {
     size_t activations, state, scratch;
 } lam_stack_sizes;
 lam_status lam_stack_measure(lam_stack_sizes *out, lam_model *model,
                              const lam_stack_options *options);
 
-/* Forgets the past, and everything derived from weights that may have changed since. */
+/* Empties the memory, and discards everything derived from weights that may have changed. */
 void lam_stack_reset(lam_stack *st);
-/* One stream forgets the past; the others go on. */
+/* Empties the memory of one stream; the others keep theirs. */
 void lam_stack_forget(lam_stack *st, int stream);
 
 /* Dropout of a segment: the masks are a pure function of seed and step.  Probabilities are the model's when `on`. */
@@ -62,13 +63,13 @@ typedef struct lam_pass {
     const int32_t *inputs, *targets; /* [B][n], [B][scored] */
     int n;                           /* rows per stream */
     int scored;                      /* the last ones, which have targets; 0: all */
-    const int *rows;                 /* [B]: without the padding behind them (D2); NULL: n */
+    const int *rows;                 /* [B]: rows without padding (D2); NULL: n */
     double grad_scale;
     lam_stack_dropout dropout;
     int open; /* the caller commits */
-    /* Called in backward, layer by layer, when the gradients from place `from` of the flat vector on will not change any
-     * more: the matrices of this layer and those above.  NULL: nobody asks.  Not for devices with memory of their own,
-     * whose passes may be replayed. */
+    /* Called in backward, layer by layer, when the gradients from place `from` of the flat vector on are final: the
+     * matrices of this layer and those above.  NULL: not called.  Not for devices with their own memory, whose passes
+     * may be replayed. */
     void (*final)(void *user, size_t from);
     void *user;
 } lam_pass;
@@ -84,10 +85,10 @@ void lam_stack_forward(lam_stack *st, const int32_t *tokens, int n);
 /* Loss of the scored rows of the last forward against targets [B][n]; one whose target is negative has none.
  * grad_scale != 0 prepares backward with the gradient of grad_scale * sum(nll). */
 void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale);
-/* Adds the parameters' gradients of the prepared loss to model->params.grad, and of grad_scale times the
- * memory's own loss where it has one. */
+/* Adds the parameters' gradients of the prepared loss to model->params.grad, and of grad_scale times the memory's
+ * auxiliary loss if it has one. */
 void lam_stack_backward(lam_stack *st);
-/* Ends the segment: keeps what the memory keeps of all its rows but the last E. */
+/* Ends the segment: updates the memory with all its rows but the last E. */
 void lam_stack_commit(lam_stack *st);
 
 /* ---- Texts of different age, decoded in one batch (batch.c) ----
@@ -99,30 +100,32 @@ void lam_stack_commit(lam_stack *st);
  * by token: lam_stack_can_batch(). */
 
 int lam_stack_can_batch(const lam_stack *st);
-/* Makes an empty batch of st's B streams, for segments of `length` <= N tokens. */
+/* Creates an empty batch of st's B streams, for segments of `length` <= N tokens. */
 void lam_stack_open_batch(lam_stack *st, int length);
 /* Stream b of the batch becomes the text of `one` (B = 1), whose segment of at most `length` is begun and forwarded. */
 void lam_stack_join(lam_stack *batch, int b, const lam_stack *one);
-/* From here on only the first `streams` streams are computed, 1 to B; the others keep what they have.  Cheaper while few
- * streams are taken.  Another number may choose other GEMM kernels, and changes rounding alone (ops/decode.h). */
+/* From here on only the first `streams` streams are computed, 1 to B; the others keep their state.  This is cheaper
+ * while few streams are in use.  A different number may select other GEMM kernels, which changes only rounding
+ * (ops/decode.h). */
 void lam_stack_set_width(lam_stack *batch, int streams);
-/* One more token of every stream with go[b], NULL: of all that are not empty.  The other streams stay where they are.  A
- * stream whose segment is full must have left.  lam_stack_logits() follows; only streams that went on have some. */
+/* Decodes one more token of every stream with go[b]; NULL: of all streams that are not empty.  The other streams do not
+ * advance.  A stream whose segment is full must have left the batch. lam_stack_logits() follows; only streams that
+ * advanced have logits. */
 void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsigned char *go);
 /* The text of stream b goes back to `one`, which has begun the same segment from the same memory; commit follows. */
 void lam_stack_leave(lam_stack *one, lam_stack *batch, int b);
-/* Stream b becomes empty; what it held is lost. */
+/* Empties stream b and discards its state. */
 void lam_stack_drop(lam_stack *batch, int b);
-/* Tokens of its segment that stream b has; -1: the stream is empty. */
+/* The number of tokens in the segment of stream b; -1: the stream is empty. */
 int lam_stack_age(const lam_stack *batch, int b);
 
-/* Adds the last loss to totals, and the memory's own to totals + 4 (each as in lam_tally).  Does not wait. */
+/* Adds the last loss to totals, and the auxiliary loss to totals + 4 (each as in lam_tally).  Does not wait. */
 enum { LAM_TOTALS = 8 };
 void lam_stack_tally(lam_stack *st, void *totals);
 /* nll [B][n] of the last loss, as doubles. Waits for the device. */
 lam_status lam_stack_nll(lam_stack *st, double *nll);
-int lam_stack_has_aux(const lam_stack *st); /* is there a loss of the memory's own? */
-/* The memory's own loss in the last backward, in nats summed over the tokens; 0 where it has none.  Waits. */
+int lam_stack_has_aux(const lam_stack *st); /* does the memory have an auxiliary loss? */
+/* The auxiliary loss of the last backward pass, in nats summed over the tokens; 0 if there is none.  Waits. */
 lam_status lam_stack_aux(lam_stack *st, double *sum);
 /* Logits (log-probabilities up to a constant) of the last row of every stream over the whole
  * vocabulary, [B][n_token].  Adaptive softmax: log-probabilities. */
@@ -136,7 +139,7 @@ lam_status lam_stack_row_logits(lam_stack *st, int first, int rows, double *logi
 /* State: for verification, snapshots and checkpoints. */
 lam_mem *lam_stack_mem(lam_stack *st);
 const lam_segment *lam_stack_segment(const lam_stack *st);
-/* What was captured of passes (ops.h, repeat); whoever exchanges the memory exchanges this with it (R1). */
+/* The captured passes (ops.h, repeat); code that exchanges the memory must exchange these with it (R1). */
 lam_graphs **lam_stack_graphs(lam_stack *st);
 
 #endif

@@ -1,4 +1,4 @@
-/* stack_int.h -- what the files of a stack share: its buffers. */
+/* stack_int.h -- the buffers of a stack, shared by its files. */
 #ifndef LAM_MODEL_STACK_INT_H
 #define LAM_MODEL_STACK_INT_H
 
@@ -26,7 +26,7 @@ typedef struct lam_next_rows {
     lam_graphs *graphs;
 } lam_next_rows;
 
-/* Logits on the host while they are converted, allocated by the first call that wants some (results.c). */
+/* Logits on the host while they are converted, allocated by the first call that needs them (results.c). */
 typedef struct lam_host_logits {
     int rows;         /* there is room for */
     char *raw;        /* as the device has them */
@@ -88,7 +88,7 @@ int lam_stack_scored_rows(const lam_stack *st);
 /* results.c: elements of seg.aux. */
 size_t lam_stack_aux_count(const lam_stack *st);
 
-/* token.c: can the next token of every stream be computed there, and doing it. */
+/* token.c: whether the next token of every stream can be computed there, and computing it. */
 int lam_stack_can_next(const lam_stack *st, int n);
 void lam_stack_next(lam_stack *st, const int32_t *tokens);
 /* The same once the rows and tokens are in st->next.host. */

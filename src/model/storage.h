@@ -1,4 +1,4 @@
-/* storage.h -- in which type a model is held for inference: the choices of --weights and --cache. */
+/* storage.h -- the types in which weights and caches are stored for inference: the choices of --weights and --cache. */
 #ifndef LAM_MODEL_STORAGE_H
 #define LAM_MODEL_STORAGE_H
 
@@ -7,8 +7,8 @@
 
 typedef enum lam_store { LAM_STORE_AUTO, LAM_STORE_F32, LAM_STORE_BF16, LAM_STORE_INT8 } lam_store;
 
-/* {0} is what suits the folder: weights in the type they are stored in, and caches in bf16 where weights are
- * narrow, both float32 on a device that has no other types. */
+/* {0} follows the folder: weights in the type in which they are stored, and caches in bf16 if weights are bf16 or int8;
+ * both float32 on a device that has no other types. */
 typedef struct lam_storage {
     lam_store weights;      /* matrices and embeddings */
     lam_store cache;        /* keys, values and positions; not INT8 */
