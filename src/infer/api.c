@@ -1,7 +1,7 @@
 /* api.c -- the public interface, include/lamemo.h: engines, text and scores.
  *
- * A thin layer: it checks what a caller from outside may get wrong, and gives every session a device
- * context of its own, so that the engine is only read once it is open. */
+ * A thin layer: it checks the arguments of outside callers and gives every session its own device context, so that an
+ * open engine is read-only. */
 #include "infer/api_int.h"
 
 #include "core/log.h"

@@ -1,4 +1,4 @@
-/* job.c -- see job.h: what a job is asked and what it tells, token by token. */
+/* job.c -- see job.h: the options and the events of a job, token by token. */
 #include "infer/scheduler_int.h"
 
 #include <math.h>

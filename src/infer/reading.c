@@ -1,4 +1,4 @@
-/* reading.c -- prompts: read a segment at a time, with the likelihood of their tokens where that is asked for.
+/* reading.c -- reads prompts a segment at a time, with the log-probabilities of their tokens if requested.
  *
  * All tokens but the last are read here, in the very pieces in which lam_session_feed_nll() would read them: so a
  * prompt's log-probabilities are those of `lamemo score`.  The last token is fed like one that was drawn. */

@@ -1,4 +1,4 @@
-/* scheduler.c -- see scheduler.h: who runs, and what a tick does. */
+/* scheduler.c -- see scheduler.h: admission of jobs, and the work of a tick. */
 #include "infer/scheduler_int.h"
 
 #include "core/budget.h"

@@ -1,7 +1,7 @@
-/* scheduler_view.c -- texts looked at and taken elsewhere: what their memory does, snapshots of them.
+/* scheduler_view.c -- views of texts: what their memory does, and snapshots of them.
  *
- * A view reads the unfinished segment once more, in a stack of its own whose keys are in full precision: decoding
- * keeps no queries, and need not pay for those who look. */
+ * A view computes the unfinished segment again, in a separate stack whose keys are in full precision: decoding stores
+ * no queries and so does not pay for views. */
 #include "infer/scheduler_int.h"
 
 #include "mem/causal.h"

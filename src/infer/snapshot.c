@@ -1,4 +1,4 @@
-/* snapshot.c -- points in time: taken and restored. */
+/* snapshot.c -- takes and restores snapshots. */
 #include "infer/session_int.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* snapshot_file.c -- points in time as safetensors files: saved and loaded.
+/* snapshot_file.c -- saves and loads snapshots as safetensors files.
  *
- * A number of a memory is as good as any other, so what a disk or a copy has changed cannot be told from what was
- * saved: the file ends with a checksum.  Version 2 had none. */
+ * Damage to the numbers of a memory cannot be detected from the numbers, so the file ends with a checksum.  Version 2
+ * had none. */
 #include "infer/session_int.h"
 
 #include "core/log.h"

@@ -1,4 +1,4 @@
-/* complete.c -- POST /v1/completions: from the body to jobs that a worker can begin. */
+/* complete.c -- POST /v1/completions: turns the body into jobs that a worker can start. */
 #include "serve/completion.h"
 
 #include "infer/emitter.h"

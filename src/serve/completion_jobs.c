@@ -1,4 +1,4 @@
-/* completion_jobs.c -- completions in the worker's thread: from a text to its jobs, and what these tell. */
+/* completion_jobs.c -- completions in the worker's thread: starts the jobs of a completion and records their events. */
 #include "serve/completion.h"
 
 #include "core/clock.h"

@@ -1,4 +1,4 @@
-/* daemon.c -- libmicrohttpd's daemon: where it listens, and within which limits. */
+/* daemon.c -- libmicrohttpd's daemon: its address and its limits. */
 #include "serve/http.h"
 
 #include "core/log.h"

@@ -1,4 +1,4 @@
-/* feed.c -- POST /v1/sessions/{id}/feed: a completion of no new tokens, whose session keeps what it read. */
+/* feed.c -- POST /v1/sessions/{id}/feed: a completion without new tokens, whose session keeps the tokens it read. */
 #include "serve/completion.h"
 
 #include "io/json.h"

@@ -1,8 +1,8 @@
-/* http.c -- libmicrohttpd: requests in, responses out, and what is refused before anybody reads it.
+/* http.c -- libmicrohttpd's callbacks: requests, responses, and requests that are refused before a handler sees them.
  *
- * All connections are in one thread with epoll.  A connection whose reply is not there yet, or whose stream has nothing
- * to send, is suspended; request.c resumes it.  libmicrohttpd never times out a suspended connection, does not notice
- * that its client is gone, and must not be stopped while there is one: watchdog.c sees to all of that. */
+ * All connections are in one thread with epoll.  A connection whose reply is not ready, or whose stream has nothing to
+ * send, is suspended; request.c resumes it. libmicrohttpd never times out a suspended connection, does not notice that
+ * its client is gone, and must not be stopped while there is one: watchdog.c sees to all of that. */
 #include "serve/http.h"
 
 #include <stdio.h>

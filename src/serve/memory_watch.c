@@ -1,7 +1,7 @@
 /* memory_watch.c -- GET /v1/sessions/{id}/memory: a view of the memory, once or as a stream of events.
  *
- * The worker looks, at most four times a second for each watcher and only where the session has gone on; it leaves the
- * newest view to the HTTP thread, which writes it.  A slow reader misses views and delays nothing. */
+ * The worker makes a view at most four times a second for each watcher, and only if the session has advanced; the HTTP
+ * thread writes the newest view.  A slow reader misses views and delays nothing. */
 #include "serve/memory_watch.h"
 
 #include "core/clock.h"

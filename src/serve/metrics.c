@@ -1,4 +1,4 @@
-/* metrics.c -- is the server well, and what has it done: /health, and /metrics for Prometheus. */
+/* metrics.c -- the state and the counters of the server: /health, and /metrics for Prometheus. */
 #include "serve/handlers.h"
 #include "serve/server_int.h"
 

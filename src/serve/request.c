@@ -1,4 +1,4 @@
-/* request.c -- see request.h: waiting without a thread, and being woken. */
+/* request.c -- see request.h: suspends and resumes connections, so that no thread waits. */
 #include "serve/request.h"
 
 #include "serve/server_int.h"

@@ -1,4 +1,4 @@
-/* routes.c -- which handler answers which request. */
+/* routes.c -- the table of routes and their handlers. */
 #include "serve/handlers.h"
 
 #include <string.h>

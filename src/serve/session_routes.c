@@ -1,4 +1,4 @@
-/* session_routes.c -- sessions: made, listed, forked, frozen as snapshots, deleted. */
+/* session_routes.c -- routes that create, list, fork, snapshot and delete sessions. */
 #include "serve/session_json.h"
 
 #include "io/json.h"

@@ -1,7 +1,7 @@
-/* snapshot_routes.c -- snapshots as files: sent, taken in, deleted.
+/* snapshot_routes.c -- routes that download, upload and delete snapshots as files.
  *
- * A file names the hash of its model, and other models refuse it: that its numbers fit does not mean that they mean
- * anything. */
+ * A file names the hash of its model, and other models refuse it: matching sizes do not make the numbers meaningful for
+ * another model. */
 #include "serve/session_json.h"
 
 #include "serve/handlers.h"

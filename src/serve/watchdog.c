@@ -1,8 +1,9 @@
-/* watchdog.c -- connections: time limits that a slow client cannot stretch, and clients that are gone.
+/* watchdog.c -- checks connections for time limits, which a slow client cannot extend, and for disconnected clients.
  *
  * The limits are absolute: headers within 10 seconds of the connection's beginning (and of 60 more after an earlier
- * request, which may leave the connection idle), the body within 60 seconds of its headers.  A connection that is late is shut down; libmicrohttpd then
- * finds it closed.  Every socket is also in an epoll of ours that tells when its other end has closed. */
+ * request, which may leave the connection idle), the body within 60 seconds of its headers.  A connection that is late
+ * is shut down; libmicrohttpd then finds it closed.  Every socket is also in an epoll of ours that tells when its other
+ * end has closed. */
 #include "serve/server_int.h"
 
 #include "core/clock.h"
