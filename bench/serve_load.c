@@ -3,7 +3,7 @@
  *     build/bench/serve_load [-p PORT] [-c CLIENTS] [-s SECONDS] [-w WARM-UP] [-n TOKENS] [-l PROMPT] [-r MS] [-P PID] [-q]
  *
  * Each client streams a completion of TOKENS tokens after a prompt of PROMPT to 2 PROMPT bytes, and then the next one.
- * Tokens are counted by the server (/metrics), from WARM-UP seconds on, for SECONDS.
+ * Tokens are counted by the server (/metrics), for SECONDS, once every client has got text and WARM-UP seconds have passed.
  *
  * One thread, and a client that costs next to nothing, because client and server share the machine's cores here: it
  * throws away what it reads, but for the end of each piece.  With -r it reads only every MS milliseconds.  With -P it
@@ -26,6 +26,7 @@ enum { THREADS = 64, PIECE = 1 << 16, TAIL = 40 };
 
 typedef struct client {
     int fd;
+    int begun;           /* text has come */
     char tail[TAIL + 1]; /* of what came last */
 } client;
 
@@ -35,6 +36,7 @@ static struct {
 } o = {8080, 64, 1 << 19, 1024, 0, 0, 20.0, 5.0};
 
 static long long received, reads, requests;
+static int silent; /* clients whose first text has not come */
 
 static void die(const char *what)
 {
@@ -104,6 +106,10 @@ static void listen_to(client *c)
     }
     received += n;
     reads++;
+    if (!c->begun && memmem(piece, (size_t)n, "\"text\":", 7)) {
+        c->begun = 1;
+        silent--;
+    }
     const size_t kept = n < TAIL ? (size_t)n : TAIL;
     memmove(c->tail, c->tail + kept, TAIL - kept);
     memcpy(c->tail + TAIL - kept, piece + n - kept, kept);
@@ -113,11 +119,14 @@ static void listen_to(client *c)
     }
 }
 
+/* Until all clients have begun, and then for so long. */
 static void listen_for(client *clients, int poll, double seconds)
 {
-    const double end = now() + seconds;
+    double end = now() + seconds;
     struct epoll_event events[256];
     while (now() < end) {
+        if (silent > 0)
+            end = now() + seconds;
         const int n = epoll_wait(poll, events, 256, 100);
         for (int i = 0; i < n; i++)
             listen_to(&clients[events[i].data.u32]);
@@ -249,6 +258,7 @@ int main(int argc, char **argv)
     const int poll = epoll_create1(0);
     if (!clients || poll < 0)
         die("start");
+    silent = o.clients;
     for (int i = 0; i < o.clients; i++) {
         struct epoll_event e = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
         clients[i].fd = dial();

@@ -46,7 +46,7 @@ static lam_status create(lam_completion **out, lam_request *x, lam_completion_re
     c->n = c->r.n_prompts * c->r.n;
     c->keep = c->r.keep >= 0 ? c->r.keep : c->r.session[0] != '\0';
     pthread_mutex_init(&c->lock, NULL);
-    lam_request_keep(x, c, release, lam_completion_cancel);
+    lam_request_keep(x, c, release, NULL); /* nothing to cancel yet */
     c->prompts = calloc((size_t)c->r.n_prompts, sizeof *c->prompts);
     c->choices = calloc((size_t)c->n, sizeof *c->choices);
     if (!c->prompts || !c->choices)
@@ -137,9 +137,11 @@ static lam_worker *find_worker(lam_request *x, const lam_completion_request *r)
                         ? lam_shelf_whose(&x->server->shelf, LAM_SESSION, r->session)
                         : lam_server_worker(x->server, r->model);
     if (!w && r->session[0] != '\0')
-        lam_reply_error(&x->reply, 404, "session", "there is no session %s", r->session);
+        lam_reply_error(&x->reply, 404, "session",
+                        "there is no session %s; GET /v1/sessions lists them", r->session);
     else if (!w)
-        lam_reply_error(&x->reply, 404, "model", "there is no model %s", r->model);
+        lam_reply_error(&x->reply, 404, "model", "there is no model %s; GET /v1/models lists them",
+                        r->model);
     return w;
 }
 
@@ -187,6 +189,8 @@ void lam_completion_begin(lam_request *x, lam_completion_request *r, lam_complet
     }
     x->fill = lam_completion_fill;
     lam_request_hold(x); /* until the last job has ended */
+    lam_request_keep(x, c, release,
+                     lam_completion_cancel); /* it is whole: any thread may look at it */
     lam_calls_put(&w->calls, &c->call, lam_completion_start, c);
 }
 

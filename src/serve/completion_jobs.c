@@ -201,10 +201,12 @@ static int find_session(lam_completion *c)
 /* Nothing was submitted: the response is an error. */
 static void refuse(lam_completion *c, int status, const char *param)
 {
+    pthread_mutex_lock(&c->lock); /* the client may leave right now, which cancels the jobs */
     for (int i = 0; i < c->n; i++) {
         lam_job_free(c->choices[i].job);
         c->choices[i].job = NULL;
     }
+    pthread_mutex_unlock(&c->lock);
     lam_reply_error(&c->x->reply, status, param, "%s", lam_error());
     lam_worker_let_out(c->w, c->n, c->tokens);
     lam_request_done(c->x);
@@ -223,7 +225,7 @@ void lam_completion_start(void *arg)
     pthread_mutex_lock(&c->lock);
     for (int i = 0; i < c->n && status == LAM_OK; i++)
         status = make_job(c, &c->choices[i]);
-    if (status == LAM_OK && c->cancelled)
+    if (status == LAM_OK && (c->cancelled || lam_request_is_gone(c->x)))
         status = lam_fail(LAM_ERR_INTERRUPTED, "the client is gone");
     c->left = c->n;
     pthread_mutex_unlock(&c->lock);

@@ -120,6 +120,13 @@ static const char *header(struct MHD_Connection *c, const char *name)
     return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
+/* For clients that expect what these models cannot do. */
+static const char *hint(const char *path)
+{
+    return strncmp(path, "/v1/chat/", 9) == 0 ? "; the models continue texts: use /v1/completions"
+                                              : "";
+}
+
 /* What is wrong with the request before its body; it is then answered at once, and the connection ends. */
 static void check(lam_request *x, struct MHD_Connection *c, const char *method, const char *path)
 {
@@ -141,10 +148,10 @@ static void check(lam_request *x, struct MHD_Connection *c, const char *method, 
     else if (!(x->route && x->route->open) && !lam_auth_key(&s->auth, header(c, "Authorization")))
         lam_reply_error(&x->reply, 401, NULL, "the API key is missing or wrong");
     else if (!x->route && allowed) {
-        lam_reply_error(&x->reply, 405, NULL, "%s has no method %s", path, method);
+        lam_reply_error(&x->reply, 405, NULL, "%s has no method %s; use %s", path, method, allowed);
         x->reply.allow = allowed;
     } else if (!x->route)
-        lam_reply_error(&x->reply, 404, NULL, "there is no %s", path);
+        lam_reply_error(&x->reply, 404, NULL, "there is no %s%s", path, hint(path));
     else if (length && strtoull(length, NULL, 10) > LAM_BODY_BYTES)
         lam_reply_error(&x->reply, 413, NULL, "the body is above %d bytes", LAM_BODY_BYTES);
     else if (!x->route->always && atomic_load(&s->draining))

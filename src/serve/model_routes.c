@@ -67,7 +67,8 @@ static lam_worker *open_body(lam_request *x, json_t **body)
     if (status != LAM_OK)
         lam_reply_status(&x->reply, status, param);
     else if (!w)
-        lam_reply_error(&x->reply, 404, "model", "there is no model %s", name);
+        lam_reply_error(&x->reply, 404, "model", "there is no model %s; GET /v1/models lists them",
+                        name);
     return w;
 }
 

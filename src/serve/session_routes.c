@@ -97,18 +97,22 @@ static lam_status read_new(new_session *n, const char **param, const char *body,
     return status;
 }
 
-/* A new text, or the snapshot's.  Returns the status of HTTP; 0: fine. */
-static int make_text(lam_request *x, const new_session *n, lam_timeline **out)
+/* A new text, or the snapshot's.  Returns the status of HTTP; 0: fine.  *param: the field that is wrong. */
+static int make_text(lam_request *x, const new_session *n, lam_timeline **out, const char **param)
 {
     lam_worker *w = x->worker;
     const int longest = lam_scheduler_segment(w->scheduler);
     const int M = lam_scheduler_mem_len(w->scheduler);
     const int segment = n->segment > 0 ? n->segment : longest;
     *out = NULL;
+    *param = "segment";
     if (segment > longest)
-        return lam_fail(LAM_ERR_ARG, "segment: %d, at most %d", segment, longest), 400;
+        return lam_fail(LAM_ERR_ARG, "segment: %d, at most %d, the server's", segment, longest),
+               400;
+    *param = "memory";
     if (n->memory > 0 && n->memory != M)
         return lam_fail(LAM_ERR_ARG, "memory: must be %d, the server's, or 0", M), 400;
+    *param = "snapshot";
     if (n->snapshot[0] == '\0')
         return lam_timeline_create(out, segment, n->memory == 0) == LAM_OK ? 0 : 503;
     const lam_held *from = lam_shelf_find(&x->server->shelf, w, LAM_SNAPSHOT, n->snapshot);
@@ -125,9 +129,10 @@ static void create(void *arg)
     lam_request *x = arg;
     lam_timeline *text;
     lam_held *held;
-    const int problem = make_text(x, x->user, &text);
+    const char *param;
+    const int problem = make_text(x, x->user, &text, &param);
     if (problem != 0) {
-        lam_reply_error(&x->reply, problem, NULL, "%s", lam_error());
+        lam_reply_error(&x->reply, problem, problem == 503 ? NULL : param, "%s", lam_error());
         lam_request_finish(x);
         return;
     }
@@ -155,8 +160,12 @@ void lam_post_sessions(lam_request *x)
                         ? lam_shelf_whose(&x->server->shelf, LAM_SNAPSHOT, n->snapshot)
                         : lam_server_worker(x->server, n->model);
     if (!w) {
-        lam_reply_error(&x->reply, 404, n->snapshot[0] != '\0' ? "snapshot" : "model",
-                        "there is no such %s", n->snapshot[0] != '\0' ? "snapshot" : "model");
+        if (n->snapshot[0] != '\0')
+            lam_reply_error(&x->reply, 404, "snapshot",
+                            "there is no snapshot %s; POST the file to /v1/snapshots", n->snapshot);
+        else
+            lam_reply_error(&x->reply, 404, "model",
+                            "there is no model %s; GET /v1/models lists them", n->model);
         lam_request_done(x);
         return;
     }

@@ -99,6 +99,17 @@ class Wrong(unittest.TestCase):
                            ("/detokenize", {"tokens": [256]}), ("/v1/sessions", {"segment": 0}),
                            ("/v1/sessions", {"memory": -1})):
             self.refused(400, body, path=path)
+        for name, value, status in (("segment", 1 << 20, 400), ("memory", 5, 400), ("model", "nobody", 404),
+                                    ("snapshot", "0" * 32, 404)):
+            self.refused(status, {name: value}, name, "/v1/sessions")
+
+    def test_leaving_before_a_refusal(self):
+        """The worker frees the jobs of a wrong request while the client's end cancels them."""
+        for _ in range(40):
+            body = json.dumps({"prompt": "x", "n": 100, "session": "0" * 32}).encode()
+            with raw() as s:
+                s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+                          % len(body) + body)
 
     def test_paths_and_methods(self):
         self.assertEqual(server.ask("GET", "/nothing")[0], 404)
