@@ -1,48 +1,77 @@
 """How much slower is Python than C?  python_bench.py BUILD [MODEL [TURNS]]
 
-Feeding whole texts, and generating token by token (sample, feed), by turns with the same in C
-(bench/session_bench.c). Tokens per second of CPU time with one thread: the medians, the best, and their ratios.
+Feeding texts and generating token by token (sample, feed), by turns with the same in C (bench/session_bench.c, compiled with
+cc) on the same session: what differs is Python alone. CPU time of one thread: medians, and the median of the ratios of
+neighbouring turns with its 95 % interval.
 """
+import ctypes
+import math
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 build, model = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "wiki11m"
-turns = int(sys.argv[3]) if len(sys.argv) > 3 else 7
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+turns = int(sys.argv[3]) if len(sys.argv) > 3 else 100
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(TREE, "python"))
 os.environ["LAMEMO_LIBRARY"] = os.path.join(build, "liblamemo.so")
-os.environ.setdefault("LAMEMO_MODELS", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+os.environ.setdefault("LAMEMO_MODELS", os.path.join(TREE, "models"))
 
 import lamemo  # noqa: E402
 
-FED, DRAWN = 4096, 200
+FED, DRAWN = 128, 48
 tokens = [i * 7 % 256 for i in range(FED)]
-m = lamemo.Model(model, device="cpu", threads=1)
 
 
-def in_python():
-    with m.session() as s:
-        s.feed(tokens[:128])
-        begin = time.thread_time()
-        s.feed(tokens)
-        middle = time.thread_time()
-        for _ in range(DRAWN):
-            s.feed([s.sample()])
-        return FED / (middle - begin), DRAWN / (time.thread_time() - middle)
+def load_c():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "session_bench.so")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I" + os.path.join(TREE, "include"),
+                        os.path.join(TREE, "bench", "session_bench.c"), "-o", path,
+                        "-L" + build, "-llamemo", "-Wl,-rpath," + os.path.abspath(build)], check=True)
+        library = ctypes.CDLL(path)
+    library.bench_feed.restype = library.bench_draw.restype = ctypes.c_double
+    library.bench_feed.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    library.bench_draw.argtypes = (ctypes.c_void_p, ctypes.c_long)
+    return library
 
 
-def in_c():
-    said = subprocess.run([os.path.join(build, "bench", "session_bench"), model, str(FED), str(DRAWN)], check=True,
-                          capture_output=True, text=True).stdout
-    return tuple(map(float, said.split()))
+def in_python(s):
+    begin = time.thread_time()
+    s.feed(tokens)
+    middle = time.thread_time()
+    for _ in range(DRAWN):
+        s.feed([s.sample()])
+    return middle - begin, time.thread_time() - middle
 
 
-rows = [(in_python(), in_c()) for _ in range(turns)]
-for i, what in enumerate(("feeding", "token by token")):
-    python, c = (statistics.median(row[k][i] for row in rows) for k in (0, 1))
-    best_python, best_c = (max(row[k][i] for row in rows) for k in (0, 1))
-    print(f"{what}: Python {python:.0f} tokens/s, C {c:.0f}, ratio {python / c:.3f}; "
-          f"best of {turns}: {best_python:.0f}, {best_c:.0f}, ratio {best_python / best_c:.3f}")
+def in_c(s):
+    row = (ctypes.c_int32 * FED)(*tokens)
+    pointer = s._handle.pointer
+    return c.bench_feed(pointer, row, FED), c.bench_draw(pointer, DRAWN)
+
+
+c = load_c()
+session = lamemo.Model(model, device="cpu", threads=1).session()
+in_python(session)
+here = session.snapshot()  # every turn begins here: the memory is refreshed at the same tokens
+rows = []
+for turn in range(turns):
+    first, second = (in_python, in_c) if turn % 2 else (in_c, in_python)
+    took = []
+    for way in (first, second):
+        session.restore(here)
+        session.sampling(seed=1)
+        took.append(way(session))
+    one, two = took
+    rows.append((one, two) if turn % 2 else (two, one))
+for i, (what, n) in enumerate((("feeding", FED), ("token by token", DRAWN))):
+    python, in_c_took = (statistics.median(row[k][i] for row in rows) for k in (0, 1))
+    ratios = sorted(row[0][i] / row[1][i] for row in rows)
+    margin = round(math.sqrt(turns))  # of a median's rank: 1.96 sqrt(n) / 2
+    low, high = ratios[max(0, turns // 2 - margin)], ratios[min(turns - 1, turns // 2 + margin)]
+    print(f"{what}: Python {n / python:.0f} tokens/s, C {n / in_c_took:.0f}; Python takes "
+          f"{statistics.median(ratios):.4f} of C's time ({low:.4f} to {high:.4f}, {turns} turns)")

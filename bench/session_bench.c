@@ -1,7 +1,7 @@
 /* session_bench.c -- tokens per second of a session, fed whole and token by token: session_bench MODEL FED DRAWN
  *
- * What bench/python_bench.py compares itself with; one thread, whose CPU time is
- * what counts: other work on the machine does not disturb it. */
+ * One thread, whose CPU time is what counts.  bench/python_bench.py compiles this file as a library too, and compares
+ * itself with its two functions on one session. */
 #include "lamemo.h"
 
 #include <stdio.h>
@@ -13,6 +13,30 @@ static double cpu_seconds(void)
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* CPU seconds of feeding n tokens; negative: it failed. */
+double bench_feed(lamemo_session *session, const int32_t *tokens, size_t n);
+double bench_feed(lamemo_session *session, const int32_t *tokens, size_t n)
+{
+    const double begin = cpu_seconds();
+    const lamemo_status status = lamemo_session_feed(session, tokens, n);
+    return status == LAMEMO_OK ? cpu_seconds() - begin : -1.0;
+}
+
+/* The same for drawing n tokens, each of which is fed. */
+double bench_draw(lamemo_session *session, long n);
+double bench_draw(lamemo_session *session, long n)
+{
+    lamemo_status status = LAMEMO_OK;
+    const double begin = cpu_seconds();
+    for (long i = 0; i < n && status == LAMEMO_OK; i++) {
+        int32_t next;
+        status = lamemo_session_sample(session, &next, NULL);
+        if (status == LAMEMO_OK)
+            status = lamemo_session_feed(session, &next, 1);
+    }
+    return status == LAMEMO_OK ? cpu_seconds() - begin : -1.0;
 }
 
 int main(int argc, char **argv)
@@ -34,23 +58,15 @@ int main(int argc, char **argv)
         status = lamemo_session_create(engine, NULL, &session);
     if (status == LAMEMO_OK)
         status = lamemo_session_feed(session, tokens, 128);
-    const double begin = cpu_seconds();
-    if (status == LAMEMO_OK)
-        status = lamemo_session_feed(session, tokens, fed);
-    const double middle = cpu_seconds();
-    for (long i = 0; i < drawn && status == LAMEMO_OK; i++) {
-        int32_t next;
-        status = lamemo_session_sample(session, &next, NULL);
-        if (status == LAMEMO_OK)
-            status = lamemo_session_feed(session, &next, 1);
-    }
-    if (status == LAMEMO_OK)
-        printf("%.3f %.3f\n", (double)fed / (middle - begin),
-               (double)drawn / (cpu_seconds() - middle));
+    const double feeding = status == LAMEMO_OK ? bench_feed(session, tokens, fed) : -1.0;
+    const double drawing = feeding >= 0.0 ? bench_draw(session, drawn) : -1.0;
+    const int done = drawing >= 0.0;
+    if (done)
+        printf("%.3f %.3f\n", (double)fed / feeding, (double)drawn / drawing);
     else
         fprintf(stderr, "session_bench: %s\n", lamemo_error());
     lamemo_session_free(session);
     lamemo_engine_close(engine);
     free(tokens);
-    return status != LAMEMO_OK;
+    return !done;
 }

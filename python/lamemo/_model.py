@@ -8,11 +8,17 @@ import threading
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, string_at
 from ctypes import pointer as pointer_to
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal, Optional, Sequence, Union, overload
 
 from ._library import (EngineOptions, GenerateOptions, ModelInfo, PieceStruct, ProgressFunction, SessionOptions, as_bytes,
-                       as_tokens, double_array, lib, sampling_of)
+                       as_path, as_tokens, double_array, is_text, lib, sampling_of, whole, word)
 from ._session import Closed, Handle, Session
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Text = Union[str, bytes, bytearray, memoryview]
 
 FINISH = ("length", "stop", "break")
 
@@ -64,15 +70,19 @@ class Completion:
 
 
 class Model:
-    """A loaded model: weights, vocabulary, device.
+    """A loaded model: weights, vocabulary, device. Any number of threads may use one model at once.
 
-    `path` is a model folder, a run folder, or the name of a model that comes with lamemo ("wiki11m"). `device` is "auto"
-    (cuda where there is a GPU, else cpu), "cpu", "cuda" or "ref"; `weights` are "auto" (as the folder has them),
-    "float32", "bf16" or "int8", `cache` (keys and values) "auto", "float32" or "bf16"; `threads` 0 means all cores.
-    `numerics` "exact" gives the same bits on every machine, device and number of threads. What would take the process above `max_memory` bytes is refused before it is allocated. `progress` is called with the part
-    of the weights that is read, 0 to 1; if it returns something true, opening ends with Interrupted.
-
-    Any number of threads may use one model at once.
+    Args:
+        path: A model folder, a run folder, or the name of a model that comes with lamemo ("wiki11m").
+        device: "auto" (cuda where there is a GPU, else cpu), "cpu", "cuda" or "ref".
+        weights: "auto" (as the folder has them), "float32", "bf16" or "int8".
+        cache: Keys and values: "auto", "float32" or "bf16".
+        numerics: "fast", or "exact": the same bits on every machine, device and number of threads.
+        threads: 0 means all cores.
+        full_precision: Compute in float32 on a GPU instead of bf16.
+        max_memory: Refuse, before it is allocated, what would take the process above so many bytes; 0: no limit.
+        progress: Is called with the part of the weights that is read, 0 to 1; if it returns something true, opening
+            ends with Interrupted.
 
     >>> import lamemo
     >>> model = lamemo.Model("wiki11m", threads=1)
@@ -85,15 +95,16 @@ class Model:
                  max_memory: int = 0,
                  progress: Optional[Callable[[float], Any]] = None) -> None:
         told = _Progress(progress)
-        options = EngineOptions(device.encode(), threads, bool(full_precision), weights.encode(), cache.encode(),
-                                numerics.encode(), max_memory, told.function)
+        options = EngineOptions(word("device", device), whole("threads", threads), bool(full_precision),
+                                word("weights", weights), word("cache", cache), word("numerics", numerics),
+                                whole("max_memory", max_memory, most=2**63 - 1), told.function)
         pointer = c_void_p()
         with told:
-            lib.lamemo_engine_open(as_bytes(os.fspath(path)), options, pointer)
+            lib.lamemo_engine_open(as_path(path), options, pointer)
         self._engine: Any = Handle(pointer, lib.lamemo_engine_close)
         info = ModelInfo()
         lib.lamemo_engine_info(pointer, info)
-        self.path: str = os.fspath(path)
+        self.path: str = os.fsdecode(path)
         self.memory: str = info.memory.decode()
         """"none", "xl", "compressive", "infinite" or "lamemo"."""
         self.vocabulary: str = info.vocabulary.decode()
@@ -115,7 +126,7 @@ class Model:
         return (f"<lamemo.Model {self.path!r}: {self.memory}, {self.layers} layers, {self.parameters:,} parameters, "
                 f"{self.vocab_size} {self.vocabulary}, {self.device}>")
 
-    def tokenize(self, text: "Union[str, bytes]") -> "list[int]":
+    def tokenize(self, text: Text) -> "list[int]":
         """The tokens of a text.
 
         >>> model = Model("wiki11m")
@@ -145,11 +156,13 @@ class Model:
         return Session(self._engine, self.vocab_size,
                        {"streams": streams, "longest": longest, "memory": memory, "threads": threads})
 
-    def score(self, text: "Union[str, bytes, Iterable[int]]", *, segment: int = 0, memory: int = 0, threads: int = 0,
-              progress: Optional[Callable[[float], Any]] = None) -> Any:
+    def score(self, text: Union[Text, Iterable[int]], *, segment: int = 0, memory: int = 0, threads: int = 0,
+              progress: Optional[Callable[[float], Any]] = None) -> "npt.NDArray[np.float64]":
         """The log-probability (natural) of each token of a text, or of tokens, given those before it.
 
-        float64 [n]; without numpy an array.array. The first token follows start_token.
+        float64 [n]; without numpy an array.array. The first token follows start_token. `segment` and `memory` are
+        lengths, 0: those of the model; `progress` is called with the part that is read, 0 to 1, and ends the call with
+        Interrupted if it returns something true.
 
         >>> model = Model("wiki11m")
         >>> bool(model.score("The history")[-1] > model.score("The histoxy")[-2])
@@ -158,48 +171,89 @@ class Model:
         row, n = as_tokens(self._tokens(text))
         told = _Progress(progress)
         out, address = double_array(n)
+        options = SessionOptions(0, whole("segment", segment), whole("memory", memory), whole("threads", threads), told.function)
         with told:
-            lib.lamemo_score(self._engine.pointer, row, n, SessionOptions(0, segment, memory, threads, told.function), address)
+            lib.lamemo_score(self._engine.pointer, row, n, options, address)
         return out
 
-    def bits_per_byte(self, text: "Union[str, bytes]", **options: Any) -> float:
+    def bits_per_byte(self, text: Text, **options: Any) -> float:
         """How many bits the model needs for a byte of the text; options are those of score()."""
         data = as_bytes(text)
         if not data:
             raise ValueError("bits_per_byte: the text is empty")
         return -math.fsum(self.score(data, **options)) / math.log(2) / len(data)
 
-    def __call__(self, prompt: "Union[str, bytes, Iterable[int]]" = "", *, max_tokens: int = 256,
+    @overload
+    def __call__(self, prompt: Union[Text, Iterable[int]] = ..., *, stream: Literal[True], samples: int = ...,
+                 max_tokens: int = ..., temperature: Optional[float] = ..., top_k: Optional[int] = ...,
+                 top_p: Optional[float] = ..., min_p: Optional[float] = ..., repeat_penalty: Optional[float] = ...,
+                 repeat_last: Optional[int] = ..., seed: Optional[int] = ..., stop: Union[Text, Sequence[Text], None] = ...,
+                 logprobs: int = ..., echo: bool = ..., segment: int = ..., refresh: int = ..., memory: int = ...,
+                 threads: int = ...) -> Iterator[Piece]: ...
+
+    @overload
+    def __call__(self, prompt: Union[Text, Iterable[int]] = ..., *, stream: Literal[False] = ..., samples: Literal[1] = ...,
+                 max_tokens: int = ..., temperature: Optional[float] = ..., top_k: Optional[int] = ...,
+                 top_p: Optional[float] = ..., min_p: Optional[float] = ..., repeat_penalty: Optional[float] = ...,
+                 repeat_last: Optional[int] = ..., seed: Optional[int] = ..., stop: Union[Text, Sequence[Text], None] = ...,
+                 logprobs: int = ..., echo: bool = ..., segment: int = ..., refresh: int = ..., memory: int = ...,
+                 threads: int = ...) -> Completion: ...
+
+    @overload
+    def __call__(self, prompt: Union[Text, Iterable[int]] = ..., *, stream: Literal[False] = ..., samples: int,
+                 max_tokens: int = ..., temperature: Optional[float] = ..., top_k: Optional[int] = ...,
+                 top_p: Optional[float] = ..., min_p: Optional[float] = ..., repeat_penalty: Optional[float] = ...,
+                 repeat_last: Optional[int] = ..., seed: Optional[int] = ..., stop: Union[Text, Sequence[Text], None] = ...,
+                 logprobs: int = ..., echo: bool = ..., segment: int = ..., refresh: int = ..., memory: int = ...,
+                 threads: int = ...) -> "list[Completion]": ...
+
+    def __call__(self, prompt: Union[Text, Iterable[int]] = "", *, max_tokens: int = 256,
                  temperature: Optional[float] = None, top_k: Optional[int] = None, top_p: Optional[float] = None,
                  min_p: Optional[float] = None, repeat_penalty: Optional[float] = None, repeat_last: Optional[int] = None,
-                 seed: Optional[int] = None, stop: "Union[str, Sequence[str], None]" = None, logprobs: int = 0,
+                 seed: Optional[int] = None, stop: Union[Text, Sequence[Text], None] = None, logprobs: int = 0,
                  samples: int = 1, echo: bool = False, stream: bool = False, segment: int = 0, refresh: int = 0,
                  memory: int = 0, threads: int = 0) -> Any:
-        """Continues a prompt, a text or tokens; an empty one begins with start_token.
+        """Continues a prompt. Ctrl-C ends it with KeyboardInterrupt.
 
-        Returns a Completion (a list of them for `samples` above 1); with stream=True an iterator of Pieces, which come as
-        they are drawn. None means the library's default: temperature 1, top_p 0.95, the rest off, seed 42.
+        Args:
+            prompt: A text or tokens; an empty one begins with start_token.
+            max_tokens: How many tokens to write at most.
+            temperature: Below 1 likely tokens become likelier, 0 always takes the likeliest. None: 1.
+            top_k: Draw from the k likeliest tokens. None: from all.
+            top_p: Draw from the likeliest tokens that have this probability together. None: 0.95.
+            min_p: Draw from tokens with at least this part of the likeliest one's probability. None: off.
+            repeat_penalty: Make tokens among the last `repeat_last` less likely by this factor. None: off.
+            repeat_last: How many tokens back the penalty looks. None: 64.
+            seed: Of the random numbers, from 1; the same seed writes the same text. None: 42.
+            stop: A text or several; a sample ends before the first of them.
+            logprobs: Report so many of the likeliest tokens with each token.
+            samples: Write so many texts.
+            echo: Let the text begin with the prompt.
+            stream: Return an iterator of Pieces, which come as they are drawn.
+            segment, memory: Lengths for reading the prompt; 0: those of the model.
+            refresh: Refresh the memory each time this many tokens were written; 0: as while reading the prompt.
+            threads: 0: those of the model.
 
-        `stop`: texts before which a sample ends. `logprobs`: report so many of the most likely tokens with each token.
-        `echo`: the text begins with the prompt. `segment`, `memory`: lengths for the prompt; `refresh`: refresh the memory
-        this often while generating. Ctrl-C ends a generation with KeyboardInterrupt.
+        Returns:
+            A Completion; a list of them for `samples` above 1; an iterator of Pieces with stream=True.
 
         >>> model = Model("wiki11m")
         >>> answer = model("The capital of Franc", max_tokens=1, temperature=0, logprobs=2)
         >>> answer.text, answer.finish_reason, len(answer.top_logprobs[0])
         ('e', 'length', 2)
         """
-        if max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}, must be 0 or more")
-        text = as_bytes(prompt) if isinstance(prompt, (str, bytes)) else None
+        max_tokens, samples = whole("max_tokens", max_tokens), whole("samples", samples)
+        logprobs = whole("logprobs", logprobs, most=self.vocab_size)
+        text = as_bytes(prompt) if is_text(prompt) else None
         tokens = as_tokens(self._tokens(prompt))
         sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
                     "repeat_penalty": repeat_penalty, "repeat_last": repeat_last, "seed": seed}
-        options = GenerateOptions(max_tokens, samples, segment, refresh, memory, threads, None, None, 0, logprobs)
+        options = GenerateOptions(max_tokens, samples, whole("segment", segment), whole("refresh", refresh),
+                                  whole("memory", memory), whole("threads", threads), None, None, 0, logprobs)
         start = ""
         if echo:
             start = (text if text is not None else self.detokenize(tokens[0][:tokens[1]])).decode("utf-8", "replace")
-        pieces = self._generate(tokens, options, sampling, [stop] if isinstance(stop, str) else list(stop or ()), start)
+        pieces = self._generate(tokens, options, sampling, _texts("stop", stop), start)
         if stream:
             return pieces
         made = [Completion() for _ in range(max(samples, 1))]
@@ -220,17 +274,17 @@ class Model:
         self.close()
 
     def _tokens(self, text: Any) -> Iterable[int]:
-        return self.tokenize(text) if isinstance(text, (str, bytes)) else text
+        return self.tokenize(text) if is_text(text) else text
 
     def _generate(self, prompt: "tuple[Any, int]", options: GenerateOptions, sampling: "dict[str, Any]",
-                  stops: "list[str]", start: str) -> Iterator[Piece]:
+                  stops: "list[bytes]", start: str) -> Iterator[Piece]:
         """Starts now, so that wrong arguments are refused by the call and not by the loop over its result."""
         echoed = [Piece(start, sample=i) for i in range(max(options.samples, 1)) if start]
         if options.tokens == 0:  # means the default in C
             ends = [Piece("", sample=i, finish_reason="length") for i in range(max(options.samples, 1))]
             return iter(echoed + ends)
         options.sampling = pointer_to(sampling_of(sampling))
-        options.stops = (c_char_p * len(stops))(*(as_bytes(stop) for stop in stops))
+        options.stops = (c_char_p * len(stops))(*stops)
         options.n_stops = len(stops)
 
         pointer = c_void_p()
@@ -252,6 +306,14 @@ def _pieces(handle: Handle, echoed: "list[Piece]") -> Iterator[Piece]:
                         FINISH[p.finish] if p.last else None)
     finally:
         handle.free()
+
+
+def _texts(name: str, value: Any) -> "list[bytes]":
+    """None, a text or several."""
+    texts = [value] if is_text(value) else [] if value is None else value
+    if not isinstance(texts, (list, tuple)) or not all(map(is_text, texts)):
+        raise TypeError(f"{name} is {value!r}, must be a text or a list of texts")
+    return [as_bytes(text) for text in texts]
 
 
 class _Progress:

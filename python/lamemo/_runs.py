@@ -43,7 +43,7 @@ def _arguments(options: "dict[str, Any]") -> "list[str]":
 
 
 def _failed(code: int, output: str) -> Error:
-    lines = [line for line in output.splitlines() if line.strip()]
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("Try 'lamemo ")]
     return Error(lines[-1] if lines else f"lamemo ended with {code}")
 
 

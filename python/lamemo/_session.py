@@ -4,9 +4,13 @@ from __future__ import annotations
 import os
 import weakref
 from ctypes import c_double, c_int32, c_void_p
-from typing import Any, Iterable, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
 
-from ._library import SessionOptions, as_bytes, as_tokens, float_array, lib, sampling_of
+from ._library import SessionOptions, as_path, as_tokens, float_array, lib, sampling_of, whole
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Handle:
@@ -59,6 +63,7 @@ class Session:
 
     def __init__(self, engine: Handle, vocab_size: int, options: "dict[str, int]") -> None:
         pointer = c_void_p()
+        options = {name: whole(name, value) for name, value in options.items()}
         self._engine, self._vocab_size, self._options = engine, vocab_size, options
         lib.lamemo_session_create(engine.pointer, SessionOptions(**options), pointer)
         self._handle: Any = Handle(pointer, lib.lamemo_session_free, engine)
@@ -76,7 +81,7 @@ class Session:
             raise ValueError(f"{n} tokens cannot be divided among {self.streams} streams")
         lib.lamemo_session_feed(self._handle.pointer, row, n // self.streams)
 
-    def logits(self) -> Any:
+    def logits(self) -> "npt.NDArray[np.float32]":
         """What follows the last token: float32 [vocab_size], or [streams][vocab_size] with several streams.
 
         Log-probabilities up to a constant. Without numpy an array.array of streams * vocab_size numbers.
@@ -100,7 +105,7 @@ class Session:
         lib.lamemo_session_sample(self._handle.pointer, tokens, None)
         return tokens[0] if self.streams == 1 else list(tokens)
 
-    def sample_logprob(self) -> "tuple[Any, Any]":
+    def sample_logprob(self) -> "Union[tuple[int, float], tuple[list[int], list[float]]]":
         """Like sample(), with the log-probability of the token under the model itself."""
         tokens, logprobs = (c_int32 * self.streams)(), (c_double * self.streams)()
         lib.lamemo_session_sample(self._handle.pointer, tokens, logprobs)
@@ -114,6 +119,8 @@ class Session:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes to the point in time of a snapshot, also one of another session of such a model."""
+        if not isinstance(snapshot, Snapshot):
+            raise TypeError(f"a snapshot is what Session.snapshot() returns, not {type(snapshot).__name__}")
         lib.lamemo_session_restore(self._handle.pointer, snapshot._handle.pointer)
 
     def fork(self) -> Session:
@@ -129,15 +136,15 @@ class Session:
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Writes this point in time to a file, whole or not at all."""
-        lib.lamemo_session_save(self._handle.pointer, as_bytes(os.fspath(path)))
+        lib.lamemo_session_save(self._handle.pointer, as_path(path))
 
     def load(self, path: "Union[str, os.PathLike[str]]") -> None:
         """Goes to the point in time that save() wrote; after a failure the session is as it was."""
-        lib.lamemo_session_load(self._handle.pointer, as_bytes(os.fspath(path)))
+        lib.lamemo_session_load(self._handle.pointer, as_path(path))
 
     def segment(self, length: int) -> None:
         """Cuts the text into segments of `length` tokens from here on; the memory is refreshed once for each."""
-        lib.lamemo_session_segment(self._handle.pointer, length)
+        lib.lamemo_session_segment(self._handle.pointer, whole("length", length))
 
     def reset(self) -> None:
         """Forgets everything that was fed, and restarts the random numbers of sample()."""

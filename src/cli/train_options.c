@@ -49,6 +49,9 @@ const lam_option lam_train_table[] = {
     {"zero", 0, "N", LAM_OPT_INT, OPT(zero), "0", .max = 1,
      .help = "Under mpirun: 1 divides the optimiser's state between the processes, by whole matrices. The result is the "
              "same."},
+    {"no-overlap", 0, NULL, LAM_OPT_FLAG, OPT(no_overlap),
+     .help = "Under mpirun on CPUs: sum gradients after the backward pass, not beside it by one more thread in each process. "
+             "The result is the same."},
     LAM_TIMEOUT_OPTION(lam_train_options, timeout),
     {"print-config", 0, NULL, LAM_OPT_FLAG, OPT(print_config),
      .help = "Print the model and all settings of this training as JSON, for --config, and exit."},

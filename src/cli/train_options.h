@@ -14,7 +14,7 @@ typedef struct lam_train_options {
     lam_shape_options shape; /* first */
     const char *data, *out, *init_from, *config, *sample_prompt;
     double epochs;
-    bool resume, overwrite, no_test, print_config, json;
+    bool resume, overwrite, no_test, no_overlap, print_config, json;
     double timeout;
     int reduce; /* lam_reduce */
     int zero;   /* 1: the optimiser's state is divided between the ranks */

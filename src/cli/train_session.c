@@ -189,8 +189,10 @@ lam_run_options lam_train_run_options(const lam_train_session *s)
 static lam_status open_run(lam_train_session *s)
 {
     lam_device_options device = s->o->device;
-    const lam_share share = {
-        .comm = s->comm, .reduce = (lam_reduce)s->o->reduce, .zero = s->o->zero};
+    const lam_share share = {.comm = s->comm,
+                             .reduce = (lam_reduce)s->o->reduce,
+                             .zero = s->o->zero,
+                             .overlap = !s->o->no_overlap};
     device.threads = lam_ranks_threads(s->comm, device.threads);
     device.card = lam_comm_local_rank(s->comm);
     LAM_TRY(lam_device_open(&s->dev, &device));

@@ -242,10 +242,13 @@ lam_status lam_comm_agree(lam_comm *c, lam_status mine)
     LAM_TRY(fold(c, &o, sizeof o, join_outcomes));
     if (o.failed == 0)
         return LAM_OK;
-    if (o.failed == c->size) /* alike: nobody is to blame */
-        return lam_fail(mine, "%s", v.text);
+    const verdict own = v;
     LAM_TRY(down(c, &v, sizeof v, o.first));
     v.text[sizeof v.text - 1] = '\0';
+    unsigned char unlike = strcmp(v.text, own.text) != 0 || o.failed < c->size;
+    LAM_TRY(lam_comm_any(c, &unlike, 1));
+    if (!unlike) /* a wrong option, say: nobody is to blame */
+        return lam_fail(mine, "%s", v.text);
     return lam_fail(v.status, "rank %d on %s: %s", o.first, c->peers[o.first].host, v.text);
 }
 

@@ -91,9 +91,17 @@ static lam_status open_host(lam_exchange *x)
     x->scratch = malloc((p->total / 2 + LAM_SUM_GRAIN) * size);
     if (!x->scratch || (!x->stage && p->dev->own_memory))
         return no_memory(x);
-    return !x->stage && lam_comm_any_thread(x->share.comm)
-               ? lam_background_start(&x->beside, sum_stretch, x)
-               : LAM_OK;
+    return x->share.overlap ? lam_background_start(&x->beside, sum_stretch, x) : LAM_OK;
+}
+
+/* The messages of a step are others with the overlap than without: all ranks do it, or none. */
+static lam_status agree_on_overlap(lam_exchange *x)
+{
+    unsigned char against = !x->share.overlap || x->model->params.dev->own_memory ||
+                            !lam_comm_any_thread(x->share.comm);
+    LAM_TRY(lam_comm_any(x->share.comm, &against, 1));
+    x->share.overlap = !against;
+    return LAM_OK;
 }
 
 static int is_alone(const lam_exchange *x)
@@ -110,6 +118,8 @@ lam_status lam_exchange_create(lam_exchange *x, lam_model *model, lam_share shar
         status = open_nccl(x);
     if (status == LAM_OK && is_alone(x))
         return LAM_OK;
+    if (status == LAM_OK)
+        status = agree_on_overlap(x);
     x->used = calloc((size_t)p->n + 1, 1);
     if (status == LAM_OK && !x->used)
         status = no_memory(x);

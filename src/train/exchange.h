@@ -14,7 +14,8 @@
 typedef struct lam_share {
     lam_comm *comm; /* kept; NULL: one process alone */
     lam_reduce reduce;
-    int zero; /* 1: the optimiser's state is divided between the ranks (holdings.h) */
+    int zero;    /* 1: the optimiser's state is divided between the ranks (holdings.h) */
+    int overlap; /* 1: sum beside the backward pass, where all ranks say so, on a CPU */
 } lam_share;
 
 typedef struct lam_exchange {

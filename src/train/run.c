@@ -123,15 +123,16 @@ static lam_status save_last(lam_running *r)
 static lam_status explain(const lam_running *r, lam_status status)
 {
     long long saved = (long long)r->saved;
+    char text[1024];
+    snprintf(text, sizeof text, "%s", lam_error());
     if (lam_comm_broken(r->comm)) {
-        char text[1024];
-        snprintf(text, sizeof text, "%s", lam_error());
         lam_train_state state = {0};
         if (lam_checkpoint_peek(r->last, &state) == LAM_OK)
             saved = (long long)state.step;
         lam_train_state_free(&state);
-        (void)lam_fail(status, "step %lld: %s", (long long)r->t->state.step + 1, text);
     }
+    if (lam_comm_broken(r->comm) || (status == LAM_ERR_IO && lam_comm_size(r->comm) > 1))
+        (void)lam_fail(status, "after step %lld: %s", (long long)r->t->state.step, text);
     if (saved < 0)
         return lam_fail(status, "%s; there is no checkpoint yet", lam_error());
     return lam_fail(status, "%s; the last good checkpoint is %s, step %lld", lam_error(), r->last,

@@ -50,7 +50,10 @@ for memory in none xl compressive infinite lamemo; do
         for n in 2 4; do
             # Each kind once with whole and once with divided state.
             zero=$([ $optim$n = adam2 ] || [ $optim$n = muon4 ] && echo 1 || echo 0)
-            ranks 0 $n train $options --memory $memory --optim $optim --log-interval 1 --zero "$zero" --out "$work/n"
+            # And with the sums beside the backward pass or after it.
+            apart=$([ $n = 2 ] || echo --no-overlap)
+            ranks 0 $n train $options --memory $memory --optim $optim --log-interval 1 --zero "$zero" $apart \
+                --out "$work/n"
             same 1 n
             # The gradient's norm, by which every process clips, is that of one process in every step.
             norms "$work/1" > "$work/norms.1"
@@ -141,7 +144,8 @@ resumes() {
 
 host=$(uname -n)
 accident KILL 1 2
-says "$err" "rank 1 on $host has ended; the last good checkpoint is $work/run/last, step "
+says "$err" "lamemo train: after step "
+says "$err" ": rank 1 on $host has ended; the last good checkpoint is $work/run/last, step "
 [ "$(grep -c '^lamemo' "$err")" -eq 1 ] || fail "one message"
 resumes
 accident KILL 0 4
@@ -178,11 +182,28 @@ job=$!
 await "$work/run/last/CRC32SUMS"
 prlimit --pid "$(cat "$work/pid.0")" --fsize=$(($(wc -c < "$work/run/last/model.safetensors") + 1000))
 wait $job || fail "a full disk of rank 0"
-says "$err" "rank 0 on $host: "
+says "$err" "lamemo train: after step "
+says "$err" ": rank 0 on $host: "
 says "$err" "optimizer.safetensors"
 says "$err" "; the last good checkpoint is $work/run/last, step "
 [ ! -e "$work/run/last.new" ] || fail "a checkpoint that is not whole"
 resumes
+
+# All of them run out of room, as on a disk that they share: they fail at different files, and the first one is named.
+rm -rf "$work/run" "$work"/pid.*
+# shellcheck disable=SC2086
+ranks 1 4 train $endless --mem-len 64 --batch-size 64 --out "$work/run" &
+job=$!
+await "$work/run/last/CRC32SUMS"
+for rank in 0 1 2 3; do
+    prlimit --pid "$(cat "$work/pid.$rank")" --fsize=100
+done
+wait $job || fail "a full disk"
+says "$err" "lamemo train: after step "
+grep -q "rank [0-3] on $host: " "$err" || fail "no rank is named"
+says "$err" "; the last good checkpoint is $work/run/last, step "
+[ "$(grep -c '^lamemo' "$err")" -eq 1 ] || fail "one message"
+[ ! -e "$work/run/last.new" ] || fail "a checkpoint that is not whole"
 
 # --- eval: columns are shared out, evenly or not; one result ---
 number() { sed -n 's/.*"nats": *\([0-9.]*\).*/\1/p' "$out"; }

@@ -2,6 +2,7 @@
 
 Usage: python_test.py BUILD [TEST...].  Run in the root of the source tree; BUILD is finished.
 """
+import ast
 import ctypes
 import doctest
 import gc
@@ -47,6 +48,12 @@ def python(code, *, code_expected=0, **environment):
                           env={**os.environ, **environment})
     assert done.returncode == code_expected, (done.returncode, done.stdout, done.stderr)
     return done
+
+
+def _closed_pipe():
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
 
 
 def setUpModule():
@@ -149,7 +156,23 @@ class ModelTest(unittest.TestCase):
                 (lambda: model("x", seed=0), ValueError, "seed"),
                 (lambda: model("x", max_tokens=-1), ValueError, "max_tokens"),
                 (lambda: model("x", stop=[""]), ValueError, ""),
-                (lambda: model("x", logprobs=1000), ValueError, "top is 1000"),
+                (lambda: model("x", logprobs=1000), ValueError, "logprobs is 1000"),
+                (lambda: model("x", max_tokens=2**32 + 5), ValueError, "max_tokens is 4294967301"),
+                (lambda: model("x", max_tokens=None), TypeError, "max_tokens is None"),
+                (lambda: model("x", threads=2**32), ValueError, "threads is 4294967296"),
+                (lambda: model("x", top_k=2**40), ValueError, "top_k"),
+                (lambda: model("x", temperature="hot"), TypeError, "temperature is 'hot'"),
+                (lambda: model("x", stop=5), TypeError, "stop is 5"),
+                (lambda: model("x", stop=[5]), TypeError, "stop is [5]"),
+                (lambda: model.score("x", segment=-1), ValueError, "segment is -1"),
+                (lambda: model.session(streams=2**33), ValueError, "streams is 8589934592"),
+                (lambda: model.session().feed("Rome"), TypeError, "Model.tokenize"),
+                (lambda: model.session().feed(b"Rome"), TypeError, "Model.tokenize"),
+                (lambda: model.session().restore(None), TypeError, "snapshot"),
+                (lambda: lamemo.Model(MODEL, device=None), TypeError, "device is None"),
+                (lambda: lamemo.Model(MODEL, max_memory="1G"), TypeError, "max_memory is '1G'"),
+                (lambda: model.tokenize(5), TypeError, "not int"),
+                (lambda: model.tokenize([82]), TypeError, "not list"),
                 (lambda: model("x", samples=-1), ValueError, "samples"),
                 (lambda: model([999]), ValueError, "999"),
                 (lambda: model([2**40]), ValueError, "32 bits"),
@@ -163,6 +186,13 @@ class ModelTest(unittest.TestCase):
                 with self.assertRaises(kind) as caught:
                     call()
                 self.assertIn(text, str(caught.exception))
+
+    def test_numbers_of_numpy_and_all_kinds_of_bytes_are_taken(self):
+        want = self.model("Once", max_tokens=5, top_k=3, seed=4, temperature=0.5)
+        self.assertEqual(self.model(bytearray(b"Once"), max_tokens=np.int64(5), top_k=np.int32(3), seed=np.uint64(4),
+                                    temperature=np.float32(0.5)), want)
+        self.assertEqual(self.model.tokenize(memoryview(b"Rome")), self.model.tokenize("Rome"))
+        self.assertEqual(self.model("Once", max_tokens=20, stop=b"q"), self.model("Once", max_tokens=20, stop=["q"]))
 
     def test_progress_is_told_and_may_end_it(self):
         parts = []
@@ -295,6 +325,23 @@ class SessionTest(unittest.TestCase):
 
 
 class LibraryTest(unittest.TestCase):
+    def test_the_package_runs_the_program(self):
+        done = subprocess.run([sys.executable, "-m", "lamemo", "--version"], capture_output=True, check=True)
+        self.assertEqual(done.stdout, lamemo_says("--version"))
+        # A closed pipe ends it quietly, as it does the program itself.
+        done = subprocess.run([sys.executable, "-m", "lamemo", "help", "--completion", "bash"], stdout=_closed_pipe(),
+                              stderr=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
+
+    def test_what_type_checkers_see_is_what_there_is(self):
+        """The overloads of Model.__call__ repeat its parameters; none may be missing."""
+        with open(os.path.join(TREE, "python", "lamemo", "_model.py"), encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__call__"]
+        names = [{a.arg: ast.dump(a.annotation) for a in call.args.args[1:] + call.args.kwonlyargs
+                  if a.arg not in ("stream", "samples")} for call in calls]
+        self.assertEqual(names, names[-1:] * 4)
+
     def test_structs_are_those_of_the_library(self):
         _library.check_abi()
         with self.assertRaises(lamemo.Unsupported) as caught:
@@ -370,6 +417,9 @@ class RunTest(unittest.TestCase):
         with self.assertRaises(lamemo.Error) as caught:
             list(lamemo.train(out=os.path.join(WORK, "no"), data=os.path.join(WORK, "no corpus")))
         self.assertIn("no corpus", str(caught.exception))
+        with self.assertRaises(lamemo.Error) as caught:
+            list(lamemo.train(out=os.path.join(WORK, "no"), max_stp=5))
+        self.assertIn("did you mean '--max-step'", str(caught.exception))
         with self.assertRaises(lamemo.Error) as caught:
             lamemo.prepare(os.path.join(WORK, "no text"), out=os.path.join(WORK, "no"))
         self.assertIn("no text", str(caught.exception))
