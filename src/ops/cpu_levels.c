@@ -28,40 +28,62 @@ const lam_cpu_level *lam_cpu_levels(int *n)
     return levels;
 }
 
-#if defined(__x86_64__)
-/* What the levels have beyond the instructions that use registers of the operating system's keeping: of those
- * __builtin_cpu_supports() knows whether it saves them, these need no such care. */
-static int has_movbe_f16c_lzcnt(void)
+static int has(uint64_t word, uint64_t bits)
 {
-    unsigned a, b, c = 0, d, extended = 0;
-    return __get_cpuid(1, &a, &b, &c, &d) && __get_cpuid(0x80000001, &a, &b, &extended, &d) &&
-           (c & bit_MOVBE) && (c & bit_F16C) && (extended & bit_LZCNT);
+    return (word & bits) == bits;
 }
 
-int lam_cpu_level_runs(const char *name)
+static uint32_t bit(int n)
 {
-    __builtin_cpu_init();
-    const int v2 = __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2") &&
-                   __builtin_cpu_supports("popcnt");
-    const int v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                   has_movbe_f16c_lzcnt();
-    const int v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                   __builtin_cpu_supports("avx512vl");
+    return UINT32_C(1) << n;
+}
+
+/* An instruction that uses registers which the operating system does not save is illegal, or its registers change
+ * under it, whatever cpuid says: so XCR0 is asked as well.  No level has AMX or AVX512-BF16, which virtual machines
+ * have been seen to report and not to run; AMX would moreover need arch_prctl(ARCH_REQ_XCOMP_PERM). */
+int lam_cpu_facts_allow(const lam_cpu_facts *f, const char *name)
+{
+    enum { SSE_AVX = 0x6, SSE_AVX_AVX512 = 0xe6 };
+    const uint32_t ssse3_sse4_popcnt = bit(9) | bit(19) | bit(20) | bit(23);
+    const uint32_t osxsave_avx_fma_movbe_f16c = bit(27) | bit(28) | bit(12) | bit(22) | bit(29);
+    const uint32_t avx2_bmi1_bmi2 = bit(5) | bit(3) | bit(8);
+    const uint32_t avx512_f_dq_cd_bw_vl = bit(16) | bit(17) | bit(28) | bit(30) | bit(31);
+    const int v2 = has(f->ecx1, ssse3_sse4_popcnt);
+    const int v3 = v2 && has(f->ecx1, osxsave_avx_fma_movbe_f16c) && has(f->ebx7, avx2_bmi1_bmi2) &&
+                   has(f->extended, bit(5)) /* LZCNT */ && has(f->saved, SSE_AVX);
+    const int v4 = v3 && has(f->ebx7, avx512_f_dq_cd_bw_vl) && has(f->saved, SSE_AVX_AVX512);
     if (strcmp(name, "x86-64-v2") == 0)
         return v2;
     if (strcmp(name, "x86-64-v3") == 0)
         return v3;
     return strcmp(name, "x86-64-v4") == 0 ? v4 : 1;
 }
-#else
+
+static lam_cpu_facts ask(void)
+{
+    lam_cpu_facts f = {0};
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    if (__get_cpuid(1, &a, &b, &c, &d))
+        f.ecx1 = c;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        f.ebx7 = b;
+    if (__get_cpuid(0x80000001, &a, &b, &c, &d))
+        f.extended = c;
+    if (has(f.ecx1, bit_OSXSAVE)) { /* else xgetbv is illegal */
+        uint32_t low, high;
+        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+        f.saved = (uint64_t)high << 32 | low;
+    }
+#endif
+    return f;
+}
+
 int lam_cpu_level_runs(const char *name)
 {
-    (void)name;
-    return 1;
+    const lam_cpu_facts facts = ask();
+    return lam_cpu_facts_allow(&facts, name);
 }
-#endif
 
 /* "x86-64-v2, x86-64-v3": all levels of the build, or those that run here. */
 static const char *list(char *out, size_t size, int only_running)

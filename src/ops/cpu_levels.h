@@ -7,6 +7,18 @@
 
 #include "ops/ops.h"
 
+/* What a processor and its operating system say of themselves: registers of cpuid, and XCR0, the register sets that the
+ * operating system saves (0 where it does not say). */
+typedef struct lam_cpu_facts {
+    uint32_t ecx1;     /* leaf 1 */
+    uint32_t ebx7;     /* leaf 7 */
+    uint32_t extended; /* ecx of leaf 0x80000001 */
+    uint64_t saved;    /* XCR0 */
+} lam_cpu_facts;
+
+/* Do they have all that x86-64-v2, -v3 or -v4 needs?  1 for every other name. */
+int lam_cpu_facts_allow(const lam_cpu_facts *facts, const char *name);
+
 typedef struct lam_cpu_level {
     const lam_ops *ops;
     const char *name; /* "x86-64-v3", "aarch64", "native" */

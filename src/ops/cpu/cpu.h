@@ -2,8 +2,8 @@
  *
  * float everywhere (ACT = WIDE = float), no padding, OpenMP threads.  Work is cut into chunks whose
  * number and borders depend on the shapes alone, each chunk is computed by one thread, and partial
- * sums are added in chunk order: except inside the GEMM library no result depends on the number of
- * threads.  Nothing outside ops/cpu includes this. */
+ * sums are added in chunk order: no result depends on the number of threads, except where the GEMM library sums
+ * differently in blocks of C of another size.  Nothing outside ops/cpu includes this. */
 #ifndef LAM_OPS_CPU_CPU_H
 #define LAM_OPS_CPU_CPU_H
 
@@ -13,10 +13,10 @@
 
 typedef struct lam_cpu_dev {
     lam_dev base;
-    int threads;  /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
-    int ask_team; /* OpenMP may start fewer threads than its rules say */
+    int threads; /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
+    float *copies;    /* owned: of gemm.c, for each thread; NULL before the first reserve() */
     int has_room;     /* for threads and kernels: was asked */
     int checked;      /* the GEMM library was (gemm_check.c) */
     char broken[128]; /* sticky: why GEMMs cannot go on, for sync() to report; "" while they can */

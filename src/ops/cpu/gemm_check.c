@@ -1,8 +1,8 @@
 /* gemm_check.c -- does the GEMM library work here?  Asked once a device, before its first GEMM.
  *
  * oneDNN has been seen to leave parts of C unwritten when OpenMP started fewer threads than it said, and
- * everything computed from them was wrong without a word.  gemm.c rules out that cause.  This looks at
- * the effect: a GEMM that is divided among all threads of the device, of small integers, so that the plain
+ * everything computed from them was wrong without a word.  gemm.c rules out that cause: the library works on one
+ * thread.  This looks at the effect: a GEMM that is divided among all threads of the device, of small integers, so that the plain
  * sum is exact and every correct library has the same result.  It takes 0.1 ms on two threads. */
 #include "ops/cpu/gemv.h"
 

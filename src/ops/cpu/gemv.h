@@ -14,6 +14,9 @@ void lam_gemv(const lam_cpu_dev *dev, const lam_gemm *g);
 void lam_gemm_narrow(lam_dev *dev, const lam_gemm *g);
 size_t lam_gemm_narrow_scratch(void);
 
+/* Bytes of device memory in which each thread copies operands of the library (gemm.c). */
+size_t lam_gemm_copies_bytes(int threads);
+
 /* Bytes of address space for the kernels that oneDNN generates; it has asked for 18 MB. */
 enum { LAM_GEMM_KERNELS = 24 << 20 };
 

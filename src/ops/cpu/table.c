@@ -4,7 +4,6 @@
 #include "ops/cpu/exact.h"
 #include "ops/cpu/gemv.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +29,6 @@ static int thread_count(int asked)
     return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
-/* LLVM's (and Intel's) OpenMP starts fewer threads inside a teams region than its thread-limit-var says.  It takes
- * the place of libgomp in every program that has both. */
-static int runs_on_libomp(void)
-{
-    return dlsym(RTLD_DEFAULT, "kmp_get_blocktime") != NULL;
-}
-
 static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
 {
     *out = NULL;
@@ -56,7 +48,6 @@ static lam_status cpu_open(lam_dev **out, const lam_dev_options *options)
                           .narrow = 1,
                           .max_memory = options->max_memory};
     cpu->threads = thread_count(options->threads);
-    cpu->ask_team = runs_on_libomp();
     cpu->base.together = (size_t)cpu->threads << 18; /* 1 MB each: what a core keeps near */
     if (options->exact) {
         cpu->base.ops = &exact_table;
@@ -71,6 +62,7 @@ static void cpu_close(lam_dev *dev)
 {
     if (!dev)
         return;
+    free(lam_cpu(dev)->copies);
     free(lam_cpu(dev)->scratch);
     free(dev);
 }
@@ -97,7 +89,7 @@ static void cpu_release(lam_dev *dev, void *memory)
     free(memory);
 }
 
-static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
+static size_t scratch_bytes(const lam_dev *dev, const lam_work *largest)
 {
     const int threads = ((const lam_cpu_dev *)dev)->threads;
     if (dev->exact) {
@@ -110,6 +102,16 @@ static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
     const size_t narrow = largest->narrow ? lam_gemm_narrow_scratch() : 0;
     const size_t most = attn > rowwise ? attn : rowwise;
     return most > narrow ? most : narrow;
+}
+
+static size_t copies_bytes(const lam_dev *dev)
+{
+    return dev->exact ? 0 : lam_gemm_copies_bytes(((const lam_cpu_dev *)dev)->threads);
+}
+
+static size_t cpu_reserve_bytes(const lam_dev *dev, const lam_work *largest)
+{
+    return scratch_bytes(dev, largest) + copies_bytes(dev);
 }
 
 int lam_cpu_has_room(size_t bytes)
@@ -145,11 +147,15 @@ static lam_status ask_room(lam_cpu_dev *cpu)
 static lam_status cpu_reserve(lam_dev *dev, const lam_work *largest)
 {
     lam_cpu_dev *cpu = lam_cpu(dev);
-    const size_t bytes = cpu_reserve_bytes(dev, largest);
+    const size_t bytes = scratch_bytes(dev, largest);
+    void *scratch, *copies;
     LAM_TRY(ask_room(cpu));
+    if (!cpu->copies && copies_bytes(dev) > 0) {
+        LAM_TRY(cpu_alloc(dev, &copies, copies_bytes(dev)));
+        cpu->copies = copies;
+    }
     if (bytes <= cpu->scratch_bytes)
         return LAM_OK;
-    void *scratch;
     LAM_TRY(cpu_alloc(dev, &scratch, bytes));
     free(cpu->scratch);
     cpu->scratch = scratch;
