@@ -15,7 +15,7 @@ typedef struct lam_detok {
 } lam_detok;
 
 void lam_detok_start(lam_detok *d, const lam_vocab *vocab);
-/* What token `id` adds to the text: first "" or " " (*space), then *size bytes, borrowed. */
+/* The text that token `id` adds: first "" or " " (*space), then *size bytes, borrowed. */
 const char *lam_detok_next(lam_detok *d, int32_t id, const char **space, size_t *size);
 
 /* The text of n tokens; *text is owned by the caller (free) and ends with a NUL. */

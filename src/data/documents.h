@@ -1,6 +1,6 @@
 /* documents.h -- cutting a stream of bytes into documents: lines, files, or a field of JSON lines.
  *
- * A document is a text that has nothing to do with the one before it; `--mem-reset document` begins each with an empty
+ * A document is a text that is unrelated to the one before it; `--mem-reset document` begins each with an empty
  * memory.  In a corpus it ends with a separator: the end of text of byte pairs, <eos> of words (whose documents are
  * lines: newlines within them are blanks), and a control character of bytes and characters.  Documents without text
  * are left out. */

@@ -1,4 +1,4 @@
-/* instream_int.h -- what the unpackers share: a window on the packed bytes, and one interface.
+/* instream_int.h -- declarations shared by the decompressors: a window on the compressed bytes, and one interface.
  *
  * Private to instream*.c. */
 #ifndef LAM_DATA_INSTREAM_INT_H
@@ -22,7 +22,7 @@ extern const lam_unpacker lam_unpack_gzip, lam_unpack_zip, lam_unpack_xz, lam_un
 struct lam_instream {
     const char *path;
     int fd;
-    int waits;            /* a pipe or a terminal: more may come, at any time */
+    int waits;            /* a pipe or a terminal: more bytes may arrive at any time */
     uint64_t size;        /* of the packed file; 0: unknown */
     uint64_t window_from; /* offset in the file of window[0] */
     size_t at, end;       /* unread bytes: window[at, end) */

@@ -14,12 +14,12 @@ enum { LAM_OVERLAP_PIECES = 1 << 20 }; /* looked for, at most */
 
 typedef struct lam_overlap {
     int piece;      /* tokens of one */
-    int64_t looked; /* pieces that were looked for: those with more than a few different tokens */
+    int64_t looked; /* pieces that were searched for: those with more than a few different tokens */
     int64_t found;  /* of them, in the other split */
     int64_t at, other; /* the first that was found: its first token in both splits */
 } lam_overlap;
 
-/* Called now and then with the tokens done; what it returns other than LAM_OK ends the search. */
+/* Called from time to time with the number of tokens searched; a return value other than LAM_OK ends the search. */
 typedef lam_status lam_overlap_tell(void *user, int64_t done, int64_t total);
 
 lam_status lam_overlap_find(lam_overlap *out, const lam_tokens *held_out, const lam_tokens *other,

@@ -1,9 +1,9 @@
-/* piece_counts.h -- how often each piece occurs in a text: what merges are learned from.
+/* piece_counts.h -- counts how often each piece occurs in a text; merges are learned from these counts.
  *
- * Memory is bounded: when more than `most` different pieces have been met, the rarest are forgotten, all that occurred no
- * more than so often that at most half of them stay; one that comes again is counted from 0.  This happens at places that
- * depend on the text alone, so the counts do not depend on the number of threads.  Pieces of more than LAM_TOKEN_MAX
- * bytes are not counted: no token is that long. */
+ * Memory is bounded: when more than `most` different pieces have been met, the rarest are forgotten, all that occurred
+ * no more than so often that at most half of them stay; one that comes again is counted from 0. This happens at places
+ * that depend on the text alone, so the counts do not depend on the number of threads.  Pieces of more than
+ * LAM_TOKEN_MAX bytes are not counted: no token is that long. */
 #ifndef LAM_DATA_PIECE_COUNTS_H
 #define LAM_DATA_PIECE_COUNTS_H
 

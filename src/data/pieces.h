@@ -32,12 +32,12 @@ extern const char *const lam_pattern_names[];
 /* The text of a named pattern; NULL: there is no such name. */
 const char *lam_pattern_named(const char *name);
 
-/* Compiles `source`; LAM_ERR_FORMAT says what is wrong with it, and where. */
+/* Compiles `source`; LAM_ERR_FORMAT names the fault and its position. */
 lam_status lam_pattern_create(lam_pattern **out, const char *source);
 void lam_pattern_free(lam_pattern *pattern); /* NULL is fine */
 const char *lam_pattern_source(const lam_pattern *pattern);
 
-/* One thread's way through a text. */
+/* One thread's position in a text. */
 typedef struct lam_pieces lam_pieces;
 
 lam_status lam_pieces_create(lam_pieces **out, const lam_pattern *pattern); /* kept */

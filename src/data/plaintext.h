@@ -1,4 +1,4 @@
-/* plaintext.h -- text as people have it becomes text as tokenizers want it.
+/* plaintext.h -- converts text files to the form that tokenizers expect.
  *
  * A byte order mark is dropped, CR LF becomes LF, and other encodings become UTF-8 (by iconv).  What holds zero bytes
  * and is to be taken as bytes is no text, and stays as it is. */

@@ -24,12 +24,12 @@ typedef struct lam_prepare_options {
     /* Take this vocabulary and its rules for the text, in the place of kind, lower, min_count and
      * max_vocab; kept.  NULL, as for a published corpus: the text makes one. */
     const lam_vocab *vocab;
-    const char *vocab_name; /* whose it is, for messages */
+    const char *vocab_name; /* where the vocabulary comes from, for messages */
     lam_text_kind kind;
     lam_document_kind documents; /* where a document ends, a separator follows */
     const char *json_field;      /* of JSON lines */
     lam_division division;       /* with documents: whole ones */
-    bool cut;          /* the division was asked for: a text that comes in splits is refused */
+    bool cut;          /* the division was requested: a text that already has splits is refused */
     bool join;         /* names of files do not mean splits */
     bool recursive;    /* folders within folders are read, too */
     int64_t min_count; /* rarer words become <unk>; of byte pairs: rarer ones are not merged */
@@ -57,7 +57,7 @@ typedef struct lam_prepare_options {
     void *user;
 } lam_prepare_options;
 
-/* *info describes what was made; the caller frees it (lam_corpus_info_free), after a failure too. */
+/* *info describes the new corpus; the caller frees it (lam_corpus_info_free), also after a failure. */
 lam_status lam_prepare(lam_corpus_info *info, const lam_prepare_options *options);
 
 #endif

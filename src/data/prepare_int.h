@@ -19,7 +19,7 @@ typedef enum lam_input_kind {
 typedef struct lam_input {
     lam_input_kind kind;
     char *path;      /* owned, as are these: */
-    char *label;     /* what it is called: its path in the folder or archive; the name of a file */
+    char *label;     /* its name: the path in the folder or archive, or the name of a file */
     char *entry;     /* in a zip archive; NULL: none */
     lam_split split; /* where there are splits */
     int order;
@@ -32,12 +32,12 @@ typedef struct lam_inputs {
     lam_input *list; /* owned */
 } lam_inputs;
 
-/* What is to be read, in this order.  To be freed after a failure, too. */
+/* Lists the inputs in the order in which they are read.  The caller frees the list, also after a failure. */
 lam_status lam_inputs_find(lam_inputs *out, const lam_prepare_options *o);
 void lam_inputs_free(lam_inputs *inputs);
-/* What is behind the last slash of a path, unless nothing is. */
+/* The part of a path after its last slash, unless it is empty. */
 const char *lam_input_base(const char *path);
-/* Of all that was found: leaves out what is not read, finds the splits, refuses what only looks like one. */
+/* Filters the found files: drops those that are not read, finds the splits, refuses names that only look like one. */
 lam_status lam_inputs_judge(lam_inputs *inputs, const lam_prepare_options *o);
 
 /* ---- prepare_lack.c: the first symbol of a text that a given vocabulary lacks ---- */
@@ -58,7 +58,7 @@ void lam_lack_start(lam_lack *l, const lam_vocab *vocab,
 void lam_lack_source(lam_lack *l, const char *name); /* another text begins; name is kept */
 /* The next symbols, the first of them number `at` of all. */
 void lam_lack_note(lam_lack *l, const int32_t *ids, size_t n, int64_t at);
-/* Refuses, by its place, one among the first `end` symbols: what lies behind is not used. */
+/* Refuses one among the first `end` symbols and names its position; later symbols are not used. */
 lam_status lam_lack_check(const lam_lack *l, int64_t end, const char *vocab_name);
 
 /* ---- prepare_passes.c: over the temporary file ---- */
@@ -84,7 +84,7 @@ lam_status lam_passes_count(lam_passes *p, int64_t *counts, bool all);
 lam_status lam_passes_write(lam_passes *p, const char *dir, const int32_t *remap,
                             const lam_vocab *vocab, lam_corpus_info *info);
 
-/* ---- prepare_bpe.c: a text that becomes byte pairs ---- */
+/* ---- prepare_bpe.c: BPE ---- */
 
 typedef struct lam_bpe_job lam_bpe_job;
 

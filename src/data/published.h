@@ -1,14 +1,14 @@
 /* published.h -- the corpora of the papers: how they are prepared, and how to know them.
  *
- * Rules and counts are those of the preparation scripts that published results stand on
- * (Transformer-XL, and LaMemo's table of statistics). */
+ * Rules and counts are those of the preparation scripts used for published results (Transformer-XL,
+ * and LaMemo's table of statistics). */
 #ifndef LAM_DATA_PUBLISHED_H
 #define LAM_DATA_PUBLISHED_H
 
 #include "data/corpus.h"
 
 typedef struct lam_published {
-    const char *name; /* what --corpus calls it */
+    const char *name; /* its name for --corpus */
     const char *title;
     lam_text_kind kind;
     lam_metric metric;
@@ -28,7 +28,7 @@ const lam_published *lam_published_find(const char *name);
 /* Is this a name under which only a published corpus may go ("wikitext-103", "ptb", ...)? */
 bool lam_published_name(const char *name);
 
-/* LAM_ERR_FORMAT with what differs, when the one source file is not the published one. */
+/* LAM_ERR_FORMAT names the difference if the one source file is not the published one. */
 lam_status lam_published_check_source(const lam_published *p, const lam_source *source);
 /* The same for the counts of the finished corpus. */
 lam_status lam_published_check_counts(const lam_published *p, const lam_corpus_info *info);

@@ -1,6 +1,6 @@
 /* scratch.h -- a temporary file: written once, then read from the front, or in memory as far as the system has room.
  *
- * A vocabulary is made before a text can be encoded with it, and standard input comes only once. */
+ * The vocabulary must be complete before the text can be encoded with it, and standard input can be read only once. */
 #ifndef LAM_DATA_SCRATCH_H
 #define LAM_DATA_SCRATCH_H
 
@@ -10,7 +10,7 @@
 
 typedef struct lam_scratch lam_scratch;
 
-/* The file lies in `dir` without a name, and goes away with the object or the process. */
+/* The file is in `dir` without a name, and disappears with the object or the process. */
 lam_status lam_scratch_create(lam_scratch **out, const char *dir);
 void lam_scratch_free(lam_scratch *scratch); /* NULL is fine */
 

@@ -1,4 +1,4 @@
-/* split_name.h -- what the name of a file or folder says about splits.
+/* split_name.h -- recognises splits by the names of files and folders.
  *
  * Held-out text that ends up in training is the worst that can happen to a corpus, so any name in which a word such as
  * train, val, dev or test stands by itself counts: wiki.train.tokens, dev.txt.gz, test-00001-of-00003.txt,

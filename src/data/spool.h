@@ -1,7 +1,7 @@
 /* spool.h -- a temporary file of numbers: written once, read several times from the front.
  *
- * Counting and cutting need the whole text before the first number can be given its final value, and
- * standard input comes only once.  Small numbers take one byte (seven bits a byte, lowest first). */
+ * Counting and splitting need the whole text before the first token number is final, and standard input can be read
+ * only once.  Small numbers take one byte (seven bits a byte, lowest first). */
 #ifndef LAM_DATA_SPOOL_H
 #define LAM_DATA_SPOOL_H
 
@@ -12,7 +12,7 @@
 
 typedef struct lam_spool lam_spool;
 
-/* The file lies in `dir` without a name, and goes away with the spool or the process. */
+/* The file is in `dir` without a name, and disappears with the spool or the process. */
 lam_status lam_spool_create(lam_spool **out, const char *dir);
 void lam_spool_free(lam_spool *spool); /* NULL is fine */
 

@@ -32,7 +32,7 @@ typedef lam_status lam_token_sink(void *user, const int32_t *ids, size_t n);
 typedef struct lam_tokenizer_options {
     lam_text_kind kind;   /* not LAM_BPE */
     bool lower;           /* words and characters in lower case */
-    bool blanks;          /* words are what stands between blanks */
+    bool blanks;          /* words are split at blanks alone */
     lam_symbols *symbols; /* kept; new symbols are added to it */
     lam_token_sink *sink; /* gets the numbers, in blocks */
     void *user;           /* kept; first argument of sink */

@@ -12,7 +12,7 @@ enum { LAM_UTF8_MAX = 4, LAM_CODEPOINTS = 0x110000 };
  * needed to tell, or -1 when no valid character begins so: overlong forms, surrogates and values
  * above U+10FFFF are not characters. */
 int lam_utf8_decode(const unsigned char *s, size_t n, int32_t *codepoint);
-/* Is it nothing but whole characters? */
+/* Does it consist of whole characters only? */
 bool lam_utf8_valid(const char *text, size_t size);
 /* How many characters begin in it: about how wide it is. */
 int lam_utf8_count(const char *text);

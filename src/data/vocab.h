@@ -23,7 +23,7 @@ lam_status lam_vocab_create_bytes(lam_vocab **out);
 typedef struct lam_vocab_rules {
     lam_text_kind kind;
     bool lower;         /* the text was put in lower case, so prompts must be */
-    bool blanks;        /* words are what stands between blanks */
+    bool blanks;        /* words are split at blanks alone */
     bool unk;           /* there is a special <unk>, which rare symbols become */
     bool drop_newlines; /* the newline is no symbol: it is left out (enwik8) */
     int64_t min_count;  /* rarer symbols are left out */
@@ -57,7 +57,7 @@ lam_text_kind lam_vocab_kind(const lam_vocab *vocab);
 bool lam_vocab_lower(const lam_vocab *vocab);
 bool lam_vocab_blanks(const lam_vocab *vocab); /* of words: these stand between blanks */
 int lam_vocab_size(const lam_vocab *vocab);
-/* What ends a line of words or a document of byte pairs; -1: none. */
+/* The token that ends a line of words or a document of BPE; -1: none. */
 int32_t lam_vocab_eos(const lam_vocab *vocab);
 int32_t lam_vocab_unk(const lam_vocab *vocab);                                 /* -1: none */
 int32_t lam_vocab_find(const lam_vocab *vocab, const char *text, size_t size); /* -1: none */
@@ -70,8 +70,8 @@ int32_t lam_vocab_number(const lam_vocab *vocab, const char *text, size_t size);
 /* *size bytes, then a NUL; borrowed. */
 const char *lam_vocab_symbol(const lam_vocab *vocab, int32_t id, size_t *size);
 int64_t lam_vocab_count(const lam_vocab *vocab, int32_t id); /* in the text it was made from */
-/* Bytes of text that a token stands for: those of its symbol; of a word, with the blank beside it; 1 of <eos>, a newline;
- * none of a special token.  (What <unk> stood for nobody knows: it counts as the word it is written as.) */
+/* Bytes of text that a token stands for: those of its symbol; of a word, with the blank beside it; 1 of <eos>, a
+ * newline; none of a special token.  (The text behind <unk> is unknown: it counts as the bytes of "<unk>".) */
 int lam_vocab_bytes(const lam_vocab *vocab, int32_t id);
 /* The same for all tokens; *sizes is owned by the caller (free). */
 lam_status lam_vocab_sizes(const lam_vocab *vocab, int32_t **sizes);
@@ -84,7 +84,7 @@ const char *lam_symbol_show(char out[LAM_SYMBOL_SHOWN], const char *text, size_t
 /* The same symbols under the same numbers?  Otherwise a model's loss on a text means nothing: LAM_ERR_FORMAT, and
  * the message calls the text `label`. */
 lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label);
-/* Has it as many symbols as the model it belongs to?  Otherwise LAM_ERR_FORMAT names `path`, where it came from. */
+/* Does it have the size of the model's vocabulary?  Otherwise LAM_ERR_FORMAT names `path`, its source. */
 lam_status lam_vocab_fits(const lam_vocab *vocab, const char *path, int n_token);
 /* Is a text read alike for both: the same kind of symbols, lower case, newlines; pattern and merges? */
 bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b);

@@ -24,7 +24,7 @@ typedef struct lam_word {
     bool left, right; /* no blank on this side */
 } lam_word;
 
-/* What a symbol stands for. */
+/* The meaning of a symbol. */
 lam_word lam_word_read(const char *symbol, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ json_t *lam_json_number(double x);
 
 /* The value as NUL-terminated text (free), with jansson's flags; *size may be NULL. */
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags);
-/* The same with numbers as people write them, 0.1 and not 0.10000000000000001, where all of them come back exactly. */
+/* The same with the shortest numbers, 0.1 and not 0.10000000000000001, if all of them are read back exactly. */
 lam_status lam_json_text_short(char **out, const json_t *json, size_t flags);
 
 /* Writes that text to a file, whole or not at all.  Releases `root`; NULL is LAM_ERR_MEMORY: it could not be made. */

@@ -49,7 +49,7 @@ int lam_field_set(void *to, const lam_json_field *f, const char *text);
 int lam_json_put(json_t *object, const lam_json_field *f, const void *from);
 
 /* Sets the field of `to` to the member of that name; without one it keeps its value.  LAM_ERR_FORMAT opens with
- * `label` and says what the member must be. */
+ * `label` and the type that the member must have. */
 lam_status lam_json_take(void *to, const lam_json_field *f, const json_t *object,
                          const char *label);
 

@@ -83,7 +83,7 @@ int lam_py_is(const lam_py *node, lam_py_kind kind);
 int lam_py_text_is(const lam_py *node, const char *text);
 /* A GLOBAL of this module and name? */
 int lam_py_global_is(const lam_py *node, const char *module, const char *name);
-/* An OBJECT whose callable is that global?  module NULL: of any module. */
+/* Is it an OBJECT whose callable is that global? module NULL: of any module. */
 int lam_py_made_by(const lam_py *node, const char *module, const char *name);
 /* Entry `key` of a DICT, of an OBJECT that is filled like one (OrderedDict), or of a call with a
  * dict as its only argument (Counter).  The last of several; NULL: none. */

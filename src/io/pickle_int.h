@@ -1,4 +1,5 @@
-/* pickle_int.h -- what pickle.c (nodes), pickle_machine.c (stack and memo) and pickle_ops.c (opcodes) share. */
+/* pickle_int.h -- declarations shared by pickle.c (nodes), pickle_machine.c (stack and memo) and pickle_ops.c
+ * (opcodes). */
 #ifndef LAM_IO_PICKLE_INT_H
 #define LAM_IO_PICKLE_INT_H
 
@@ -26,7 +27,7 @@ lam_status lam_py_new(lam_pickle *p, lam_py_kind kind, lam_py **out);
 /* Values that cannot change are shared: None, a bool, an integer, the empty tuple. */
 lam_status lam_py_constant(lam_pickle *p, lam_py_kind kind, int64_t value, lam_py **out);
 lam_status lam_py_push(lam_pickle *p, lam_py_list *list, lam_py *item);
-/* The items of `from`, from number `first` on, behind those of `to`. */
+/* Appends the items of `from`, from number `first` on, to those of `to`. */
 lam_status lam_py_push_all(lam_pickle *p, lam_py_list *to, const lam_py_list *from, size_t first);
 
 /* Runs the opcodes of the bytes; sets p->root. */

@@ -35,7 +35,7 @@ lam_status lam_pm_pop(lam_pm *m, lam_py **out);
 lam_status lam_pm_top(const lam_pm *m, lam_py **out);
 lam_status lam_pm_pop_mark(lam_pm *m, size_t *height);
 
-/* What is on top becomes entry `index` of the memo. */
+/* Stores the top of the stack as entry `index` of the memo. */
 lam_status lam_pm_put(lam_pm *m, uint64_t index);
 
 #endif

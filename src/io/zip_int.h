@@ -27,7 +27,7 @@ struct lam_zip {
     size_t inflated; /* bytes of all that was unpacked so far */
 };
 
-/* Fills entries and count; what it leaves after a failure, lam_zip_close() frees. */
+/* Fills entries and count; after a failure lam_zip_close() frees them. */
 lam_status lam_zip_read_directory(lam_zip *zip);
 
 /* `width` bytes, lowest first. */
