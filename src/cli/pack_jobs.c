@@ -97,17 +97,21 @@ static lam_status do_file(lam_pack_job *j, const char *path, lam_pack_file *one)
     return status;
 }
 
-/* The name of the file in front, unless the message has it. */
+/* Does the message begin with the name?  "n" alone would also begin "not an archive". */
+static bool names(const char *message, const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 0 && strncmp(message, name, n) == 0 && (message[n] == ':' || message[n] == ' ');
+}
+
+/* Puts the file's name in front of the message, unless it is there. */
 static lam_status blame(lam_pack_job *j, lam_status status)
 {
     if (status == LAM_OK || status == LAM_ERR_INTERRUPTED || status == LAM_ERR_ARG)
         return status;
-    const char *const path = j->source.path;
-    const char *const target = j->target.path;
-    if (strncmp(lam_error(), path, strlen(path)) == 0 ||
-        (target[0] && strncmp(lam_error(), target, strlen(target)) == 0))
+    if (names(lam_error(), j->source.path) || names(lam_error(), j->target.path))
         return status;
-    return lam_fail(status, "%s: %s", path, lam_error());
+    return lam_fail(status, "%s: %s", j->source.path, lam_error());
 }
 
 static lam_status check(const lam_args *args, const lam_pack_options *o)

@@ -14,6 +14,7 @@ void lam_get_health(lam_request *x);
 void lam_get_metrics(lam_request *x);
 /* model_routes.c */
 void lam_get_models(lam_request *x);
+void lam_get_model(lam_request *x);
 void lam_post_tokenize(lam_request *x);
 void lam_post_detokenize(lam_request *x);
 void lam_get_tokenizer_info(lam_request *x);

@@ -134,10 +134,10 @@ static void check(lam_request *x, struct MHD_Connection *c, const char *method, 
     const char *const host = header(c, "Host"), *const length = header(c, "Content-Length");
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const char *allowed = NULL;
+    const char *allowed = NULL, *name = NULL;
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
-    x->route = lam_route_find(method, path, x->id, &allowed);
+    x->route = lam_route_find(method, path, x->id, &name, &allowed);
     if (size && size->header_size > LAM_HEADER_BYTES)
         lam_reply_error(&x->reply, 431, NULL, "the headers are above %d bytes", LAM_HEADER_BYTES);
     else if (!lam_auth_host(&s->auth, host))
@@ -158,6 +158,8 @@ static void check(lam_request *x, struct MHD_Connection *c, const char *method, 
         lam_reply_error(&x->reply, 503, NULL, "the server is stopping");
     else if (!x->route->always && !lam_server_is_ready(s))
         lam_reply_error(&x->reply, 503, NULL, "the models are being loaded");
+    else if (name && !(x->name = strdup(name)))
+        lam_reply_error(&x->reply, 503, NULL, "not enough memory for the request");
     x->reply.close = x->reply.status != 0;
 }
 

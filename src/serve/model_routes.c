@@ -53,6 +53,24 @@ void lam_get_models(lam_request *x)
     lam_request_done(x);
 }
 
+/* Answers 404 for a model that the server does not have. */
+static void no_model(lam_request *x, const char *name)
+{
+    lam_reply_error(&x->reply, 404, "model", "there is no model %s; GET /v1/models lists them",
+                    name);
+}
+
+void lam_get_model(lam_request *x)
+{
+    lam_worker *const w = lam_server_worker(x->server, x->name);
+    if (w) {
+        x->reply.status = 200;
+        describe(&x->reply.body, w);
+    } else
+        no_model(x, x->name);
+    lam_request_done(x);
+}
+
 /* ---- tokens ---- */
 
 /* The body and the model that it names; NULL: it was answered. */
@@ -67,8 +85,7 @@ static lam_worker *open_body(lam_request *x, json_t **body)
     if (status != LAM_OK)
         lam_reply_status(&x->reply, status, param);
     else if (!w)
-        lam_reply_error(&x->reply, 404, "model", "there is no model %s; GET /v1/models lists them",
-                        name);
+        no_model(x, name);
     return w;
 }
 

@@ -32,6 +32,7 @@ void lam_request_drop(lam_request *x)
         x->release(x->user);
     atomic_fetch_sub(&x->server->bodies, (long long)x->room);
     atomic_fetch_sub(&x->server->open_requests, 1);
+    free(x->name);
     free(x->body);
     lam_reply_free(&x->reply);
     lam_text_free(&x->out);

@@ -18,7 +18,7 @@ typedef struct lam_server lam_server;
 typedef struct lam_worker lam_worker;
 
 typedef struct lam_route {
-    const char *method, *path; /* "{id}" stands for an id */
+    const char *method, *path; /* "{id}" stands for an id, "{name}" for the rest of the path */
     void (*handle)(lam_request *x);
     int open;   /* without a key */
     int always; /* also while models are loading and while the server drains */
@@ -28,6 +28,7 @@ struct lam_request {
     lam_server *server;
     const lam_route *route;
     char id[LAM_ID_ROOM]; /* of the path */
+    char *name;           /* of the path; freed with the request */
     int watch;            /* ?watch=1 */
     lam_worker *worker;   /* the worker that handles it */
     char *body;
@@ -74,8 +75,8 @@ int lam_request_is_gone(lam_request *x);
 /* Has the clerk run this with x. */
 void lam_request_clerk(lam_request *x, void (*run)(void *x));
 
-/* routes.c */
+/* routes.c.  *name points to the part of `path` that "{name}" stands for, or is NULL. */
 const lam_route *lam_route_find(const char *method, const char *path, char id[LAM_ID_ROOM],
-                                const char **allowed);
+                                const char **name, const char **allowed);
 
 #endif

@@ -12,6 +12,7 @@ static const lam_route routes[] = {
     {"GET",    "/health",                    lam_get_health,         .open = 1, .always = 1},
     {"GET",    "/metrics",                   lam_get_metrics,        .always = 1},
     {"GET",    "/v1/models",                 lam_get_models, .open = 0},
+    {"GET",    "/v1/models/{name}",          lam_get_model, .open = 0},
     {"POST",   "/v1/completions",            lam_post_completions, .open = 0},
     {"POST",   "/tokenize",                  lam_post_tokenize, .open = 0},
     {"POST",   "/detokenize",                lam_post_detokenize, .open = 0},
@@ -32,9 +33,18 @@ static const lam_route routes[] = {
 /* clang-format on */
 enum { ROUTES = sizeof routes / sizeof *routes };
 
-/* Is it this path?  An id goes to `id`. */
-static int fits(const char *pattern, const char *path, char id[LAM_ID_ROOM])
+/* Does the path fit the pattern?  An id is copied to `id`; *name is set to a name. */
+static int fits(const char *pattern, const char *path, char id[LAM_ID_ROOM], const char **name)
 {
+    const char *const rest = strstr(pattern, "{name}");
+    *name = NULL;
+    if (rest) {
+        const size_t n = (size_t)(rest - pattern);
+        if (strncmp(pattern, path, n) != 0 || path[n] == '\0')
+            return 0;
+        *name = path + n;
+        return 1;
+    }
     const char *hole = strstr(pattern, "{id}");
     if (!hole)
         return strcmp(pattern, path) == 0;
@@ -49,11 +59,11 @@ static int fits(const char *pattern, const char *path, char id[LAM_ID_ROOM])
 }
 
 const lam_route *lam_route_find(const char *method, const char *path, char id[LAM_ID_ROOM],
-                                const char **allowed)
+                                const char **name, const char **allowed)
 {
     *allowed = NULL;
     for (int i = 0; i < ROUTES; i++)
-        if (fits(routes[i].path, path, id)) {
+        if (fits(routes[i].path, path, id, name)) {
             if (strcmp(routes[i].method, method) == 0)
                 return &routes[i];
             *allowed = routes[i].method;

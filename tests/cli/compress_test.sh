@@ -106,6 +106,9 @@ run 1 decompress -m toy cut.lmz
 says "$err" "cut.lmz: block 1: the archive ends in it"
 run 1 decompress -m toy -o x text
 says "$err" "text: not an LMZ1 archive"
+cp text n.lmz
+run 1 decompress -m toy n.lmz
+says "$err" "n.lmz: not an LMZ1 archive"
 
 # Byte pairs give every file back, too; a vocabulary of words does not.
 cp original book

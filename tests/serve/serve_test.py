@@ -246,6 +246,9 @@ class Completions(unittest.TestCase):
     def test_two_models(self):
         with Server("-m", "a=" + model("bytes"), "-m", "b=" + model("words"), "--slots", "2") as where:
             self.assertEqual([m["id"] for m in where.get("/v1/models")[1]["data"]], ["a", "b"])
+            self.assertEqual(where.get("/v1/models/b")[1], where.get("/v1/models")[1]["data"][1])
+            self.assertEqual(where.ask("GET", "/v1/models/c")[0], 404)
+            self.assertEqual(where.ask("GET", "/v1/models/")[0], 404)
             self.assertEqual(where.complete(model="b", prompt="The fox", max_tokens=2)["model"], "b")
             self.assertEqual(where.post("/v1/completions", {"model": "c"})[0], 404)
             self.assertNotEqual(where.post("/tokenize", {"prompt": "The fox", "model": "a"})[1]["tokens"],
