@@ -16,7 +16,7 @@ static toy open_as(const char *memory, int attn_type, int N, int M, int pre_lnor
     lam_config cfg = toy_config(memory, attn_type, N, M);
     cfg.pre_lnorm = pre_lnorm;
     cfg.n_layer = 3;
-    return toy_open("ref", &cfg, &(lam_stack_options){.B = B, .N = N, .M = M}, 1);
+    return toy_open("ref", &cfg, &(lam_stack_options){.B = B, .N = N, .M = M, .full = 1}, 1);
 }
 
 /* Reads the m refreshed memory contexts of a layer. */

@@ -290,7 +290,7 @@ run 2 generate --model "$work/lamemo" --top-p 2
 run 2 generate --model "$work/lamemo" --top-p 0
 says "$err" "--top-p 0: must be above 0 and at most 1"
 run 2 generate --model "$work/lamemo" --stop ""
-says "$err" "stop string"
+says "$err" "--stop: the text is empty"
 run 0 bench generate --preset tiny --seconds 0.1 --json --weights int8
 says "$out" '"over_reading"'
 says "$out" '"token_bytes": 1138688'
