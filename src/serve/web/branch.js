@@ -103,7 +103,9 @@ lamemo.branch = (name, colour, model, options = {}) => {
     const more = session.length - branch.lead - branch.unseen - branch.tokens.length;
     if (more < 0) await branch.use((id) => again(id, branch.tokens.slice(more)), undefined, 9);
     else if (more > 0 && !branch.unseen) {
-      client.remove(branch.session).catch(() => {});
+      const old = branch.session;
+      branch.session = null; /* watch() must not ask for one that is gone */
+      client.remove(old).catch(() => {});
       await client.patiently(make, branch.waiting, undefined, 9);
     } else if (more > 0) {
       const memory = await client.memory(branch.session), last = Math.max(0, memory.tokens.length - more);
