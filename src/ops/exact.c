@@ -11,7 +11,7 @@
 static void refuse(const char *name)
 {
     lam_log(LAM_LOG_ERROR, "operation %s has no exact arithmetic; its result is missing", name);
-    assert(!"an operation without exact arithmetic was called");
+    assert(0 && "an operation without exact arithmetic was called");
 }
 
 #define REFUSE(name, argument)                                                                     \
