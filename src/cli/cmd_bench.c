@@ -9,6 +9,7 @@
 #include "train/optimizer.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +31,9 @@ static const lam_option options[] = {
     {"optim", 0, "NAME", LAM_OPT_CHOICE, offsetof(bench_options, optim), "adam",
      .choices = lam_optim_names, .help = "Optimiser, for train."},
     {"seconds", 0, "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
-     .former = 's', .help = "Length of the measurement after warm-up, in seconds."},
+     .former = 's',
+     .help = "Length of the measurement after warm-up, in seconds; generate then "
+             "goes on to the end of a segment, for up to six times as long."},
     LAM_STORAGE_OPTIONS(bench_options, storage, "float32"),
     LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(bench_options, json),
@@ -61,6 +64,9 @@ static void print_text(const lam_config *cfg, const lam_bench_result *r, const c
     printf("  %-18s %12.1f\n", "tokens/s", r->tokens_per_second);
     printf("  %-18s %12.2f   best %.2f, %d rounds\n", "ms", 1e3 * r->seconds, 1e3 * r->best_seconds,
            r->rounds);
+    if (r->token_bytes > 0 && r->rounds < cfg->tgt_len)
+        printf("  %-18s %12s   tokens near the end of a segment cost more: --seconds %.0f\n",
+               "too short", "", ceil(r->seconds * cfg->tgt_len));
     if (r->token_bytes > 0)
         printf("  %-18s %12.2f   times the %.2f ms it takes to read its %s, %.1f GB/s\n",
                "a token takes", r->seconds / r->read_seconds, 1e3 * r->read_seconds,
