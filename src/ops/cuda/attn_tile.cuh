@@ -346,6 +346,7 @@ static __device__ __forceinline__ void attn_store_tile(unsigned char *rows,
                                                        float lower, const attn_lanes &lanes)
 {
     unsigned char *at = rows + lanes.g * attn_tile<K>::PITCH + lanes.t * 4;
+    __syncwarp(); /* other lanes may still load what lay here */
 #pragma unroll
     for (int n = 0; n < K / 8; n++) { /* in row g + 8 chunk n has the same position */
         const int at_chunk = (n ^ lanes.g) << 4;

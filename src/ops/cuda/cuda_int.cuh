@@ -52,7 +52,7 @@ struct lam_cuda_dev {
     } allowed[LAM_CUDA_ALLOWED];
     int n_allowed;
 
-    int chains; /* programmatic dependent launch of decoding's kernels: LAMEMO_PDL=1 in the environment */
+    int chains; /* programmatic dependent launch of decoding's kernels: LAMEMO_PDL=0 turns it off */
 
     /* Captured graphs (repeat.cu). */
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */

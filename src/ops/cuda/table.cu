@@ -126,9 +126,8 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for the device itself");
     const char *graphs = getenv("LAMEMO_GRAPHS"); /* 0: every operation is started by the host */
     dev->repeats = !graphs || strcmp(graphs, "0") != 0;
-    const char *chains =
-        getenv("LAMEMO_PDL"); /* 1: decoding's kernels overlap; off until measured */
-    dev->chains = chains && strcmp(chains, "1") == 0;
+    const char *chains = getenv("LAMEMO_PDL"); /* 0: decoding's kernels do not overlap */
+    dev->chains = !chains || strcmp(chains, "0") != 0;
     dev->bf16 = !options->full_prec && !options->exact;
     dev->base.ops = options->exact ? &lam_ops_cuda_exact : &lam_ops_cuda;
     dev->base.exact = dev->base.narrow = options->exact != 0;
