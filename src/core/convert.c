@@ -271,18 +271,19 @@ void lam_convert(void *dst, lam_dtype dst_type, const void *src, lam_dtype src_t
                       src_type, n - i < BLOCK ? n - i : BLOCK);
 }
 
-/* A float is infinite or NaN where every bit of its exponent is set.  A block is looked at as a whole, without
- * leaving early: this the compiler can do many at a time, and files have hundreds of millions. */
+/* A float is infinite or NaN where every bit of its exponent is set: one more then carries into the sign.  A block is looked
+ * at as a whole, without leaving early: this the compiler can do many at a time, also where the machine compares no 64-bit
+ * integers, and files have hundreds of millions. */
 #define FINITE(type, mask)                                                                         \
     for (size_t at = 0; at < n; at += BLOCK) {                                                     \
         const size_t end = n - at < BLOCK ? n : at + BLOCK;                                        \
-        unsigned bad = 0;                                                                          \
+        type bad = 0;                                                                              \
         for (size_t i = at; i < end; i++) {                                                        \
             type x;                                                                                \
             memcpy(&x, src + i * sizeof x, sizeof x);                                              \
-            bad |= (x & (mask)) == (mask);                                                         \
+            bad |= (type)((x & (mask)) + ((mask) & (~(mask) + 1)));                                \
         }                                                                                          \
-        if (bad)                                                                                   \
+        if (bad >> (8 * sizeof bad - 1))                                                           \
             return first_bad(src, dtype, at, end);                                                 \
     }
 

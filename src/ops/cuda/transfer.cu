@@ -10,11 +10,12 @@
 
 enum {
     STAGE_SLOTS = 8,
-    STAGE_BYTES = 512 << 10 /* of a slot */
+    STAGE_BYTES = 512 << 10,  /* of a slot */
+    DOWNLOAD_BYTES = 2 << 20, /* the logits of a token of WikiText-103 and more */
 };
 
 struct lam_cuda_stage {
-    char *memory; /* pinned, STAGE_BYTES for each slot and for downloads */
+    char *memory; /* pinned, STAGE_BYTES for each slot, then DOWNLOAD_BYTES */
     cudaEvent_t done[STAGE_SLOTS];
     int next;
 };
@@ -26,7 +27,7 @@ lam_status lam_cuda_stage_open(lam_cuda_dev *dev)
     if (!s)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for uploads");
     cudaError_t error =
-        cudaMallocHost((void **)&s->memory, (size_t)(STAGE_SLOTS + 1) * STAGE_BYTES);
+        cudaMallocHost((void **)&s->memory, (size_t)STAGE_SLOTS * STAGE_BYTES + DOWNLOAD_BYTES);
     for (int i = 0; error == cudaSuccess && i < STAGE_SLOTS; i++)
         error = cudaEventCreateWithFlags(&s->done[i], cudaEventDisableTiming);
     if (error != cudaSuccess)
@@ -74,7 +75,7 @@ lam_status lam_cuda_download(lam_dev *base, void *host, const void *src, size_t 
 {
     lam_cuda_dev *dev = lam_cuda(base);
     char *stage = dev->stage->memory + (size_t)STAGE_SLOTS * STAGE_BYTES;
-    void *to = bytes <= STAGE_BYTES ? stage : host;
+    void *to = bytes <= DOWNLOAD_BYTES ? stage : host;
     if (bytes > 0)
         lam_cuda_note_if(dev, "download",
                          cudaMemcpyAsync(to, src, bytes, cudaMemcpyDeviceToHost, dev->stream));
