@@ -2,7 +2,7 @@
  *
  * One query leaves nothing to a tile: the time is that of reading keys, values and positions once.  Eight
  * lanes share a key (sixteen bytes each for heads up to 64 wide), so that a warp reads whole rows of a
- * head, several in flight; each group of lanes runs its own online softmax over every so many keys, and
+ * head, several in flight, and those of the next step while it computes with these; each group of lanes runs its own online softmax over every so many keys, and
  * the groups are joined in order.  Where streams and heads are too few to fill the card the keys are split over
  * blocks too, and the last block to finish joins the parts, in order: the result does not depend on
  * which one that is.
@@ -87,48 +87,100 @@ static __device__ __forceinline__ float dot(const lam_f8 *x, const lam_f8 *y)
     return sum;
 }
 
+/* A lane's columns of a key, its value and its position, as they lie in memory: until they are unpacked nothing waits. */
 template <typename T, int C>
-static __device__ __forceinline__ void load_row(lam_f8 *out, const T *row, int K, bool in,
-                                                bool aligned)
+struct rows {
+    lam_raw8<T> key[C], value[C], position[C];
+};
+
+/* ALIGNED: rows begin on 16-byte borders and K is a multiple of 8. */
+template <typename T, int C, bool ALIGNED>
+static __device__ __forceinline__ void fetch_row(lam_raw8<T> (&out)[C], const T *row, int K,
+                                                 bool in)
+{
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        const int col = column(c);
+        if (ALIGNED) {
+            out[c] = lam_fetch8(row + col, in && col < K);
+            continue;
+        }
+        lam_f8 x = lam_load8_n(row + col, in ? K - col : 0, false);
+        lam_store8((T *)&out[c], x);
+    }
+}
+
+template <int C, typename T>
+static __device__ __forceinline__ void unpack_row(lam_f8 (&out)[C], const lam_raw8<T> (&row)[C])
 {
 #pragma unroll
     for (int c = 0; c < C; c++)
-        out[c] = lam_load8_n(row + column(c), in ? K - column(c) : 0, aligned);
+        out[c] = lam_unpack8(row[c]);
+}
+
+/* Where a head's keys and values of a stream lie, and the new ones. */
+template <typename T>
+struct head_rows {
+    T *keys, *values;
+    const T *new_key, *new_value, *positions;
+};
+
+template <typename T>
+static __device__ __forceinline__ head_rows<T> rows_of(const next_call &n, int b, int h)
+{
+    const lam_attn &a = n.x.a;
+    const size_t head = (size_t)h * a.K;
+    return {(T *)a.k.p + (size_t)b * a.k.step + head,
+            (T *)a.value.p + (size_t)b * a.value.step + head,
+            (const T *)n.x.k.p + (size_t)b * n.x.k.step + head,
+            (const T *)n.x.value.p + (size_t)b * n.x.value.step + head, (const T *)a.r + head};
+}
+
+/* Key j and what belongs to it, if it is below `to`. */
+template <typename T, int C, bool ALIGNED>
+static __device__ __forceinline__ void fetch(rows<T, C> &out, const lam_attn &a,
+                                             const head_rows<T> &p, int j, int at, int to)
+{
+    const bool in = j < to;
+    const int row = a.r_zero + a.r_sign * (j - at);
+    fetch_row<T, C, ALIGNED>(out.key, j == at ? p.new_key : p.keys + (size_t)j * a.ldk, a.K, in);
+    fetch_row<T, C, ALIGNED>(out.value, j == at ? p.new_value : p.values + (size_t)j * a.ldk, a.K,
+                             in);
+    fetch_row<T, C, ALIGNED>(out.position, p.positions + (size_t)row * a.ldr, a.K, in && a.r);
 }
 
 /* The keys from, from + GROUPS, ... below `to`, U at a time. */
-template <typename T, int C, int U>
+template <typename T, int C, int U, bool ALIGNED>
 static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, int h, int at,
                                                     int from, int to)
 {
+    enum { AHEAD = C <= 2 && sizeof(T) == 2 }; /* else registers are short */
     const lam_attn &a = n.x.a;
     const unsigned mask = 0xffu << (threadIdx.x % LAM_WARP / LANES * LANES);
-    const size_t head = (size_t)h * a.K;
-    T *const keys = (T *)a.k.p + (size_t)b * a.k.step + head;
-    T *const values = (T *)a.value.p + (size_t)b * a.value.step + head;
-    const T *const new_key = (const T *)n.x.k.p + (size_t)b * n.x.k.step + head;
-    const T *const new_value = (const T *)n.x.value.p + (size_t)b * n.x.value.step + head;
+    const head_rows<T> p = rows_of<T>(n, b, h);
     const query<C> q = load_query<T, C>(n, b, h);
     softmax<C> s = {-CUDART_INF_F, 0.0f, {}};
+    rows<T, C> now[U], soon[U];
+#pragma unroll
+    for (int x = 0; AHEAD && x < U; x++)
+        fetch<T, C, ALIGNED>(soon[x], a, p, from + x * GROUPS, at, to);
     for (int first = from; first < to; first += U * GROUPS) {
-        lam_f8 key[U][C], value[U][C], position[U][C];
         float score[U], top = s.top, total = 0.0f;
 #pragma unroll
         for (int x = 0; x < U; x++) {
-            const int j = first + x * GROUPS, row = a.r_zero + a.r_sign * (j - at);
-            const bool in = j < to;
-            load_row<T, C>(key[x], j == at ? new_key : keys + (size_t)j * a.ldk, a.K, in,
-                           n.aligned);
-            load_row<T, C>(value[x], j == at ? new_value : values + (size_t)j * a.ldk, a.K, in,
-                           n.aligned);
-            load_row<T, C>(position[x], (const T *)a.r + (size_t)row * a.ldr + head, a.K, in && a.r,
-                           n.aligned);
+            if (AHEAD)
+                now[x] = soon[x];
+            fetch<T, C, ALIGNED>(AHEAD ? soon[x] : now[x], a, p,
+                                 first + (x + (AHEAD ? U : 0)) * GROUPS, at, to);
         }
 #pragma unroll
         for (int x = 0; x < U; x++) {
             const int j = first + x * GROUPS, row = a.r_zero + a.r_sign * (j - at);
             const bool in = j < to;
-            score[x] = lam_lanes_sum<LANES>(dot<C>(q.u, key[x]) + dot<C>(q.v, position[x]), mask);
+            lam_f8 key[C], position[C];
+            unpack_row(key, now[x].key);
+            unpack_row(position, now[x].position);
+            score[x] = lam_lanes_sum<LANES>(dot<C>(q.u, key) + dot<C>(q.v, position), mask);
             if (in && a.rbias)
                 score[x] += ((const float *)a.rbias)[(size_t)row * a.H + h];
             score[x] = in ? score[x] * (float)a.scale : -CUDART_INF_F;
@@ -143,19 +195,22 @@ static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, i
 #pragma unroll
         for (int x = 0; x < U; x++) {
             const float weight = expf(score[x] - top);
+            const int j = first + x * GROUPS;
+            lam_f8 value[C];
+            unpack_row(value, now[x].value);
             total += weight;
 #pragma unroll
             for (int c = 0; c < C; c++)
 #pragma unroll
                 for (int i = 0; i < 8; i++)
-                    s.o[c].v[i] += weight * value[x][c].v[i];
-            const int j = first + x * GROUPS;
+                    s.o[c].v[i] += weight * value[c].v[i];
             if (j == at && j < to) /* beyond its end a split has read nothing */
 #pragma unroll
                 for (int c = 0; c < C; c++) {
                     const size_t to_row = (size_t)j * a.ldk + column(c);
-                    lam_store8_n(keys + to_row, key[x][c], a.K - column(c), n.aligned);
-                    lam_store8_n(values + to_row, value[x][c], a.K - column(c), n.aligned);
+                    lam_store8_n(p.keys + to_row, lam_unpack8(now[x].key[c]), a.K - column(c),
+                                 ALIGNED);
+                    lam_store8_n(p.values + to_row, value[c], a.K - column(c), ALIGNED);
                 }
         }
         s.total = s.total * shrink + total;
@@ -189,7 +244,7 @@ template <int C>
 static __device__ __forceinline__ void join_groups(const softmax<C> &s, float *smem, int K)
 {
     const int group = (int)threadIdx.x / LANES;
-    float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS;
+    float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS, *shares = o + GROUPS * K;
     if (threadIdx.x % LANES == 0) {
         tops[group] = s.top;
         totals[group] = s.total;
@@ -205,12 +260,15 @@ static __device__ __forceinline__ void join_groups(const softmax<C> &s, float *s
     for (int g = 0; g < GROUPS; g++)
         top = fmaxf(top, tops[g]);
     const float base = top == -CUDART_INF_F ? 0.0f : top; /* nothing seen: all terms are 0 */
+    if (threadIdx.x < GROUPS)
+        shares[threadIdx.x] = expf(tops[threadIdx.x] - base);
+    __syncthreads();
     for (int g = 0; g < GROUPS; g++)
-        total += totals[g] * expf(tops[g] - base);
+        total += totals[g] * shares[g];
     for (int x = (int)threadIdx.x; x < K; x += THREADS) {
         float sum = 0.0f;
         for (int g = 0; g < GROUPS; g++)
-            sum += o[g * K + x] * expf(tops[g] - base);
+            sum += o[g * K + x] * shares[g];
         o[x] = sum; /* row 0 is read by this thread alone */
     }
     __syncthreads();
@@ -227,11 +285,11 @@ static __device__ __forceinline__ void write_row(const lam_attn &a, int b, int h
     ((T *)a.o.p)[(size_t)b * a.o.step + (size_t)h * a.K + x] = lam_act<T>(o);
 }
 
-template <typename T, int C, int U>
+template <typename T, int C, int U, bool ALIGNED>
 static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
     attn_next(const __grid_constant__ next_call n)
 {
-    extern __shared__ float smem[]; /* 2 * GROUPS + GROUPS * K */
+    extern __shared__ float smem[]; /* GROUPS * (K + 3): join_groups */
     __shared__ unsigned ticket;
     lam_chain();
     const lam_attn &a = n.x.a;
@@ -241,7 +299,8 @@ static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
     const int oldest = a.valid ? max(seen, a.past - ((const int32_t *)a.valid)[b]) : seen;
     const int each = lam_cuda_ceil(at - oldest + 1, n.splits), begin = oldest + split * each;
     const int end = min(begin + each, at + 1);
-    join_groups<C>(attend<T, C, U>(n, b, h, at, begin + (int)threadIdx.x / LANES, end), smem, K);
+    join_groups<C>(attend<T, C, U, ALIGNED>(n, b, h, at, begin + (int)threadIdx.x / LANES, end),
+                   smem, K);
 
     float *lse = (float *)a.lse.p + (size_t)b * a.lse.step + h;
     const float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS;
@@ -284,9 +343,10 @@ template <typename T, int C, int U>
 static void launch(lam_cuda_dev *dev, const next_call &n)
 {
     const lam_attn *a = &n.x.a;
-    const size_t shared = (2 + (size_t)a->K) * GROUPS * sizeof(float);
+    const size_t shared = (3 + (size_t)a->K) * GROUPS * sizeof(float);
     const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
-    lam_cuda_launch(dev, "attn_next", attn_next<T, C, U>, {grid, THREADS, shared, true}, n);
+    const auto kernel = n.aligned ? attn_next<T, C, U, true> : attn_next<T, C, U, false>;
+    lam_cuda_launch(dev, "attn_next", kernel, {grid, THREADS, shared, true}, n);
 }
 
 template <typename T>
@@ -311,7 +371,7 @@ extern "C" void lam_cuda_attn_next(lam_dev *base, const lam_attn_next *x)
     assert(a->mode == LAM_CAUSAL && a->queries == 1 && a->drop.p == 0.0 && a->K <= LAM_NEXT_WIDTH);
     assert(a->kv_class == LAM_ACT);
     next_call n = {*x, 1, false, NULL, dev->tickets};
-    n.aligned = (size_t)a->K * size % 16 == 0 && lam_cuda_on_border(a->q.p, a->q.step, size) &&
+    n.aligned = a->K % 8 == 0 && lam_cuda_on_border(a->q.p, a->q.step, size) &&
                 lam_cuda_on_border(a->k.p, a->k.step, size) &&
                 lam_cuda_on_border(a->value.p, a->value.step, size) &&
                 lam_cuda_on_border(x->k.p, x->k.step, size) &&
