@@ -17,6 +17,7 @@
 #include <string.h>
 
 enum { B = 40, N = 512, M = 512, T = N + M, ROWS = B * T, D = 512, H = 8, K = 64, F = 2048 };
+enum { STREAMS = 64, AGE = M + N / 2 };
 enum { V = 204, SLOTS = 8, BATCH = 10, MAX_ROUNDS = 100, VECTOR = 1 << 19, PARAMS = 41 << 20 };
 static const size_t big =
     (size_t)267735 * 416; /* elements of a slot: the largest operand, above ROWS * F */
@@ -29,6 +30,7 @@ typedef struct bench {
     void *flat[4];          /* WIDE [PARAMS]: gradient, master, moments */
     void *weight;           /* ACT [PARAMS] */
     void *ids, *list;       /* INT [ROWS]: below V; a permutation */
+    void *ages;             /* INT [STREAMS]: decoding, as in the middle of a segment */
     double copy_rate, rate; /* bytes and operations per second of the ceilings */
     int rounds;
 } bench;
@@ -268,6 +270,35 @@ static void run_attn(const bench *x, const job *j)
     (j->extra & BACKWARD ? x->ops->attn_bwd : x->ops->attn_fwd)(x->dev, &a);
 }
 
+/* A new row of each of `m` streams, in the middle of a segment. */
+static void run_next(const bench *x, const job *j)
+{
+    const lam_attn a = {.B = j->m,
+                        .H = H,
+                        .K = K,
+                        .queries = 1,
+                        .keys = T,
+                        .mode = LAM_CAUSAL,
+                        .scale = 1.0 / sqrt(K),
+                        .q = {x->act[3], 3 * D},
+                        .k = {x->act[0], (size_t)T * D},
+                        .value = {x->act[1], (size_t)T * D},
+                        .ldq = 3 * D,
+                        .ldk = D,
+                        .u = x->wide[0],
+                        .v = lam_at(x->dev, LAM_WIDE, x->wide[0], D),
+                        .r = x->act[4],
+                        .r_rows = T,
+                        .r_sign = -1,
+                        .ldr = D,
+                        .o = {x->act[2], D},
+                        .ldo = D,
+                        .lse = {x->wide[1], H}};
+    const lam_view k = {lam_at(x->dev, LAM_ACT, x->act[3], D), 3 * D},
+                   value = {lam_at(x->dev, LAM_ACT, x->act[3], 2 * D), 3 * D};
+    x->ops->attn_next(x->dev, &(lam_attn_next){a, k, value, x->ages});
+}
+
 /* As many parts as a model of twelve layers has. */
 static int parts_of(lam_part *parts)
 {
@@ -315,6 +346,9 @@ static void run_update(const bench *x, const job *j)
 #define ACTS(n)          (2.0 * (n))
 #define GEMM(mm, nn, kk) .flops = 2.0 * (mm) * (nn) * (kk), .m = (mm), .n = (nn), .k = (kk)
 
+/* Keys, values and positions up to a new row. */
+#define NEXT(streams) ACTS((2.0 * (streams) + 1.0) * (AGE + 1.0) * D)
+
 /* Multiply-adds of visible pairs: three products forward, eight backward. */
 #define PAST(b, h, kk, q, all)                                                                     \
     2.0 * (b) * (h) * (kk) * ((double)(q) * ((all) - (q)) + 0.5 * (q) * ((q) + 1.0))
@@ -354,6 +388,8 @@ static const job jobs[] = {
     {"gemm wt103 w2 dx relu", run_gemm, GEMM(19200, 2112, 416), .extra = BACK},
     {"gemm wt103 w1 dW", run_gemm, GEMM(2112, 416, 19200), .ta = LAM_FLIP},
     {"gemm wt103 softmax", run_gemm, GEMM(256, 267735, 416), .tb = LAM_FLIP, .extra = BIAS},
+    {"next 1", run_next, .bytes = NEXT(1), .m = 1},
+    {"next 64", run_next, .bytes = NEXT(STREAMS), .m = STREAMS},
     {"gemv qkv", run_gemm, .bytes = ACTS(3.0 * D * D), .m = 1, .n = 3 * D, .k = D, .tb = LAM_FLIP},
     {"gemv w1", run_gemm, .bytes = ACTS(1.0 * F * D), .m = 1, .n = F, .k = D, .tb = LAM_FLIP},
     {"gemv wt103 softmax", run_gemm, .bytes = ACTS(267735.0 * 416), .m = 1, .n = 267735, .k = 416,
@@ -423,7 +459,7 @@ static void *random_acts(const bench *x, lam_class type, size_t n, uint64_t seed
 
 static void prepare(bench *x)
 {
-    static int32_t ids[ROWS], list[ROWS];
+    static int32_t ids[ROWS], list[ROWS], ages[STREAMS];
     const lam_work work = {.B = B,
                            .H = H,
                            .K = K,
@@ -445,6 +481,10 @@ static void prepare(bench *x)
         ids[i] = (int32_t)(lam_rng_below(&rng, V) * lam_rng_below(&rng, V) / V);
         list[i] = (int32_t)((int64_t)i * 7919 % ROWS);
     }
+    for (int i = 0; i < STREAMS; i++)
+        ages[i] = AGE;
+    check(x->ops->alloc(x->dev, &x->ages, sizeof ages));
+    x->ops->upload(x->dev, x->ages, ages, sizeof ages);
     check(x->ops->alloc(x->dev, &x->ids, sizeof ids));
     check(x->ops->alloc(x->dev, &x->list, sizeof list));
     x->ops->upload(x->dev, x->ids, ids, sizeof ids);
