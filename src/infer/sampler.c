@@ -152,14 +152,33 @@ static int weigh(double p[STEP], const double *scores, int n, double top, double
 {
     const int k = n < STEP ? n : STEP;
     for (int i = 0; i < k; i++)
-        p[i] = (scores[i] - top) / temperature;
+        p[i] = scores[i] - top;
+    for (int i = 0; i < k && temperature != 1.0; i++)
+        p[i] /= temperature;
     lam_exact_exps(p, p, (size_t)k);
     return k;
 }
 
-/* Fills the list with the tokens that remain, most likely first, as probabilities; returns how many.  *all: the sum of
- * all tokens' before any filter. */
-static int shortlist(lam_sampler *s, const double *scores, double top, double *all)
+/* Leaves out what is below `least`. */
+static int drop_below(candidate *list, int n, double least)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++) {
+        list[kept] = list[i];
+        kept += list[i].score >= least;
+    }
+    return kept;
+}
+
+/* How many tokens remain, and the sum of their probabilities. */
+typedef struct shorter {
+    int n;
+    double sum;
+} shorter;
+
+/* Fills the list with the tokens that remain, as probabilities, most likely first where there is a filter.  *all: the
+ * sum of all tokens' before any filter. */
+static shorter shortlist(lam_sampler *s, const double *scores, double top, double *all)
 {
     const lam_sampler_options *o = &s->opt;
     int n = 0;
@@ -174,9 +193,13 @@ static int shortlist(lam_sampler *s, const double *scores, double top, double *a
         }
     }
     *all = sum;
-    const int most = o->top_k > 0 && o->top_k < n ? o->top_k : n;
+    int most = o->top_k > 0 && o->top_k < n ? o->top_k : n;
     if (most == n && o->top_p == 1.0 && o->min_p == 0.0)
-        return n;
+        return (shorter){n, sum};
+    /* Most tokens cannot remain: the likeliest has 1, and all below the second bound together are half of what top-p
+     * leaves out. */
+    if (o->top_k == 0)
+        n = most = drop_below(s->list, n, fmax(o->min_p, 0.5 * (1.0 - o->top_p) * sum / n));
     make_heap(s->list, n);
     int taken = 0;
     if (most < n) /* top-p counts what top-k left */
@@ -188,21 +211,38 @@ static int shortlist(lam_sampler *s, const double *scores, double top, double *a
         if (i == taken)
             take(s->list, n, taken++);
         if (i > 0 && s->list[i].score < o->min_p * s->list[0].score)
-            return i;
+            return (shorter){i, seen};
         seen += s->list[i].score;
         if (o->top_p < 1.0 && seen > o->top_p * sum)
-            return i + 1;
+            return (shorter){i + 1, seen};
     }
-    return most;
+    return (shorter){most, seen};
 }
 
-static double top_of(const double *scores, int n, int *at)
+/* The highest score but NaN, which is larger than nothing; WAYS at a time, because the next depends on the last. */
+static double top_of(const double *scores, int n)
 {
-    *at = -1;
-    for (int i = 0; i < n; i++)
-        if (!isnan(scores[i]) && (*at < 0 || scores[i] > scores[*at]))
-            *at = i;
-    return *at < 0 ? -INFINITY : scores[*at];
+    enum { WAYS = 8 };
+    double top[WAYS];
+    for (int w = 0; w < WAYS; w++)
+        top[w] = -INFINITY;
+    int i = 0;
+    for (; i + WAYS <= n; i += WAYS)
+        for (int w = 0; w < WAYS; w++)
+            top[w] = scores[i + w] > top[w] ? scores[i + w] : top[w];
+    for (; i < n; i++)
+        top[0] = scores[i] > top[0] ? scores[i] : top[0];
+    for (int w = 1; w < WAYS; w++)
+        top[0] = top[w] > top[0] ? top[w] : top[0];
+    return top[0];
+}
+
+static int first_of(const double *scores, double score)
+{
+    int i = 0;
+    while (scores[i] != score)
+        i++;
+    return i;
 }
 
 static double log_sum_exp(const double *scores, int n, double top)
@@ -218,12 +258,10 @@ static double log_sum_exp(const double *scores, int n, double top)
 }
 
 /* A token of the shortlist, each with its probability. */
-static int32_t choose(lam_sampler *s, int n)
+static int32_t choose(lam_sampler *s, shorter list)
 {
-    double sum = 0.0;
-    for (int i = 0; i < n; i++)
-        sum += s->list[i].score;
-    double left = lam_rng_uniform(&s->rng) * sum;
+    const int n = list.n;
+    double left = lam_rng_uniform(&s->rng) * list.sum;
     int i = 0;
     while (i < n - 1 && (left -= s->list[i].score) >= 0.0)
         i++;
@@ -245,16 +283,16 @@ static const double *adjust(lam_sampler *s, const double *scores, double top)
 
 lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token, double *logprob)
 {
-    int best = 0;
     double sum = 0.0;
-    const double top = top_of(scores, s->n_token, &best);
+    const double top = top_of(scores, s->n_token);
     if (!isfinite(top))
         return lam_fail(LAM_ERR_NUMERIC, "sampling: the model's scores are not finite");
     const double *own = adjust(s, scores, top);
-    const double highest = own == scores ? top : top_of(own, s->n_token, &best);
+    const double highest = own == scores ? top : top_of(own, s->n_token);
     if (!isfinite(highest))
         return lam_fail(LAM_ERR_NUMERIC, "sampling: only <unk> has a finite score");
-    *token = s->opt.temperature == 0.0 ? best : choose(s, shortlist(s, own, highest, &sum));
+    *token = s->opt.temperature == 0.0 ? first_of(own, highest)
+                                       : choose(s, shortlist(s, own, highest, &sum));
     /* What the shortlist has added up is the very sum of log_sum_exp() where nothing was changed. */
     if (logprob && own == scores && s->opt.temperature == 1.0)
         *logprob = scores[*token] - (top + lam_exact_log(sum));
@@ -266,8 +304,7 @@ lam_status lam_sampler_draw(lam_sampler *s, const double *scores, int32_t *token
 
 void lam_sampler_likeliest(lam_sampler *s, const double *scores, lam_likely *out, int n)
 {
-    int best;
-    const double top = top_of(scores, s->n_token, &best);
+    const double top = top_of(scores, s->n_token);
     const double total = log_sum_exp(scores, s->n_token, top);
     lam_likeliest(out, n, scores, s->n_token);
     for (int i = 0; i < n; i++)
@@ -290,7 +327,6 @@ void lam_likeliest(lam_likely *out, int n, const double *scores, int n_token)
 
 double lam_log_total(const double *scores, int n_token)
 {
-    int best;
-    const double top = top_of(scores, n_token, &best);
+    const double top = top_of(scores, n_token);
     return log_sum_exp(scores, n_token, top);
 }
