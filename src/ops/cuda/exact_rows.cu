@@ -4,8 +4,8 @@
 /* A block: one row. */
 static __global__ void norm_rows(const __grid_constant__ lam_norm a)
 {
-    __shared__ int32_t most[LAM_EXACT_THREADS];
-    __shared__ int64_t total[LAM_EXACT_THREADS];
+    __shared__ int32_t most[LAM_EXACT_WARPS];
+    __shared__ int64_t total[LAM_EXACT_WARPS];
     const size_t row = blockIdx.x, b = row / a.rows, r = row % a.rows, ld = (size_t)a.ld;
     const float *x = (const float *)a.x.p + b * a.x.step + r * ld;
     const float *add = (const float *)a.add, *bias = (const float *)a.bias;
@@ -112,8 +112,8 @@ extern "C" void lam_cuda_exact_embed_fwd(lam_dev *base, const lam_embed *a)
 /* A block: the loss of one row of logits. */
 static __global__ void loss_rows(const __grid_constant__ lam_xent a)
 {
-    __shared__ int32_t most[LAM_EXACT_THREADS];
-    __shared__ int64_t total[LAM_EXACT_THREADS];
+    __shared__ int32_t most[LAM_EXACT_WARPS];
+    __shared__ int64_t total[LAM_EXACT_WARPS];
     const float *logits = (const float *)a.logits + (size_t)blockIdx.x * a.ld;
     const int32_t target = ((const int32_t *)a.target)[blockIdx.x];
     float *nll =
