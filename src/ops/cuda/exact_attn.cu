@@ -71,6 +71,7 @@ static __device__ void attend(const attn_tile *x)
 template <bool WHOLE>
 static __global__ void __launch_bounds__(THREADS, 4) attend_all(const __grid_constant__ attn_job j)
 {
+    lam_chain();
     __shared__ attn_shared shared;
     for (int task = (int)blockIdx.x; task < j.tasks; task += (int)gridDim.x) {
         const attn_tile x = tile_at(&j, task, &shared);
@@ -175,7 +176,7 @@ static void run(lam_cuda_dev *dev, const lam_attn *a, const lam_attn_next *next,
     j.scores = small ? NULL : (float *)(room + places);
     lam_cuda_launch(dev, op, whole ? attend_all<true> : attend_all<false>,
                     {dim3((unsigned)(j.tasks < most ? j.tasks : most)), dim3(THREADS),
-                     small ? queries + scores : queries},
+                     small ? queries + scores : queries, true},
                     j);
 }
 

@@ -38,6 +38,7 @@ static __device__ float gemm_element(const lam_gemm *g, const float *x, int t)
 /* A block: one row. */
 static __global__ void quantise_rows(const __grid_constant__ gemm_job j)
 {
+    lam_chain();
     __shared__ int32_t smem[LAM_EXACT_WARPS];
     const int row = j.first + (int)blockIdx.x;
     const float *from =
@@ -110,6 +111,7 @@ template <bool WHOLE>
 static __global__ void __launch_bounds__(FEW_WARPS *LAM_WARP)
     multiply_few(const __grid_constant__ gemm_job j)
 {
+    lam_chain();
     __shared__ int64_t part[FEW_WARPS][16][FEW_COLUMNS];
     const int lane = (int)threadIdx.x % LAM_WARP, warp = (int)threadIdx.x / LAM_WARP;
     const int g = lane / 4, t = lane % 4;
@@ -206,7 +208,8 @@ static void multiply(lam_cuda_dev *dev, const gemm_job *j)
     if (many.x * many.y >= (unsigned)dev->sms && j->terms <= LAM_EXACT_PLANE)
         lam_cuda_launch(dev, "gemm", multiply_many<WHOLE>, {many, dim3(LAM_EXACT_THREADS)}, *j);
     else
-        lam_cuda_launch(dev, "gemm", multiply_few<WHOLE>, {few, dim3(FEW_WARPS * LAM_WARP)}, *j);
+        lam_cuda_launch(dev, "gemm", multiply_few<WHOLE>,
+                        {few, dim3(FEW_WARPS * LAM_WARP), 0, true}, *j);
 }
 
 extern "C" void lam_cuda_exact_gemm(lam_dev *base, const lam_gemm *a)
@@ -231,7 +234,7 @@ extern "C" void lam_cuda_exact_gemm(lam_dev *base, const lam_gemm *a)
     for (j.first = 0; j.first < rows && a->n > 0; j.first += most) {
         j.rows = rows - j.first < most ? rows - j.first : most;
         lam_cuda_launch(dev, "gemm", quantise_rows,
-                        {dim3((unsigned)j.rows), dim3(LAM_EXACT_THREADS)}, j);
+                        {dim3((unsigned)j.rows), dim3(LAM_EXACT_THREADS), 0, true}, j);
         if (whole)
             multiply<true>(dev, &j);
         else

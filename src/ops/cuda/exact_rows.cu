@@ -40,6 +40,7 @@ static __device__ int32_t keep_sums(float *out, const norm_row *row, int ld, int
 /* A block: one row. */
 static __global__ void norm_rows(const __grid_constant__ lam_norm a)
 {
+    lam_chain();
     __shared__ int32_t most[LAM_EXACT_WARPS];
     __shared__ int64_t total[LAM_EXACT_WARPS];
     const size_t row = blockIdx.x, b = row / a.rows, r = row % a.rows, ld = (size_t)a.ld;
@@ -91,7 +92,7 @@ extern "C" void lam_cuda_exact_norm_fwd(lam_dev *base, const lam_norm *a)
     assert(a->drop.p == 0.0);
     if (rows == 0)
         return;
-    lam_cuda_launch(dev, "norm_fwd", norm_rows, {dim3(rows), dim3(LAM_EXACT_THREADS)}, *a);
+    lam_cuda_launch(dev, "norm_fwd", norm_rows, {dim3(rows), dim3(LAM_EXACT_THREADS), 0, true}, *a);
 }
 
 /* A block: one memory slot; a thread takes whole heads' weights and every column in turn. */
