@@ -40,14 +40,19 @@ foreach(name opcases_cuda_host lamemo_cuda_host)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE LAM_VERSION="${PROJECT_VERSION}")
 endforeach()
 
-# The known answers of exact arithmetic.
-add_executable(exact_cuda_host ${PROJECT_SOURCE_DIR}/src/infer/exact_test.c)
-target_link_libraries(exact_cuda_host PRIVATE cuda_host lamemo_support)
-set_target_properties(exact_cuda_host PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
-add_test(NAME cuda_host_exact COMMAND exact_cuda_host WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-set_tests_properties(cuda_host_exact PROPERTIES TIMEOUT ${test_timeout}
-    ENVIRONMENT "${test_environment};LAM_TEST_DEVICE=cuda")
+# Exact arithmetic: the known answers, and its operations beside those of ref.
+foreach(name exact:infer/exact_test.c exact_ops:ops/exact_test.c)
+    string(REGEX REPLACE "^(.*):(.*)$" "\\1;\\2" name ${name})
+    list(GET name 0 test)
+    list(GET name 1 file)
+    add_executable(${test}_cuda_host ${PROJECT_SOURCE_DIR}/src/${file})
+    target_link_libraries(${test}_cuda_host PRIVATE cuda_host lamemo_support)
+    set_target_properties(${test}_cuda_host PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
+    add_test(NAME cuda_host_${test} COMMAND ${test}_cuda_host WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(cuda_host_${test} PROPERTIES TIMEOUT ${test_timeout}
+        ENVIRONMENT "${test_environment};LAM_TEST_DEVICE=cuda")
+endforeach()
 
 # Left out is what takes long: in float32 the attention, whose plain loops run in bf16 too, where no tiles fit; under
 # a sanitizer all of it but what models need.

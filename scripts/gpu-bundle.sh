@@ -15,10 +15,10 @@ mkdir -p "$out/lib" "$out/traces"
 cmake -S . -B build/gpu -G Ninja -DCMAKE_C_FLAGS_RELEASE=-O3 -DLAMEMO_TESTS=ON -DLAMEMO_GEMM=cblas \
     -DLAMEMO_ARCH=x86-64-v3 -DLAMEMO_CUDA=ON -DLAMEMO_CUDA_ARCHS="${ARCHS:-90}" \
     -DCMAKE_BUILD_RPATH='$ORIGIN/lib' -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags | grep -- '-- lamemo'
-cmake --build build/gpu -j "${JOBS:-$(nproc)}" --target lamemo_cli opcases gpu_bench infer_exact_test > build/gpu/log ||
+cmake --build build/gpu -j "${JOBS:-$(nproc)}" --target lamemo_cli opcases gpu_bench infer_exact_test ops_exact_test > build/gpu/log ||
     { cat build/gpu/log; exit 1; }
 
-programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench build/gpu/tests/infer_exact_test)
+programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench build/gpu/tests/{infer,ops}_exact_test)
 for program in "${programs[@]}"; do strip -o "$out/${program##*/}" "$program"; done
 [ ! -e build/gpu/lamemo-mpi.so ] || cp build/gpu/lamemo-mpi.so "$out/" # for the Open MPI of the other machine
 # Every library but those of the compiler and the C library, which must be the other machine's.

@@ -156,6 +156,7 @@ if wants exact; then
     head -c "${EXACT_BYTES:-32768}" text.txt > "$dir/in"
     head -c 1500 text.txt > "$dir/short"
     run "exact answers" env LAM_TEST_DEVICE=cuda CK_FORK=no ./infer_exact_test
+    run "exact operations" env LAM_TEST_DEVICE=cuda CK_FORK=no ./ops_exact_test
     for trace in lamemo lamemo_prenorm lamemo_adaptive_div2 lamemo_train xl xl_adaptive_demb xl_samelength \
         none_learned none_absolute; do
         exact+=("traces/$trace.safetensors")
@@ -373,6 +374,8 @@ if wants sanitize; then
         whole="train --data $work/san-data $shape --memory lamemo --device cuda --eval-interval 0 --no-test --max-step 4"
         under memcheck "exact answers" ./infer_exact_test
         most=150 under racecheck "exact answers" ./infer_exact_test # needs more than a minute
+        under memcheck "exact operations" ./ops_exact_test
+        most=150 under racecheck "exact operations" ./ops_exact_test
         # shellcheck disable=SC2086
         under memcheck train ./lamemo $whole --out "$work/san-train"
         under memcheck generate ./lamemo generate -m models/wiki11m --device cuda "The " -n 20

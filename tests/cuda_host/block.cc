@@ -358,6 +358,32 @@ void emu::mma(unsigned, void **given)
     }
 }
 
+/* Register x of a left operand holds row g + x % 2 * 8, columns 4t + x / 2 * 16 and the next three. */
+void emu::mma8(unsigned, void **given)
+{
+    int8_t a[16][32], b[8][32]; /* b by columns */
+    for (int lane = 0; lane < WARP; lane++) {
+        const fragments8 *p = (const fragments8 *)given[lane];
+        const int g = lane / 4, t = lane % 4;
+        for (int x = 0; x < 4; x++)
+            memcpy(&a[g + x % 2 * 8][4 * t + x / 2 * 16], &p->a[x], 4);
+        for (int x = 0; x < 2; x++)
+            memcpy(&b[g][4 * t + x * 16], &p->b[x], 4);
+    }
+    for (int lane = 0; lane < WARP; lane++) {
+        fragments8 *p = (fragments8 *)given[lane];
+        for (int x = 0; x < 4; x++) {
+            const int8_t *row = a[lane / 4 + x / 2 * 8], *col = b[lane % 4 * 2 + x % 2];
+            int64_t sum = p->d[x];
+            for (int k = 0; k < 32; k++)
+                sum += row[k] * col[k];
+            if (sum != (int32_t)sum)
+                die("a product of integers overflows");
+            p->d[x] = (int32_t)sum;
+        }
+    }
+}
+
 /* ---- copies in the background -------------------------------------------------------------------- */
 
 void emu::copy_later(uint32_t to, const void *from, int bytes, bool valid)

@@ -39,6 +39,10 @@ struct float4 {
     float x, y, z, w;
 } __align__(16);
 
+struct uint2 {
+    unsigned x, y;
+} __align__(8);
+
 struct uint4 {
     unsigned x, y, z, w;
 } __align__(16);
@@ -56,6 +60,11 @@ static inline float2 make_float2(float x, float y)
 static inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};
+}
+
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return {x, y};
 }
 
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)

@@ -1,175 +1,92 @@
 /* cuda/exact_attn.cu -- attention in exact arithmetic on the GPU (specified in ref/exact_attn.c).
  *
- * A block computes one query of one head after another: products with keys and positions, softmax, sum of values, with
- * its scores in scratch. */
-#include "ops/cuda/exact.cuh"
+ * A block computes a tile, up to 16 queries of one head of one stream, or one of them where a text is decoded.  Its warps
+ * share the keys: products with positions and with keys, softmax (exact_scores.cuh), the sum of values
+ * (exact_values.cuh), all products on tensor cores.
+ *
+ * Decoding waits for memory: keys and values of all streams once, 67 MB a layer at 64 streams of 1,024 keys and 8 heads
+ * of 64, or 15 us at 4.5 TB/s.  A segment, or a memory that is refreshed, computes: a score takes about 60 instructions of
+ * a thread, many times what its products take. */
+#include "ops/cuda/exact_scores.cuh"
+#include "ops/cuda/exact_values.cuh"
 
-enum { MOST_BLOCKS = 4096 };         /* at a time */
+enum {
+    SHARED = 96 << 10, /* bytes of a block's shared memory; the scores of more keys go to scratch */
+    MOST_BLOCKS = 4096 /* at a time, if they do */
+};
 static const size_t ROOM = 32 << 20; /* bytes of their scores, or those of one block */
 
-struct attn_job {
-    lam_attn a;
-    const int32_t *at; /* attn_next: rows before this one; otherwise NULL */
-    float *scores;     /* [blocks][a.keys] */
-    int tasks;
-};
-
-struct attn_query {
-    const lam_attn *a;
-    int b, h, i;
-    int shift, lo, hi; /* the keys it sees */
-};
-
-static __device__ attn_query query_at(const attn_job *j, int task)
+/* Of a single query nobody else reads these rows: they are sent for together, before they are needed, and while the
+ * block does something else. */
+static __device__ void send_for(const attn_tile *x, const attn_rows *rows)
 {
-    const lam_attn *a = &j->a;
-    attn_query x = {a, task / (a->H * a->queries), 0, 0, a->shift, 0, a->keys};
-    x.h = task / a->queries % a->H;
-    x.i = task % a->queries;
-    if (j->at) {
-        x.shift = j->at[x.b];
-        x.hi = x.shift + 1;
+    const attn_head r = head_of(x, rows, x->lo, 1);
+    if (x->n > 1)
+        return;
+    for (int c = (int)threadIdx.x; c < x->width; c += THREADS) {
+        lam_prefetch(r.p + row_at(&r, c) * r.ld);
+        lam_prefetch(r.scale + row_at(&r, c) * r.scale_ld);
     }
-    const int oldest = a->valid ? a->past - ((const int32_t *)a->valid)[x.b] : 0;
-    const int place = x.shift + x.i;
-    x.lo = oldest > 0 ? oldest : 0;
-    if (a->mode == LAM_CAUSAL) {
-        x.hi = place + 1 < x.hi ? place + 1 : x.hi;
-        x.lo = a->reach > 0 && place - a->reach + 1 > x.lo ? place - a->reach + 1 : x.lo;
-    } else if (a->mode == LAM_AHEAD) {
-        x.lo = place + 1 > x.lo ? place + 1 : x.lo;
-    }
-    return x;
 }
 
-/* q + bias as 15-bit numbers; returns their scale. */
-static __device__ float quantise_query(int16_t *out, const float *q, const float *bias, int K,
-                                       int32_t *smem)
+/* The scales of the values, which all queries will ask for; several are under way at once. */
+static __device__ void fetch_scales(const attn_tile *x)
 {
-    int32_t size = 0;
-    for (int c = (int)threadIdx.x; c < K; c += LAM_EXACT_THREADS) {
-        const float x = bias ? LAM_ADD(q[c], bias[c]) : q[c];
-        size = lam_exact_size(x) > size ? lam_exact_size(x) : size;
+    enum { TOGETHER = 8 };
+    const attn_head v = head_of(x, &x->j->value, x->lo, 1);
+    for (int first = (int)threadIdx.x; first < x->width; first += TOGETHER * THREADS) {
+        float scale[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            scale[i] = v.scale[row_at(&v, first + i * THREADS) * v.scale_ld];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            if (first + i * THREADS < x->width)
+                x->value_scale[first + i * THREADS] = scale[i];
     }
-    const lam_exact_grid grid = lam_exact_grid_of(lam_exact_most(size, smem), (float)LAM_EXACT_ROW);
-    for (int c = (int)threadIdx.x; c < K; c += LAM_EXACT_THREADS) {
-        const float x = bias ? LAM_ADD(q[c], bias[c]) : q[c];
-        out[c] = (int16_t)lam_exact_level(grid, x);
-    }
-    return grid.scale;
 }
 
-static __device__ float dot(const int16_t *q, const int8_t *k, int K, float scale)
+template <bool WHOLE>
+static __device__ void attend(const attn_tile *x)
 {
-    int32_t sum = 0;
-    for (int c = 0; c < K; c++)
-        sum += (int32_t)q[c] * k[c];
-    return LAM_MUL((float)sum, scale);
-}
-
-static __device__ size_t key_at(const attn_query *x, lam_view view, int j)
-{
-    return (size_t)x->b * view.step + (size_t)j * x->a->ldk + (size_t)x->h * x->a->K;
-}
-
-/* What q + u and q + v are. */
-struct query_rows {
-    const int16_t *by_key, *by_place;
-    float u, v;
-};
-
-static __device__ float score(const attn_query *x, const query_rows *q, int j)
-{
-    const lam_attn *a = x->a;
-    const size_t k = key_at(x, a->k, j);
-    const long place = a->r_zero + a->r_sign * ((long)j - x->shift - x->i);
-    float sum = dot(q->by_key, (const int8_t *)a->k.p + k, a->K,
-                    LAM_MUL(q->u, ((const float *)a->k_scale)[k / a->K]));
-    if (a->r) {
-        const size_t r = (size_t)place * a->ldr + (size_t)x->h * a->K;
-        sum = LAM_ADD(sum, dot(q->by_place, (const int8_t *)a->r + r, a->K,
-                               LAM_MUL(q->v, ((const float *)a->r_scale)[r / a->K])));
-    }
-    if (a->rbias)
-        sum = LAM_ADD(sum, ((const float *)a->rbias)[(size_t)place * a->H + x->h]);
-    return LAM_MUL(sum, (float)a->scale);
-}
-
-static __device__ void attend(const attn_query *x, float *p, int16_t (*q)[LAM_NEXT_WIDTH],
-                              int32_t *most, int64_t *total)
-{
-    const lam_attn *a = x->a;
-    const int K = a->K;
-    const size_t head = (size_t)x->h * K;
-    const float *row = (const float *)a->q.p + x->b * a->q.step + x->i * a->ldq + head;
-    float *o = (float *)a->o.p + x->b * a->o.step + x->i * a->ldo + head;
-    float *lse = (float *)a->lse.p + x->b * a->lse.step + (size_t)x->i * a->H + x->h;
-    const float u = quantise_query(q[0], row, a->u ? (const float *)a->u + head : NULL, K, most);
-    const float v = quantise_query(q[1], row, a->v ? (const float *)a->v + head : NULL, K, most);
-    const query_rows rows = {q[0], q[1], u, v};
+    send_for(x, &x->j->k);
+    quantise(x);
     __syncthreads();
-
-    int32_t rank = INT32_MIN, size = 0;
-    for (int j = x->lo + (int)threadIdx.x; j < x->hi; j += LAM_EXACT_THREADS) {
-        p[j] = score(x, &rows, j);
-        rank = lam_exact_rank(p[j]) > rank ? lam_exact_rank(p[j]) : rank;
-    }
-    const float top = lam_exact_unrank(lam_exact_most(rank, most));
-    int64_t n = 0;
-    for (int j = x->lo + (int)threadIdx.x; j < x->hi; j += LAM_EXACT_THREADS) {
-        const float e = lam_exact_expf(LAM_ADD(p[j], -top));
-        n += lam_exact_round(LAM_MUL(e, (float)LAM_EXACT_P));
-        p[j] = LAM_MUL(e, ((const float *)a->value_scale)[key_at(x, a->value, j) / K]);
-        size = lam_exact_size(p[j]) > size ? lam_exact_size(p[j]) : size;
-    }
-    n = lam_exact_total(n, total);
-    size = lam_exact_most(size, most); /* and all of p is written */
-    const lam_exact_grid grid = lam_exact_grid_of(size, (float)LAM_EXACT_ROW);
-    const float share = lam_exact_share(size, n);
-    for (int c = (int)threadIdx.x; c < K; c += LAM_EXACT_THREADS) {
-        int64_t sum = 0;
-        for (int j = x->lo; j < x->hi; j++)
-            sum += (int64_t)lam_exact_level(grid, p[j]) *
-                   ((const int8_t *)a->value.p)[key_at(x, a->value, j) + c];
-        o[c] = x->lo < x->hi ? LAM_MUL((float)sum, share) : 0.0f;
-    }
-    if (threadIdx.x == 0)
-        *lse = x->lo < x->hi ? lam_exact_lse(top, n) : lam_exact_float((int32_t)0xff800000);
-    __syncthreads(); /* before the next query writes p */
+    fetch_scales(x);
+    if (x->j->r.p)
+        add_places<WHOLE>(x);
+    __syncthreads();
+    add_keys<WHOLE>(x);
+    send_for(x, &x->j->value);
+    __syncthreads();
+    weigh(x);
+    __syncthreads();
+    quantise_weights(x);
+    if ((int)threadIdx.x < x->n)
+        finish_softmax(x, (int)threadIdx.x);
+    __syncthreads();
+    sum_values<WHOLE>(x);
 }
 
-static __global__ void attend_all(const __grid_constant__ attn_job j)
+template <bool WHOLE>
+static __global__ void __launch_bounds__(THREADS, 4) attend_all(const __grid_constant__ attn_job j)
 {
-    __shared__ int32_t most[LAM_EXACT_THREADS];
-    __shared__ int64_t total[LAM_EXACT_THREADS];
-    __shared__ int16_t q[2][LAM_NEXT_WIDTH];
+    lam_chain();
+    __shared__ attn_shared shared;
     for (int task = (int)blockIdx.x; task < j.tasks; task += (int)gridDim.x) {
-        const attn_query x = query_at(&j, task);
-        attend(&x, j.scores + (size_t)blockIdx.x * j.a.keys, q, most, total);
+        const attn_tile x = tile_at(&j, task, &shared);
+        attend<WHOLE>(&x);
     }
 }
 
-/* Positions that come as floats: a block a head of a row; rows in x, where a grid has no limit they could reach. */
+/* Positions that come as floats: a warp a head of a row; rows in x, where a grid has no limit they could reach. */
 static __global__ void pack_places(int8_t *q, float *scale, const float *r, size_t ldr, int H,
                                    int K)
 {
-    __shared__ int32_t smem[LAM_EXACT_THREADS];
-    const size_t head = (size_t)blockIdx.x * H + blockIdx.y;
-    lam_exact_pack(q + head * K, scale + head,
-                   r + (size_t)blockIdx.x * ldr + (size_t)blockIdx.y * K, K, smem);
-}
-
-/* The new key and value of a head, into row at[b]. */
-static __global__ void put_heads(const __grid_constant__ lam_attn_next x)
-{
-    __shared__ int32_t smem[LAM_EXACT_THREADS];
-    const int h = (int)blockIdx.x, b = (int)blockIdx.y, K = x.a.K;
-    const lam_view to = blockIdx.z == 0 ? x.a.k : x.a.value, from = blockIdx.z == 0 ? x.k : x.value;
-    float *scale = (float *)(blockIdx.z == 0 ? x.a.k_scale : x.a.value_scale);
-    const size_t at =
-        (size_t)b * to.step + (size_t)((const int32_t *)x.at)[b] * x.a.ldk + (size_t)h * K;
-    lam_exact_pack((int8_t *)to.p + at, scale + at / K,
-                   (const float *)from.p + (size_t)b * from.step + (size_t)h * K, K, smem);
+    const int h = (int)blockIdx.y * WARPS + (int)threadIdx.x / LAM_WARP;
+    const size_t head = (size_t)blockIdx.x * H + h;
+    if (h < H)
+        lam_exact_pack(q + head * K, scale + head, r + (size_t)blockIdx.x * ldr + (size_t)h * K, K);
 }
 
 static size_t places_bytes(size_t rows, size_t H, size_t K)
@@ -177,9 +94,17 @@ static size_t places_bytes(size_t rows, size_t H, size_t K)
     return (rows * H * K + 255) / 256 * 256 + (rows * H * sizeof(float) + 255) / 256 * 256;
 }
 
+/* Floats from one query's scores to the next one's: with four more than a multiple of 32, they lie in other banks. */
+static size_t stride_of(size_t keys)
+{
+    return (keys + LAM_EXACT_CHUNK - 1) / LAM_EXACT_CHUNK * LAM_EXACT_CHUNK + 4;
+}
+
+/* Of scratch: for some blocks, or one, each a tile's scores and the scales of its values. */
 static size_t scores_bytes(size_t keys)
 {
-    return ROOM > keys * sizeof(float) ? ROOM : keys * sizeof(float);
+    const size_t bytes = (TILE + 1) * stride_of(keys) * sizeof(float);
+    return ROOM > bytes ? ROOM : bytes;
 }
 
 size_t lam_cuda_exact_scratch(const lam_work *w)
@@ -190,30 +115,69 @@ size_t lam_cuda_exact_scratch(const lam_work *w)
     return attn > gemm ? attn : gemm;
 }
 
-static void run(lam_cuda_dev *dev, const lam_attn *a, const void *at, const char *op)
+static attn_rows rows_of(lam_view view, const void *scale, size_t ld, int K, int count)
+{
+    const size_t width = (size_t)K;
+    assert(view.step % width == 0 && ld % width == 0);
+    return {(const int8_t *)view.p, (const float *)scale, view.step, ld,
+            view.step / width,      ld / width,           count};
+}
+
+/* Do heads of the rows begin on 16-byte borders? */
+static bool are_whole(const attn_rows *r)
+{
+    return lam_cuda_on_border(r->p, r->ld, 1) && r->step % 16 == 0;
+}
+
+/* Positions in 8 bits, quantised into `room` if they are not. */
+static attn_rows places_of(lam_cuda_dev *dev, const lam_attn *a, char *room, const char *op)
 {
     const size_t H = (size_t)a->H, K = (size_t)a->K, rows = (size_t)a->r_rows;
-    const size_t places = a->r && a->r_class == LAM_ACT ? places_bytes(rows, H, K) : 0;
+    const lam_view given = {(void *)(uintptr_t)a->r, 0}, packed = {room, 0};
+    float *scale = (float *)(room + (rows * H * K + 255) / 256 * 256);
+    if (!a->r)
+        return {};
+    if (a->r_class != LAM_ACT)
+        return rows_of(given, a->r_scale, a->ldr, a->K, a->r_rows);
+    const dim3 grid((unsigned)a->r_rows, (unsigned)lam_cuda_ceil(a->H, WARPS));
+    lam_cuda_launch(dev, op, pack_places, {grid, dim3(THREADS)}, (int8_t *)room, scale,
+                    (const float *)a->r, a->ldr, a->H, a->K);
+    return rows_of(packed, scale, H * K, a->K, a->r_rows);
+}
+
+static void run(lam_cuda_dev *dev, const lam_attn *a, const lam_attn_next *next, const char *op)
+{
+    const size_t places = a->r && a->r_class == LAM_ACT
+                              ? places_bytes((size_t)a->r_rows, (size_t)a->H, (size_t)a->K)
+                              : 0;
     char *room = (char *)lam_cuda_scratch(dev, places + scores_bytes((size_t)a->keys));
     attn_job j = {};
     assert(a->kv_class == LAM_BYTE && a->K <= LAM_NEXT_WIDTH && a->drop.p == 0.0);
     j.a = *a;
-    j.at = (const int32_t *)at;
-    j.tasks = a->B * a->H * a->queries;
-    j.scores = (float *)(room + places);
-    if (places > 0) {
-        float *scale = (float *)(room + (rows * H * K + 255) / 256 * 256);
-        const dim3 grid((unsigned)a->r_rows, (unsigned)a->H);
-        lam_cuda_launch(dev, op, pack_places, {grid, dim3(LAM_EXACT_THREADS)}, (int8_t *)room,
-                        scale, (const float *)a->r, a->ldr, a->H, a->K);
-        j.a.r = room;
-        j.a.r_scale = scale;
-        j.a.ldr = H * K;
+    j.k = rows_of(a->k, a->k_scale, a->ldk, a->K, a->keys);
+    j.value = rows_of(a->value, a->value_scale, a->ldk, a->K, a->keys);
+    j.r = places_of(dev, a, room, op);
+    if (next) {
+        j.at = (const int32_t *)next->at;
+        j.new_k = next->k;
+        j.new_value = next->value;
     }
-    const size_t fit = scores_bytes((size_t)a->keys) / ((size_t)a->keys * sizeof(float));
-    const int most = fit < MOST_BLOCKS ? (int)fit : MOST_BLOCKS;
-    const unsigned blocks = (unsigned)(j.tasks < most ? j.tasks : most);
-    lam_cuda_launch(dev, op, attend_all, {dim3(blocks), dim3(LAM_EXACT_THREADS)}, j);
+    j.terms = lam_exact_whole(a->K);
+    j.tiles = lam_cuda_ceil(a->queries, TILE);
+    j.tasks = a->B * a->H * j.tiles;
+    j.rows = (a->queries < TILE ? a->queries : TILE) + 1;
+    j.stride = (int)stride_of((size_t)a->keys);
+    const size_t queries = (size_t)4 * TILE * j.terms;
+    const size_t scores = (size_t)j.rows * j.stride * sizeof(float);
+    const size_t fit = scores_bytes((size_t)a->keys) / scores;
+    const bool small = queries + scores + sizeof(attn_shared) <= SHARED;
+    const int most = small ? j.tasks : fit < MOST_BLOCKS ? (int)fit : MOST_BLOCKS;
+    const bool whole = a->K % 16 == 0 && are_whole(&j.k) && are_whole(&j.value) && are_whole(&j.r);
+    j.scores = small ? NULL : (float *)(room + places);
+    lam_cuda_launch(dev, op, whole ? attend_all<true> : attend_all<false>,
+                    {dim3((unsigned)(j.tasks < most ? j.tasks : most)), dim3(THREADS),
+                     small ? queries + scores : queries, true},
+                    j);
 }
 
 extern "C" void lam_cuda_exact_attn_fwd(lam_dev *base, const lam_attn *a)
@@ -223,8 +187,5 @@ extern "C" void lam_cuda_exact_attn_fwd(lam_dev *base, const lam_attn *a)
 
 extern "C" void lam_cuda_exact_attn_next(lam_dev *base, const lam_attn_next *x)
 {
-    lam_cuda_dev *dev = lam_cuda(base);
-    const dim3 heads((unsigned)x->a.H, (unsigned)x->a.B, 2);
-    lam_cuda_launch(dev, "attn_next", put_heads, {heads, dim3(LAM_EXACT_THREADS)}, *x);
-    run(dev, &x->a, x->at, "attn_next");
+    run(lam_cuda(base), &x->a, x, "attn_next");
 }

@@ -1,35 +1,60 @@
 /* cuda/exact_rows.cu -- everything else in exact arithmetic on the GPU (specified in ref/exact_rows.c). */
 #include "ops/cuda/exact.cuh"
 
+enum { TOGETHER = 4 }; /* columns that a thread of norm_rows loads before it stores any */
+
+struct norm_row {
+    const float *x, *add, *bias; /* the latter two may be NULL */
+    int width;
+};
+
+static __device__ float norm_element(const norm_row *row, int c)
+{
+    if (c >= row->width)
+        return 0.0f;
+    if (!row->add)
+        return row->x[c];
+    return LAM_ADD(row->x[c], row->bias ? LAM_ADD(row->add[c], row->bias[c]) : row->add[c]);
+}
+
+/* Keeps the row's sums in `out`, unless that is NULL, and returns their largest size to all threads. */
+static __device__ int32_t keep_sums(float *out, const norm_row *row, int ld, int32_t *smem)
+{
+    int32_t size = 0;
+    for (int first = (int)threadIdx.x; first < ld; first += TOGETHER * LAM_EXACT_THREADS) {
+        float s[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            s[i] = norm_element(row, first + i * LAM_EXACT_THREADS);
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++) {
+            const int c = first + i * LAM_EXACT_THREADS;
+            if (out && c < ld)
+                out[c] = s[i];
+            size = lam_exact_size(s[i]) > size ? lam_exact_size(s[i]) : size;
+        }
+    }
+    return lam_exact_most(size, smem);
+}
+
 /* A block: one row. */
 static __global__ void norm_rows(const __grid_constant__ lam_norm a)
 {
-    __shared__ int32_t most[LAM_EXACT_THREADS];
-    __shared__ int64_t total[LAM_EXACT_THREADS];
+    lam_chain();
+    __shared__ int32_t most[LAM_EXACT_WARPS];
+    __shared__ int64_t total[LAM_EXACT_WARPS];
     const size_t row = blockIdx.x, b = row / a.rows, r = row % a.rows, ld = (size_t)a.ld;
-    const float *x = (const float *)a.x.p + b * a.x.step + r * ld;
-    const float *add = (const float *)a.add, *bias = (const float *)a.bias;
     const float *gain = (const float *)a.gain, *shift = (const float *)a.shift;
+    const norm_row in = {(const float *)a.x.p + b * a.x.step + r * ld,
+                         a.add ? (const float *)a.add + row * ld : NULL, (const float *)a.bias,
+                         a.width};
     float *y = (float *)a.y.p + b * a.y.step + r * ld;
-    float *sum = a.add ? (gain ? (float *)a.sum + row * ld : y) : NULL;
-    int32_t size = 0;
-    for (int c = (int)threadIdx.x; c < a.ld; c += LAM_EXACT_THREADS) {
-        float s = 0.0f;
-        if (c < a.width)
-            s = !add   ? x[c]
-                : bias ? LAM_ADD(x[c], LAM_ADD(add[row * ld + c], bias[c]))
-                       : LAM_ADD(x[c], add[row * ld + c]);
-        if (sum)
-            sum[c] = s;
-        else if (!gain)
-            y[c] = s;
-        size = lam_exact_size(s) > size ? lam_exact_size(s) : size;
-    }
+    float *sum = !gain ? y : a.add ? (float *)a.sum + row * ld : NULL;
+    const int32_t size = keep_sums(sum, &in, a.ld, most);
     if (!gain)
         return; /* the whole block */
-    const float *from = sum ? sum : x;
-    const lam_exact_grid grid =
-        lam_exact_grid_of(lam_exact_most(size, most), (float)LAM_EXACT_NORM);
+    const float *from = sum ? sum : in.x;
+    const lam_exact_grid grid = lam_exact_grid_of(size, (float)LAM_EXACT_NORM);
     int64_t linear = 0, squares = 0;
     for (int c = (int)threadIdx.x; c < a.width; c += LAM_EXACT_THREADS) {
         const int64_t q = lam_exact_level(grid, from[c]);
@@ -39,10 +64,21 @@ static __global__ void norm_rows(const __grid_constant__ lam_norm a)
     linear = lam_exact_total(linear, total);
     squares = lam_exact_total(squares, total);
     const lam_exact_moments m = lam_exact_norm(linear, squares, a.width, grid.scale, a.eps);
-    for (int c = (int)threadIdx.x; c < a.ld; c += LAM_EXACT_THREADS)
-        y[c] = c < a.width
-                   ? LAM_ADD(LAM_MUL(LAM_MUL(LAM_ADD(from[c], -m.mean), m.rstd), gain[c]), shift[c])
-                   : 0.0f;
+    for (int first = (int)threadIdx.x; first < a.ld; first += TOGETHER * LAM_EXACT_THREADS) {
+        float out[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++) {
+            const int c = first + i * LAM_EXACT_THREADS;
+            out[i] = c < a.width
+                         ? LAM_ADD(LAM_MUL(LAM_MUL(LAM_ADD(from[c], -m.mean), m.rstd), gain[c]),
+                                   shift[c])
+                         : 0.0f;
+        }
+#pragma unroll
+        for (int i = 0; i < TOGETHER; i++)
+            if (first + i * LAM_EXACT_THREADS < a.ld)
+                y[first + i * LAM_EXACT_THREADS] = out[i];
+    }
     if (threadIdx.x == 0) {
         ((float *)a.mean)[row] = m.mean;
         ((float *)a.rstd)[row] = m.rstd;
@@ -56,7 +92,7 @@ extern "C" void lam_cuda_exact_norm_fwd(lam_dev *base, const lam_norm *a)
     assert(a->drop.p == 0.0);
     if (rows == 0)
         return;
-    lam_cuda_launch(dev, "norm_fwd", norm_rows, {dim3(rows), dim3(LAM_EXACT_THREADS)}, *a);
+    lam_cuda_launch(dev, "norm_fwd", norm_rows, {dim3(rows), dim3(LAM_EXACT_THREADS), 0, true}, *a);
 }
 
 /* A block: one memory slot; a thread takes whole heads' weights and every column in turn. */
@@ -112,8 +148,8 @@ extern "C" void lam_cuda_exact_embed_fwd(lam_dev *base, const lam_embed *a)
 /* A block: the loss of one row of logits. */
 static __global__ void loss_rows(const __grid_constant__ lam_xent a)
 {
-    __shared__ int32_t most[LAM_EXACT_THREADS];
-    __shared__ int64_t total[LAM_EXACT_THREADS];
+    __shared__ int32_t most[LAM_EXACT_WARPS];
+    __shared__ int64_t total[LAM_EXACT_WARPS];
     const float *logits = (const float *)a.logits + (size_t)blockIdx.x * a.ld;
     const int32_t target = ((const int32_t *)a.target)[blockIdx.x];
     float *nll =

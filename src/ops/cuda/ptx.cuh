@@ -50,6 +50,18 @@ static __device__ __forceinline__ void lam_mma(float d[4], const uint32_t a[4], 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+/* The same with 8-bit integers (m16n8k32): d += a b with a 16 x 32 and b 32 x 8.  Of row g a[0] holds columns 4t .. 4t + 3
+ * and a[2] the same 16 further on, a[1] and a[3] likewise of row g + 8; of column g b0 and b1 hold rows in the same
+ * way. */
+static __device__ __forceinline__ void lam_mma8(int32_t d[4], const uint32_t a[4], uint32_t b0,
+                                                uint32_t b1)
+{
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 /* 16 (or 4) bytes from global to shared memory in the background; zeros when not valid. */
 static __device__ __forceinline__ void lam_copy16(uint32_t to, const void *from, bool valid)
 {

@@ -126,8 +126,9 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for the device itself");
     const char *graphs = getenv("LAMEMO_GRAPHS"); /* 0: every operation is started by the host */
     dev->repeats = !graphs || strcmp(graphs, "0") != 0;
-    const char *chains = getenv("LAMEMO_PDL"); /* 0: decoding's kernels do not overlap */
-    dev->chains = !chains || strcmp(chains, "0") != 0;
+    /* 0: decoding's kernels do not overlap; 1: those of exact arithmetic do, too, which no card has run yet. */
+    const char *chains = getenv("LAMEMO_PDL");
+    dev->chains = chains ? strcmp(chains, "0") != 0 : !options->exact;
     dev->bf16 = !options->full_prec && !options->exact;
     dev->base.ops = options->exact ? &lam_ops_cuda_exact : &lam_ops_cuda;
     dev->base.exact = dev->base.narrow = options->exact != 0;

@@ -32,6 +32,12 @@ struct fragments {
 };
 void mma(unsigned mask, void **given);
 
+struct fragments8 {
+    int32_t d[4];
+    uint32_t a[4], b[2];
+};
+void mma8(unsigned mask, void **given);
+
 void copy_later(uint32_t to, const void *from, int bytes, bool valid);
 void close_copies(void);
 void wait_for_copies(int but);
@@ -55,6 +61,13 @@ static inline void lam_mma(float d[4], const uint32_t a[4], uint32_t b0, uint32_
 {
     emu::fragments p = {{d[0], d[1], d[2], d[3]}, {a[0], a[1], a[2], a[3]}, {b0, b1}};
     emu::gather(~0u, emu::mma, &p);
+    memcpy(d, p.d, sizeof p.d);
+}
+
+static inline void lam_mma8(int32_t d[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
+{
+    emu::fragments8 p = {{d[0], d[1], d[2], d[3]}, {a[0], a[1], a[2], a[3]}, {b0, b1}};
+    emu::gather(~0u, emu::mma8, &p);
     memcpy(d, p.d, sizeof p.d);
 }
 
