@@ -42,7 +42,11 @@ static lam_status push_all(lam_pack_job *j, lam_compressor *c)
         /* a block that was just written is done; what waits is the next one */
         const uint64_t raw = lam_compressor_stats_of(c).raw, block = (uint64_t)j->o->block;
         j->done = raw / block * block;
-        j->block = j->total > j->done && j->total - j->done < block ? j->total - j->done : block;
+        if (n == 0) /* the end of a pipe, whose last block is shorter */
+            j->block = raw - j->done;
+        else
+            j->block =
+                j->total > j->done && j->total - j->done < block ? j->total - j->done : block;
     }
     free(bytes);
     return status == LAM_OK ? lam_compressor_finish(c) : status;
