@@ -321,7 +321,7 @@ const lam_command lam_command_prepare = {
         "lamemo prepare --corpus bpe --vocab-size 8192 --documents files --out data/tales tales/\n"
         "# JSON lines, each with a document in its field \"text\"\n"
         "lamemo prepare --json-field text --out data/posts posts.jsonl.gz\n"
-        "# with the symbols of a model, to fine-tune it\n"
+        "# with the vocabulary of a model, to fine-tune it\n"
         "lamemo prepare --vocab-from runs/wt103 --out data/mine book.txt\n"
         "# the published corpora\n"
         "lamemo prepare --corpus enwik8 --out data/enwik8 enwik8.zip\n"
