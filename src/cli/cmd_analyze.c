@@ -375,7 +375,7 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_analyze = {
     .name = "analyze",
-    .summary = "draw what the memories of models do",
+    .summary = "measure and plot what the memories of models do",
     .description =
         "Reads a corpus or a text file with one or several models, prints a table of their losses "
         "and writes report.html, one file that needs nothing else, with the paper's figures for "

@@ -74,7 +74,7 @@ static void print_text(const lam_config *cfg, const lam_bench_result *r, const c
                1e-9 * (double)r->token_bytes / r->read_seconds);
     printf("  %-18s %12.1f   %.0f %% of the best GEMM, %.1f\n", "GFLOP/s", r->gflops,
            100.0 * r->share, r->gemm_gflops);
-    printf("  %-18s %12s   announced %s\n", "memory",
+    printf("  %-18s %12s   planned %s\n", "memory",
            lam_format_size(peak, sizeof peak, (double)r->bytes_peak),
            lam_format_size(planned, sizeof planned, (double)r->bytes_planned));
 }

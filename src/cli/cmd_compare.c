@@ -334,7 +334,7 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_compare = {
     .name = "compare",
-    .summary = "train several memories alike and compare them",
+    .summary = "train several memory types with the same settings and compare them",
     .operands = "[MODEL...]",
     .operands_max = -1,
     .description =
