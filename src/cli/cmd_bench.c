@@ -52,7 +52,7 @@ static lam_status kind_of(const lam_args *args, lam_bench_kind *kind)
             *kind = (lam_bench_kind)i;
             return LAM_OK;
         }
-    return lam_fail(LAM_ERR_ARG, "'%s' cannot be measured: write train, eval or generate", word);
+    return lam_fail(LAM_ERR_ARG, "unknown benchmark '%s': must be train, eval or generate", word);
 }
 
 static void print_text(const lam_config *cfg, const lam_bench_result *r, const char *kind,
