@@ -3,7 +3,7 @@
 #   bench/compress_bench.sh BYTES NAME=FILE...       FILE may be an .xz; the first BYTES of it are taken
 # LAMEMO: the program (build/release/lamemo); ADAPTS: "mix none"; MODEL: wiki11m; STREAMS: 16; DECODE=1: decode, too.
 # Every archive of lamemo is decoded and compared if DECODE=1.  Times are CPU seconds (user), so that a busy machine
-# counts less.
+# counts less.  Programs that are not installed are left out.
 set -euo pipefail
 bytes=${1:?how many bytes of each file}
 shift
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 TIMEFORMAT=%U
 
-# row FILE NAME PROGRAM COMMAND...: COMMAND reads $work/in and writes $work/out
+# row FILE NAME COMMAND...: COMMAND reads $work/in and writes $work/out
 row() {
     local file=$1 name=$2 seconds
     shift 2
@@ -29,6 +29,10 @@ zpaq_to_stdout() {
     cat "$work/z.zpaq"
 }
 
+found() {
+    command -v "$1" > /dev/null || { echo "compress_bench: $1 is not installed" >&2; return 1; }
+}
+
 echo '| file | program | bytes | bits per byte | CPU s |'
 echo '|---|---|---|---|---|'
 for pair in "$@"; do
@@ -37,10 +41,10 @@ for pair in "$@"; do
     *.xz) { xz -dc "$file" || true; } 2> /dev/null | head -c "$bytes" > "$work/in" ;;
     *) head -c "$bytes" "$file" > "$work/in" ;;
     esac
-    row "$name" "xz -9e" xz -9e -c
-    row "$name" "zstd --ultra -22" zstd --ultra -22 -q -c
-    row "$name" "brotli -q 11" brotli -q 11 -w 24 -c
-    row "$name" "zpaq -m5" zpaq_to_stdout
+    ! found xz || row "$name" "xz -9e" xz -9e -c
+    ! found zstd || row "$name" "zstd --ultra -22" zstd --ultra -22 -q -c
+    ! found brotli || row "$name" "brotli -q 11" brotli -q 11 -w 24 -c
+    ! found zpaq || row "$name" "zpaq -m5" zpaq_to_stdout
     for adapt in ${ADAPTS:-mix none}; do
         row "$name" "lamemo, $adapt" "$lamemo" compress -q -c -T 1 -m "$model" --streams "$streams" --adapt "$adapt"
         if [ "${DECODE:-0}" = 1 ]; then

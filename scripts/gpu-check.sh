@@ -116,7 +116,7 @@ bench() {
     run "$name" ./lamemo bench "$kind" --preset "$preset" --memory "$memory" --batch-size "$batch" \
         --device cuda --seconds "$each" "$@" || return 1
     table+=("$(awk -v name="$name" '/tokens\/s/ { rate = $2 } $1 == "ms" { ms = $2 }
-        $1 == "memory" { peak = $2 " " $3; sub(/ announced/, "", peak) }
+        $1 == "memory" { peak = $2 " " $3; sub(/ planned/, "", peak) }
         END { printf "%-46s %10.2f ms %12.0f tokens/s  peak %s", name, ms, rate, peak }' "$work/last")")
 }
 # judge VALUE BAR AIM UNIT: a line of the table; ms and GB at most, others at least

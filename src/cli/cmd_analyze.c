@@ -375,10 +375,10 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_analyze = {
     .name = "analyze",
-    .summary = "draw what the memories of models do",
+    .summary = "measure and plot what the memories of models do",
     .description =
         "Reads a corpus or a text file with one or several models, prints a table of their losses "
-        "and writes report.html, one file that needs nothing else, with the paper's figures for "
+        "and writes report.html, one self-contained file, with the paper's figures for "
         "these models: attention over distance, memory interpolation by layer and slot, longer "
         "memories than trained with, loss by position, entropy, memory use, the text coloured by "
         "loss with the attention of each token, continuations of a prompt. Every figure is also "

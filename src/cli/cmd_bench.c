@@ -52,7 +52,7 @@ static lam_status kind_of(const lam_args *args, lam_bench_kind *kind)
             *kind = (lam_bench_kind)i;
             return LAM_OK;
         }
-    return lam_fail(LAM_ERR_ARG, "'%s' cannot be measured: write train, eval or generate", word);
+    return lam_fail(LAM_ERR_ARG, "unknown benchmark '%s': must be train, eval or generate", word);
 }
 
 static void print_text(const lam_config *cfg, const lam_bench_result *r, const char *kind,
@@ -74,7 +74,7 @@ static void print_text(const lam_config *cfg, const lam_bench_result *r, const c
                1e-9 * (double)r->token_bytes / r->read_seconds);
     printf("  %-18s %12.1f   %.0f %% of the best GEMM, %.1f\n", "GFLOP/s", r->gflops,
            100.0 * r->share, r->gemm_gflops);
-    printf("  %-18s %12s   announced %s\n", "memory",
+    printf("  %-18s %12s   planned %s\n", "memory",
            lam_format_size(peak, sizeof peak, (double)r->bytes_peak),
            lam_format_size(planned, sizeof planned, (double)r->bytes_planned));
 }

@@ -226,7 +226,7 @@ static lam_status open_comparison(session *s)
             "--memory %s: name the memories to compare without it: lamemo compare ... none %s",
             s->o->memory, s->o->memory);
     if (!s->o->out)
-        return lam_fail(LAM_ERR_ARG, "--out is missing: where is the comparison to be kept?");
+        return lam_fail(LAM_ERR_ARG, "--out is missing: the folder for the comparison");
     LAM_TRY(lam_dir_may_make(s->o->out));
     LAM_TRY(lam_comparison_create(&s->c));
     LAM_TRY(lam_path_join(s->file, sizeof s->file, s->o->out, "compare.json"));
@@ -334,7 +334,7 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_compare = {
     .name = "compare",
-    .summary = "train several memories alike and compare them",
+    .summary = "train several memory types with the same settings and compare them",
     .operands = "[MODEL...]",
     .operands_max = -1,
     .description =

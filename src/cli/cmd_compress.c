@@ -10,7 +10,7 @@
 
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(lam_pack_options, model), .shown = LAM_BOXED,
-     .help = "Model or run folder, of bytes or byte pairs. Whoever decompresses needs it, too."},
+     .help = "Model or run folder, of bytes or byte pairs. Decompressing needs the same model."},
     LAM_PACK_FILE_OPTIONS,
     {"adapt", 0, "HOW", LAM_OPT_CHOICE, offsetof(lam_pack_options, adapt), "mix",
      .choices = lam_adapt_names,
@@ -42,7 +42,11 @@ static lam_status push_all(lam_pack_job *j, lam_compressor *c)
         /* a block that was just written is done; what waits is the next one */
         const uint64_t raw = lam_compressor_stats_of(c).raw, block = (uint64_t)j->o->block;
         j->done = raw / block * block;
-        j->block = j->total > j->done && j->total - j->done < block ? j->total - j->done : block;
+        if (n == 0) /* the end of a pipe, whose last block is shorter */
+            j->block = raw - j->done;
+        else
+            j->block =
+                j->total > j->done && j->total - j->done < block ? j->total - j->done : block;
     }
     free(bytes);
     return status == LAM_OK ? lam_compressor_finish(c) : status;
@@ -103,8 +107,9 @@ const lam_command lam_command_compress = {
         "FILE, "
         "or with -, standard input to standard output. Any bytes come back exactly, on any "
         "machine: "
-        "the arithmetic is exact. Text like the model's training text becomes smallest; what does "
-        "not get smaller is stored as it is. The model is not part of the archive.",
+        "the arithmetic is exact. Text like the model's training text compresses best; a block "
+        "that "
+        "does not get smaller is stored as it is. The model is not part of the archive.",
     .options = options,
     .options_size = sizeof(lam_pack_options),
     .examples = "lamemo compress notes.txt\n"

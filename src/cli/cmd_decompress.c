@@ -27,7 +27,7 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_decompress = {
     .name = "decompress",
-    .summary = "decompress what compress made",
+    .summary = "restore files that compress made",
     .operands = "[FILE...]",
     .operands_max = -1,
     .description =

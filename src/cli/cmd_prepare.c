@@ -30,7 +30,7 @@ static const char *const corpora[] = {"bytes", "chars", "words", "bpe", "enwik8"
 static const lam_option options[] = {
     {.help = "Input and output"},
     {"corpus", 'c', "KIND", LAM_OPT_CHOICE, offsetof(opts, corpus), "bytes", .choices = corpora,
-     .aliases = "dataset", .help = "What the text consists of, or which published corpus it is."},
+     .aliases = "dataset", .help = "Type of tokens, or which published corpus the text is."},
     {"out", 'o', "DIR", LAM_OPT_PATH, offsetof(opts, out), .help = "The corpus folder to make."},
     {"name", 0, "NAME", LAM_OPT_PATH, offsetof(opts, name), .shown = "that of the first file",
      .help = "Name of the corpus in results and tables."},
@@ -302,9 +302,9 @@ const lam_command lam_command_prepare = {
         "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into "
         "tokens and writes a corpus folder for train and eval. Several files are joined into "
         "one text, and so are all texts (.txt, .tokens, .raw, compressed or not) of a folder "
-        "or zip archive, in the order of their names. Files whose names say train, valid "
-        "(val, validation, dev) and test keep their splits; a name that says so and cannot be "
-        "a split is refused. A warning names text that occurs in two splits. bytes and bpe "
+        "or zip archive, in the order of their names. Files named train, valid (val, validation, "
+        "dev) or test are these splits; a file that looks like a split but cannot be one is "
+        "refused. A warning reports text that occurs in two splits. bytes and bpe "
         "(byte-level BPE, learned from the text) take any file; chars and words need UTF-8. "
         "The published corpora are prepared exactly as in the papers and checked: a file that "
         "is not the published one is refused.",
@@ -321,7 +321,7 @@ const lam_command lam_command_prepare = {
         "lamemo prepare --corpus bpe --vocab-size 8192 --documents files --out data/tales tales/\n"
         "# JSON lines, each with a document in its field \"text\"\n"
         "lamemo prepare --json-field text --out data/posts posts.jsonl.gz\n"
-        "# with the symbols of a model, to fine-tune it\n"
+        "# with the vocabulary of a model, to fine-tune it\n"
         "lamemo prepare --vocab-from runs/wt103 --out data/mine book.txt\n"
         "# the published corpora\n"
         "lamemo prepare --corpus enwik8 --out data/enwik8 enwik8.zip\n"

@@ -273,18 +273,19 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_score = {
     .name = "score",
-    .summary = "print how likely a model finds texts",
+    .summary = "print the log-probability of texts under a model",
     .operands = "[TEXT...]",
     .operands_max = -1,
     .description =
         "Prints the log-probability of a text under a model, in total and per token; several texts "
         "are ranked by it, the most likely per token first. TEXT is the text itself, @FILE, or - "
-        "for standard input. The first token follows the vocabulary's start (<eos>, or a newline).",
+        "for standard input. The first token is predicted after the "
+        "start token: the vocabulary's separator, such as <eos>, else a newline.",
     .options = options,
     .options_size = sizeof(score_options),
     .examples = "lamemo score --model runs/tiny \"In the beginning God created\"\n"
                 "lamemo score -m runs/tiny @story.txt --per-token\n"
-                "# which of them does the model find most likely?\n"
+                "# which text does the model find most likely?\n"
                 "lamemo score -m runs/tiny \"He went home.\" \"Home he went.\" @other.txt\n"
                 "lamemo score -m runs/tiny --texts sentences.txt --json",
     .run = run,

@@ -30,50 +30,51 @@ static const lam_option options[] = {
          "Model or run folder, or " LAM_BOXED ", the bundled model; may be repeated. Clients call "
          "it by the last part of the path, or by NAME in NAME=DIR."},
     {"host", 0, "ADDRESS", LAM_OPT_STRING, offsetof(serve_options, host), "127.0.0.1",
-     .help = "Address to listen on; one that other machines can reach needs --api-key-file."},
+     .help =
+         "Address to listen on; an address that other machines can reach requires --api-key-file."},
     {"port", 0, "N", LAM_OPT_INT, offsetof(serve_options, port), "8080", .max = 65535,
-     .help = "Port to listen on; 0: any that is free, which is printed."},
+     .help = "Port to listen on; 0: any free port, which is printed."},
     {"api-key-file", 0, "FILE", LAM_OPT_PATH, offsetof(serve_options, key_file),
-     .help = "Answer only requests with a key of FILE, one a line, in the header "
+     .help = "Answer only requests with a key of FILE, one per line, in the header "
              "Authorization: Bearer KEY."},
     {"allow-host", 0, "NAME", LAM_OPT_STRINGS, offsetof(serve_options, hosts),
      .help = "Also answer requests whose Host header is NAME; may be repeated."},
     {0, 0, NULL, LAM_OPT_GROUP, .help = "Scheduling"},
     {"slots", 0, "N", LAM_OPT_INT, offsetof(serve_options, slots), "16", .min = 1, .max = 4096,
-     .help = "Texts that are read or written side by side."},
+     .help = "Number of texts that are processed in one batch."},
     {"queue", 0, "N", LAM_OPT_INT, offsetof(serve_options, queue), "256", .min = 1, .max = 1 << 20,
-     .help = "Texts that wait for a slot; more are refused with status 429."},
+     .help = "Number of texts that may wait for a slot; more are refused with status 429."},
     {"chunk", 0, "N", LAM_OPT_INT, offsetof(serve_options, rows), .min = 1, .max = 1 << 24,
      .shown = "one segment with its memory",
      .help = "Rows of prompts and memory refreshes computed between two decoding steps."},
     {"fixed-batch", 0, NULL, LAM_OPT_FLAG, offsetof(serve_options, fixed),
-     .help = "Always compute all slots: results do not depend on the load to the last bit, at the "
-             "cost of speed while few slots are used."},
+     .help =
+         "Always compute all slots, so that results do not depend on the load, to the last bit; "
+         "slower while few slots are used."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(serve_options, segment), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length, in tokens."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(serve_options, mem_len), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Memory length, in tokens."},
     {"prefix-cache", 0, "SIZE", LAM_OPT_SIZE, offsetof(serve_options, prefix_bytes), "256MiB",
-     .help = "Memory for beginnings of prompts that were read before."},
+     .help = "Memory for the cache of prompt prefixes."},
     {0, 0, NULL, LAM_OPT_GROUP, .help = "Sessions and limits"},
     {"sessions", 0, "N", LAM_OPT_INT, offsetof(serve_options, sessions), "256", .min = 1,
-     .max = 1 << 20, .help = "Sessions and snapshots, at most."},
+     .max = 1 << 20, .help = "Maximum number of sessions and snapshots."},
     {"session-memory", 0, "SIZE", LAM_OPT_SIZE, offsetof(serve_options, session_bytes), "1GiB",
-     .help = "Memory for sessions and snapshots, at most."},
+     .help = "Maximum memory for sessions and snapshots."},
     {"session-idle", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, idle), "3600",
      .max = 1e9,
-     .help =
-         "Sessions unused for so long are dropped when there is no room for another; 0: never."},
+     .help = "Drop sessions unused for SECONDS when there is no room for another; 0: never."},
     {"state", 0, "DIR", LAM_OPT_PATH, offsetof(serve_options, state),
      .help = "Save sessions in DIR when the server stops, and load them when it starts."},
     {"connections", 0, "N", LAM_OPT_INT, offsetof(serve_options, connections), "4096", .min = 1,
-     .max = 1 << 20, .help = "Connections, at most."},
+     .max = 1 << 20, .help = "Maximum number of connections."},
     {"header-time", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, header_time), "10",
-     .min = 0.1, .max = 1e6, .help = "Close connections whose headers take longer than this."},
+     .min = 0.1, .max = 1e6, .help = "Close connections whose headers take longer than SECONDS."},
     {"body-time", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, body_time), "60",
-     .min = 0.1, .max = 1e6, .help = "Close connections whose body takes longer than this."},
+     .min = 0.1, .max = 1e6, .help = "Close connections whose body takes longer than SECONDS."},
     {"drain", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(serve_options, drain), "30", .max = 1e6,
-     .help = "After SIGTERM or Ctrl-C, let running requests finish for so long."},
+     .help = "After SIGTERM or Ctrl-C, let running requests finish for at most SECONDS."},
     LAM_STORAGE_OPTIONS(serve_options, storage, "the folder's"),
     LAM_DEVICE_OPTIONS(serve_options, device, "auto"),
     {0},
@@ -191,14 +192,12 @@ static lam_status run(const lam_args *args)
 
 const lam_command lam_command_serve = {
     .name = "serve",
-    .summary = "offer models over HTTP",
+    .summary = "serve models over HTTP",
     .description =
-        "Answers OpenAI's completions, so that existing clients work unchanged, and offers "
-        "sessions, "
-        "which keep the memory of a text: it can be fed, watched, forked, saved and sent. The page "
-        "at "
-        "/ writes with a model and shows its memory at work. Requests share one batch and may come "
-        "and go at any time. SIGTERM and Ctrl-C let running requests finish.",
+        "Serves OpenAI's completions API, so that existing clients work unchanged, and sessions, "
+        "which keep the memory of a text: it can be fed, watched, forked, saved and transferred. "
+        "The page at / generates text and shows the memory at work. Running requests share one "
+        "batch. SIGTERM and Ctrl-C let running requests finish.",
     .options = options,
     .options_size = sizeof(serve_options),
     .examples = "lamemo serve --model wiki11m\n"

@@ -191,7 +191,8 @@ lam_status lam_help_command(FILE *out, const lam_command *c, const char *topic)
     print_groups(out, table.rows, topic);
     print_heading(out, "Common options");
     for (const lam_option *o = lam_common_options; o->help != NULL; o++)
-        print_option(out, o);
+        if (!o->hidden)
+            print_option(out, o);
     if (c->appendix != NULL) {
         print_heading(out, c->appendix_title);
         c->appendix(out);
@@ -216,7 +217,7 @@ void lam_help_overview(FILE *out)
           out);
     print_heading(out, "Commands");
     for (int i = 0; lam_commands[i] != NULL; i++)
-        fprintf(out, "  %-10s %s\n", lam_commands[i]->name, lam_commands[i]->summary);
+        fprintf(out, "  %-11s %s\n", lam_commands[i]->name, lam_commands[i]->summary);
     print_heading(out, "To begin with");
     lam_help_lines(out,
                    "lamemo generate --model " LAM_BOXED " \"The history of Rome\"\n"

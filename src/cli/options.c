@@ -24,8 +24,7 @@ enum { KEY_TABLE = 256, KEY_USAGE = 1024, KEY_COMMON = 2048, ARGP_MAX = 2 * LAM_
 const lam_option lam_common_options[] = {
     {"quiet", 'q', NULL, LAM_OPT_FLAG,
      .help = "Print errors and warnings only. Results and --json are still printed, summaries of "
-             "what was "
-             "written are not."},
+             "written files are not."},
     {"verbose", 'v', NULL, LAM_OPT_FLAG, .help = "Also print details of what is done."},
     {"max-memory", 0, "SIZE", LAM_OPT_SIZE, offsetof(lam_args, max_memory),
      .shown = "what the machine has free",

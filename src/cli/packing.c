@@ -241,7 +241,8 @@ lam_status lam_unpacked_name(char out[PATH_MAX], const char *path)
 {
     if (!has_suffix(path))
         return lam_fail(LAM_ERR_IO,
-                        "%s: has no suffix " LAM_SUFFIX "; -o or -c says where its bytes go", path);
+                        "%s: has no suffix " LAM_SUFFIX "; use -o or -c to choose the output",
+                        path);
     snprintf(out, PATH_MAX, "%.*s", (int)(strlen(path) - strlen(LAM_SUFFIX)), path);
     return LAM_OK;
 }

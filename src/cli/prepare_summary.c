@@ -59,9 +59,9 @@ void lam_prepare_summary(const lam_corpus_info *info, const char *dir, const cha
     int64_t bytes = 0;
     for (int i = 0; i < info->n_sources; i++)
         bytes += info->sources[i].bytes;
-    lam_print("%s: %s, %s symbols%s%s, measured in %s\n", info->name,
+    lam_print("%s: %s, vocabulary of %s%s%s, measured in %s\n", info->name,
               lam_text_kind_name(info->kind), lam_format_count(text, sizeof text, info->vocab_size),
-              vocab_from ? " of " : "", vocab_from ? vocab_from : "",
+              vocab_from ? " from " : "", vocab_from ? vocab_from : "",
               lam_metric_name(info->metric));
     print_sources(info);
     print_splits(info);

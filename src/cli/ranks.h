@@ -10,8 +10,8 @@
     {                                                                                              \
         "comm-timeout", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(type, field), "300",                \
             .max = 1e9,                                                                            \
-            .help = "Under mpirun: how long to wait for another process before all are ended; 0: " \
-                    "for ever."                                                                    \
+            .help = "Under mpirun: end all processes when one does not respond for SECONDS; 0: "   \
+                    "wait for ever."                                                               \
     }
 
 typedef lam_status lam_ranks_work(const void *user, lam_comm *comm);

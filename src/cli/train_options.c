@@ -45,12 +45,12 @@ const lam_option lam_train_table[] = {
     LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),
     {"reduce", 0, "HOW", LAM_OPT_CHOICE, OPT(reduce), "exact", .choices = lam_reduce_names,
      .help = "Under mpirun: sum gradients exact, in a tree, so that the number of processes does not change the result, "
-             "or fast, as the library does."},
+             "or fast, by the all-reduce of MPI or NCCL."},
     {"zero", 0, "N", LAM_OPT_INT, OPT(zero), "0", .max = 1,
      .help = "Under mpirun: 1 divides the optimiser's state between the processes, by whole matrices. The result is the "
              "same."},
     {"no-overlap", 0, NULL, LAM_OPT_FLAG, OPT(no_overlap),
-     .help = "Under mpirun on CPUs: sum gradients after the backward pass, not beside it by one more thread in each process. "
+     .help = "Under mpirun on CPUs: sum gradients after the backward pass, not during it in an additional thread of each process. "
              "The result is the same."},
     LAM_TIMEOUT_OPTION(lam_train_options, timeout),
     {"print-config", 0, NULL, LAM_OPT_FLAG, OPT(print_config),

@@ -105,7 +105,7 @@ static lam_status same_vocabulary(const lam_train_session *s)
     const lam_status status =
         same ? LAM_OK
              : lam_fail(LAM_ERR_ARG,
-                        "%s: another vocabulary than that of the model in %s (%s, %d symbols; the "
+                        "%s: another vocabulary than that of the model in %s (%s, %d tokens; the "
                         "model's: %s, %d): lamemo prepare --vocab-from %s takes the model's",
                         s->data, s->from, lam_text_kind_name(lam_vocab_kind(text)),
                         lam_vocab_size(text), lam_text_kind_name(lam_vocab_kind(vocab)),

@@ -51,7 +51,7 @@ static lam_status open_parts(lam_corpus *c, const char *dir, lam_corpus_check ch
     LAM_TRY(lam_path_join(path, sizeof path, dir, "vocab.json"));
     LAM_TRY(lam_vocab_load(&c->vocab, path));
     if (lam_vocab_size(c->vocab) != c->info.vocab_size)
-        return lam_fail(LAM_ERR_FORMAT, "%s: %d symbols, but corpus.json says %d", path,
+        return lam_fail(LAM_ERR_FORMAT, "%s: %d tokens, but corpus.json says %d", path,
                         lam_vocab_size(c->vocab), c->info.vocab_size);
     if (lam_vocab_kind(c->vocab) != c->info.kind)
         return lam_fail(LAM_ERR_FORMAT, "%s: a vocabulary of %s, but corpus.json says %s", path,

@@ -51,7 +51,7 @@ static lam_status compare_two(comparing *c, lam_split held_out, lam_split other)
         return LAM_OK;
     show_text(c, text, sizeof text, &c->split[held_out], o.at);
     lam_log(LAM_LOG_WARN,
-            "%lld of %lld pieces of the %s split (%d tokens each) are in the %s split, too: the "
+            "%lld of %lld chunks of the %s split (%d tokens each) are in the %s split, too: the "
             "first is token %lld of %s "
             "and %lld of %s: '%s...'",
             (long long)o.found, (long long)o.looked, lam_split_name(held_out), o.piece,
@@ -60,7 +60,7 @@ static lam_status compare_two(comparing *c, lam_split held_out, lam_split other)
     return LAM_OK;
 }
 
-/* Files that are the same may be too short for pieces. */
+/* Files that are the same may be too short for chunks. */
 static void compare_files(const lam_corpus_info *info)
 {
     for (int i = 0; i < info->n_sources; i++)

@@ -284,7 +284,7 @@ START_TEST(text_in_two_splits_is_pointed_out)
     ck_assert_str_eq(notes, "");
     ck_assert_int_eq(lam_file_save(path, text + 2333, 1500), LAM_OK); /* begins with 667 of train */
     ck_assert_int_eq(prepare(&o), LAM_OK);
-    ck_assert_ptr_nonnull(strstr(notes, "2 of 5 pieces of the valid split (256 tokens each) are in "
+    ck_assert_ptr_nonnull(strstr(notes, "2 of 5 chunks of the valid split (256 tokens each) are in "
                                         "the train split, too: the first is token 0 of valid and "
                                         "2333 of train: '"));
     /* the same file is said even if it is short */

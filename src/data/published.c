@@ -100,7 +100,7 @@ lam_status lam_published_check_counts(const lam_published *p, const lam_corpus_i
             return lam_fail(LAM_ERR_FORMAT, "this is not %s: %s has %lld words that train lacks",
                             p->name, lam_split_name((lam_split)s), (long long)info->unknown[s]);
     if (info->vocab_size != p->vocab_size)
-        return lam_fail(LAM_ERR_FORMAT, "this is not %s: the vocabulary has %d symbols, not %d",
+        return lam_fail(LAM_ERR_FORMAT, "this is not %s: the vocabulary has %d tokens, not %d",
                         p->name, info->vocab_size, p->vocab_size);
     return LAM_OK;
 }

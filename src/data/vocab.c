@@ -348,7 +348,7 @@ lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const c
         return LAM_OK;
     return lam_fail(
         LAM_ERR_FORMAT,
-        "%s: its vocabulary (%s, %d symbols) is not the model's (%s, %d symbols); they differ "
+        "%s: its vocabulary (%s, %d tokens) is not the model's (%s, %d tokens); they differ "
         "from number %d on: lamemo prepare --vocab-from MODEL takes the model's",
         label, lam_text_kind_name(text->kind), b, lam_text_kind_name(model->kind), a, differ);
 }
@@ -357,7 +357,7 @@ lam_status lam_vocab_fits(const lam_vocab *v, const char *path, int n_token)
 {
     if (lam_vocab_size(v) == n_token)
         return LAM_OK;
-    return lam_fail(LAM_ERR_FORMAT, "%s: the vocabulary has %d symbols, the model %d", path,
+    return lam_fail(LAM_ERR_FORMAT, "%s: the vocabulary has %d tokens, the model %d", path,
                     lam_vocab_size(v), n_token);
 }
 

@@ -26,8 +26,8 @@ static const char *const sticky_names[] = {"off", "left", "uniform", NULL};
 static const lam_mem_field fields[] = {
     {LAM_FIELD(lam_infinite, ltm_basis, INT), .min = 1, .max = MOST_BASIS,
      .follows = LAM_FOLLOWS_MEM_LEN, .weighs = 1, .option = "ltm-basis",
-     .help = "Number of basis functions of the long-term memory, a continuous signal: its size, "
-             "however long the text."},
+     .help = "Number of basis functions of the long-term memory, a continuous signal: its size "
+             "does not depend on the length of the text."},
     {LAM_FIELD(lam_infinite, ltm_block, INT), .min = 2, .max = LAM_MAX_LEN,
      .follows = LAM_FOLLOWS_TGT_LEN, .option = "ltm-block",
      .help =

@@ -292,7 +292,7 @@ char *lam_run_warning(char *out, size_t size, const lam_runview *run, lam_unit u
     *out = '\0';
     if (best >= 0 && lam_loss_untrained(valid->value[best], even))
         snprintf(out, size,
-                 "%s: its best validation loss, %.4g %s, is above that of guessing evenly, %.4g: "
+                 "%s: its best validation loss, %.4g %s, is above that of a uniform guess, %.4g: "
                  "this model has not learned; a lower --lr or a longer --warmup-step may help",
                  run->name, lam_unit_of(unit, valid->value[best]), lam_unit_name(unit),
                  lam_unit_of(unit, even));

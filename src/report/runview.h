@@ -47,7 +47,7 @@ lam_status lam_runs_at(lam_table *out, const lam_runs *runs, lam_run_axis over, 
 lam_status lam_runs_differences(lam_table *out, const lam_runs *runs);
 /* One row for each setting with which a resumed run went on otherwise; no rows if there are none. */
 lam_status lam_runs_changes(lam_table *out, const lam_runs *runs);
-/* What a reader of the numbers must know: that a run's best loss is above that of guessing evenly.  "" if nothing. */
+/* What a reader of the numbers must know: that a run's best loss is above that of a uniform guess.  "" if nothing. */
 char *lam_run_warning(char *out, size_t size, const lam_runview *run, lam_unit unit);
 /* Is any setting of any run known? */
 bool lam_runs_configured(const lam_runs *runs);

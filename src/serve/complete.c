@@ -108,7 +108,9 @@ static lam_status encode(lam_completion *c, int i)
             return lam_fail(LAM_ERR_ARG, "prompt: token %d is outside the vocabulary of %d",
                             p->tokens[k], engine->model->cfg.n_token);
     c->tokens += p->n * (size_t)c->r.n;
-    return c->r.echo && c->form == LAM_AS_COMPLETION ? echo(p, engine->vocab) : LAM_OK;
+    /* a feed shows no text, but its log-probabilities name each token's offset */
+    const int shown = c->form == LAM_AS_COMPLETION || c->r.logprobs >= 0;
+    return c->r.echo && shown ? echo(p, engine->vocab) : LAM_OK;
 }
 
 static lam_status check_size(const lam_completion *c)

@@ -157,7 +157,7 @@ lam_status lam_run_evaluate(lam_running *r)
     const double even = log((double)r->t->model->cfg.n_token);
     char remark[96] = "";
     if (better && lam_loss_untrained(loss, even))
-        snprintf(remark, sizeof remark, "  (best, but guessing evenly has %.4f)",
+        snprintf(remark, sizeof remark, "  (best, but a uniform guess has %.4f)",
                  lam_metric_of(r->opt->metric, even));
     else if (better)
         strcpy(remark, "  (best)");

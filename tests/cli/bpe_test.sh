@@ -6,7 +6,7 @@ cd "$work"
 
 seq 1 1500 | sed 's/.*/The caf\xc3\xa9 has line & of the text, and again line &./' > text
 run 0 prepare --corpus bpe --vocab-size 400 --out corpus text
-says "$out" "text: bpe, 400 symbols, measured in ppl"
+says "$out" "text: bpe, vocabulary of 400, measured in ppl"
 says corpus/vocab.json '"kind": "bpe"'
 says corpus/vocab.json '"<|endoftext|>"'
 says corpus/corpus.json '"kind": "bpe"'
@@ -100,7 +100,7 @@ says report/report.html '> and</span>'
 # Fine-tuning: with the model's vocabulary, from the model itself; another one is refused.
 seq 1 900 | sed 's/.*/Another text has & lines, then \xe6\x97\xa5\xe6\x9c\xac &./' > other
 run 0 prepare --tokenizer model --out mine other
-says "$out" "other: bpe, 400 symbols of model, measured in ppl"
+says "$out" "other: bpe, vocabulary of 400 from model, measured in ppl"
 cmp corpus/vocab.json mine/vocab.json || fail "another vocabulary"
 tune="--batch_size 4 --max_step 5 --threads 1 --no-test --eval_interval 0"
 # shellcheck disable=SC2086
@@ -110,4 +110,4 @@ run 0 prepare --corpus bpe --vocab-size 400 --out own other
 run 2 train --data own --init-from model $tune --out no
 says "$err" "another vocabulary than that of the model"
 run 1 eval -m model --data own
-says "$err" "its vocabulary (bpe, 400 symbols) is not the model's"
+says "$err" "its vocabulary (bpe, 400 tokens) is not the model's"

@@ -435,6 +435,6 @@ for command in "score --model $work/broken abc" "export --model $work/broken --o
     # shellcheck disable=SC2086
     run 1 $command
     says "$err" "$work/broken/vocab.json: the vocabulary has "
-    says "$err" " symbols, the model $vocabulary"
+    says "$err" " tokens, the model $vocabulary"
     [ ! -e "$work/never" ] || fail "$command: writes something"
 done

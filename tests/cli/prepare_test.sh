@@ -12,7 +12,7 @@ bytes=$(wc -c < text.txt)
 
 # Any text, byte by byte; the same through every packing and through a pipe.
 run 0 prepare --out plain text.txt
-says "$out" "text: bytes, 256 symbols, measured in bpc"
+says "$out" "text: bytes, vocabulary of 256, measured in bpc"
 for pack in "gzip -c" "xz -c" "zstd -qc"; do
     command -v "${pack%% *}" > /dev/null || continue
     $pack text.txt > packed
@@ -80,7 +80,7 @@ echo held out > packed.splits/test.txt
 run 0 prepare --out apart packed.splits
 says "$out" "10,944 bytes   train.txt.gz"
 says "$err" "train.txt.gz (train) and dev.xz (valid) are the same text"
-says "$err" "pieces of the valid split (256 tokens each) are in the train split, too"
+says "$err" "chunks of the valid split (256 tokens each) are in the train split, too"
 [ "$(tail -c +65 apart/test.bin)" = "held out" ] || fail "test is not the test file"
 cp packed.splits/test.txt packed.splits/heldout.txt
 run 1 prepare --out never packed.splits
@@ -128,7 +128,7 @@ printf 'LINE 1 of a larger text ,\nwith more words than numbers\n' > more.txt
 run 0 prepare --corpus words --lower --min-count 2 --out lowered text.txt
 run 0 prepare --vocab-from lowered --out known --split 100/0/0 more.txt
 symbols=$(sed -n 's/.*"size": \([0-9]*\),/\1/p' lowered/vocab.json)
-says "$out" "more: words, $symbols symbols of lowered, measured in ppl"
+says "$out" "more: words, vocabulary of $symbols from lowered, measured in ppl"
 says "$out" "14 tokens, 3 of them (21.43 %) became <unk>" # larger, more, than
 cmp lowered/vocab.json known/vocab.json || fail "another vocabulary"
 run 0 prepare --vocab_file lowered/vocab.json --corpus words --out file more.txt

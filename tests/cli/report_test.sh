@@ -64,7 +64,7 @@ cat > "$work/noted/metrics.jsonl" << 'EOT'
 EOT
 printf '{"memory":"lamemo","n_token":256}' > "$work/noted/last/config.json"
 run 0 report "$work/noted" --plot none --out "$work/noted.html"
-says "$out" "warning: noted: its best validation loss, 10.82 bpc, is above that of guessing evenly, 8: "
+says "$out" "warning: noted: its best validation loss, 10.82 bpc, is above that of a uniform guess, 8: "
 says "$out" "settings that changed on resuming"
 says "$out" "noted    10  lr         0.25    0.0005"
 says "$out" "noted    10  scheduler  cosine  linear"
@@ -73,7 +73,7 @@ says "$work/noted.html" "What noted wrote"
 says "$work/noted.html" " said &lt;b&gt;no&lt;/b&gt;"
 says "$work/noted.html" "<b>Prompt</b>"
 says "$work/noted.html" "Made by <code>lamemo report $work/noted --plot none --out $work/noted.html</code>"
-says "$work/noted.html" "is above that of guessing evenly, 8"
+says "$work/noted.html" "is above that of a uniform guess, 8"
 run 0 report "$work/noted" --json
 says "$out" '"changes":[{"step":10.0,"setting":"lr","before":"0.25","after":"0.0005"}'
 rm -r "$work/noted"

@@ -35,6 +35,7 @@ sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' "$out" > "$work/commands"
 while read -r command; do
     run 0 "$command" --help
     says "$out" "Usage: lamemo $command"
+    ! grep -q -e --inner-job "$out" || fail "$command --help shows an option for internal use"
     run 2 "$command" --no-such-option
     says "$err" "lamemo $command: unknown option '--no-such-option'"
     says "$err" "Try 'lamemo $command --help'."

@@ -270,6 +270,7 @@ class Sessions(unittest.TestCase):
         first = server.post(f"/v1/sessions/{s}/feed", {"text": TEXT[:50], "logprobs": 1})[1]
         second = server.post(f"/v1/sessions/{s}/feed", {"tokens": list(TEXT[50:80].encode()), "logprobs": 0})[1]
         self.assertEqual((first["length"], second["length"]), (50, 80))
+        self.assertEqual(first["logprobs"]["text_offset"], list(range(50)))
         whole = server.complete(prompt=TEXT[:80], echo=True, logprobs=1, max_tokens=0)["choices"][0]["logprobs"]
         parts = first["logprobs"]["token_logprobs"] + second["logprobs"]["token_logprobs"]
         for a, b in zip(parts, whole["token_logprobs"]):
