@@ -218,7 +218,7 @@ void lam_help_overview(FILE *out)
     print_heading(out, "Commands");
     for (int i = 0; lam_commands[i] != NULL; i++)
         fprintf(out, "  %-11s %s\n", lam_commands[i]->name, lam_commands[i]->summary);
-    print_heading(out, "To begin with");
+    print_heading(out, "Getting started");
     lam_help_lines(out,
                    "lamemo generate --model " LAM_BOXED " \"The history of Rome\"\n"
                    "lamemo prepare --out data/book book.txt\n"

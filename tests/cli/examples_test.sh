@@ -11,7 +11,7 @@ export LAMEMO_MODELS="$source/models"
 "$LAMEMO" help --markdown | awk '/^```sh/ { in_block = 1; next } /^```/ { in_block = 0 } in_block' \
     > "$work/documented"
 sed -n -e ':a' -e '/\\$/N; s/\\\n *//; ta' -e 's/^ *\$ \(lamemo .*\)/\1/p' README.md > "$work/readme"
-"$LAMEMO" --help | sed -n '/^To begin with/,/^$/s/^  //p' > "$work/overview"
+"$LAMEMO" --help | sed -n '/^Getting started/,/^$/s/^  //p' > "$work/overview"
 [ "$(wc -l < "$work/overview")" -ge 4 ] || fail "where does the overview begin?"
 {
     cat "$work/overview" "$work/documented"
