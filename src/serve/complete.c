@@ -44,7 +44,6 @@ static lam_status create(lam_completion **out, lam_request *x, lam_completion_re
     *r = (lam_completion_request){0};
     c->created = time(NULL);
     c->n = c->r.n_prompts * c->r.n;
-    c->keep = c->r.keep >= 0 ? c->r.keep : c->r.session[0] != '\0';
     pthread_mutex_init(&c->lock, NULL);
     lam_request_keep(x, c, release, NULL); /* nothing to cancel yet */
     c->prompts = calloc((size_t)c->r.n_prompts, sizeof *c->prompts);

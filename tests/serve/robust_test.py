@@ -90,6 +90,8 @@ class Wrong(unittest.TestCase):
                     else:
                         self.refused(400, {name: value}, name)
         self.refused(400, {"prompt": ["a", "b"], "keep": True}, "keep")
+        for several in ({"n": 2}, {"prompt": ["a", "b"]}):  # a session keeps what it reads unless told otherwise
+            self.refused(400, {"session": "0" * 32, **several}, "keep")
         self.refused(404, {"model": "nobody"}, "model")
         self.refused(404, {"session": "0" * 32}, "session")
         self.refused(400, {"session": "0" * 33}, "session")
@@ -106,7 +108,7 @@ class Wrong(unittest.TestCase):
     def test_leaving_before_a_refusal(self):
         """The worker frees the jobs of a wrong request while the client's end cancels them."""
         for _ in range(40):
-            body = json.dumps({"prompt": "x", "n": 100, "session": "0" * 32}).encode()
+            body = json.dumps({"prompt": "x", "n": 100, "session": "0" * 32, "keep": False}).encode()
             with raw() as s:
                 s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
                           % len(body) + body)
