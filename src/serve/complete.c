@@ -90,6 +90,12 @@ static lam_status echo(lam_read_prompt *p, const lam_vocab *vocab)
     return status;
 }
 
+/* What the request calls it. */
+static const char *prompt_name(const lam_completion *c)
+{
+    return c->form == LAM_AS_COMPLETION ? "prompt" : c->r.prompts[0].text ? "text" : "tokens";
+}
+
 static lam_status encode(lam_completion *c, int i)
 {
     const lam_engine *engine = c->w->engine;
@@ -104,8 +110,8 @@ static lam_status encode(lam_completion *c, int i)
     }
     for (size_t k = 0; k < p->n; k++)
         if (p->tokens[k] >= engine->model->cfg.n_token)
-            return lam_fail(LAM_ERR_ARG, "prompt: token %d is outside the vocabulary of %d",
-                            p->tokens[k], engine->model->cfg.n_token);
+            return lam_fail(LAM_ERR_ARG, "%s: token %d is outside the vocabulary of %d",
+                            prompt_name(c), p->tokens[k], engine->model->cfg.n_token);
     c->tokens += p->n * (size_t)c->r.n;
     return c->r.echo && c->form == LAM_AS_COMPLETION ? echo(p, engine->vocab) : LAM_OK;
 }
@@ -113,8 +119,8 @@ static lam_status encode(lam_completion *c, int i)
 static lam_status check_size(const lam_completion *c)
 {
     if (c->tokens > LAM_PROMPT_TOKENS)
-        return lam_fail(LAM_ERR_ARG, "prompt: %zu tokens in all choices, at most %zu", c->tokens,
-                        LAM_PROMPT_TOKENS);
+        return lam_fail(LAM_ERR_ARG, "%s: %zu tokens in all choices, at most %zu", prompt_name(c),
+                        c->tokens, LAM_PROMPT_TOKENS);
     const size_t each = (size_t)c->r.logprobs + 1;
     const size_t told =
         c->r.logprobs < 0
@@ -154,7 +160,7 @@ static int prepare(lam_completion *c)
     if (status == LAM_OK)
         status = check_size(c);
     if (status != LAM_OK) {
-        lam_reply_status(&x->reply, status, "prompt");
+        lam_reply_status(&x->reply, status, prompt_name(c));
         return 0;
     }
     for (int i = 0; i < c->n; i++)

@@ -104,6 +104,9 @@ class Wrong(unittest.TestCase):
         for name, value, status in (("segment", 1 << 20, 400), ("memory", 5, 400), ("model", "nobody", 404),
                                     ("snapshot", "0" * 32, 404)):
             self.refused(status, {name: value}, name, "/v1/sessions")
+        session = server.post("/v1/sessions", {})[1]["id"]
+        self.refused(400, {"tokens": [256]}, "tokens", f"/v1/sessions/{session}/feed")
+        self.assertEqual(server.ask("DELETE", f"/v1/sessions/{session}")[0], 200)
 
     def test_leaving_before_a_refusal(self):
         """The worker frees the jobs of a wrong request while the client's end cancels them."""
