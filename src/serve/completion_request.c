@@ -250,6 +250,7 @@ static lam_status read_all(lam_completion_request *r, const json_t *o, const cha
     LAM_TRY(read_stops(r, member(o, "stop", param)));
     *param = "prompt";
     LAM_TRY(read_prompts(r, member(o, "prompt", param)));
+    *param = "n";
     if (r->n_prompts * r->n > LAM_MOST_CHOICES)
         return lam_fail(LAM_ERR_ARG, "n: %d prompts times %d are more than %d choices",
                         r->n_prompts, r->n, LAM_MOST_CHOICES);

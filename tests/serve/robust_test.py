@@ -89,6 +89,7 @@ class Wrong(unittest.TestCase):
                         self.refused(400, {name: value})
                     else:
                         self.refused(400, {name: value}, name)
+        self.refused(400, {"prompt": ["a", "b"], "n": 65}, "n")
         self.refused(400, {"prompt": ["a", "b"], "keep": True}, "keep")
         for several in ({"n": 2}, {"prompt": ["a", "b"]}):  # a session keeps what it reads unless told otherwise
             self.refused(400, {"session": "0" * 32, **several}, "keep")
@@ -123,6 +124,8 @@ class Wrong(unittest.TestCase):
         self.assertEqual(server.ask("GET", "/v1/snapshots/" + "0" * 32)[0], 404)
         status, headers, _ = server.ask("GET", "/v1/completions")
         self.assertEqual((status, headers["Allow"]), (405, "POST"))
+        status, headers, _ = server.ask("POST", "/v1/snapshots/" + "0" * 32)
+        self.assertEqual((status, headers["Allow"]), (405, "GET, PUT, DELETE"))
         self.assertEqual(server.ask("BREW", "/health")[0], 405)
         self.assertEqual(server.ask("HEAD", "/health")[0], 200)
 
