@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+class _Argument(c_void_p):
+    """Refers to its handle."""
+
+    handle: Handle
+
+
 class Handle:
     """A pointer of the library that is freed once, when nobody refers to it any more or at exit.
 
@@ -21,8 +27,15 @@ class Handle:
     """
 
     def __init__(self, pointer: c_void_p, free: Any, keeps: Any = None) -> None:
-        self.pointer = pointer
+        self._pointer = pointer
         self.free = weakref.finalize(self, Handle._free, free, pointer, keeps)
+
+    @property
+    def pointer(self) -> c_void_p:
+        """As an argument of a call: another thread may close what it belongs to before the call returns."""
+        pointer = _Argument(self._pointer.value)
+        pointer.handle = self
+        return pointer
 
     @staticmethod
     def _free(free: Any, pointer: c_void_p, keeps: Any) -> None:
@@ -158,9 +171,7 @@ class Session:
         return True  # also where nothing was fed
 
     def close(self) -> None:
-        """Frees it now instead of when nobody refers to it any more; calling it again does nothing."""
-        if isinstance(self._handle, Handle):
-            self._handle.free()
+        """Frees it now, or when the call that uses it returns; calling it again does nothing."""
         self._handle = Closed("session")
 
     def __enter__(self) -> Session:

@@ -212,6 +212,18 @@ class ModelTest(unittest.TestCase):
             thread.join()
         self.assertEqual(got, [want] * 4)
 
+    def test_what_is_closed_while_it_computes_lives_until_then(self):
+        code = ("import lamemo, sys, threading\n"
+                f"model, begun, got = lamemo.Model({MODEL!r}), threading.Event(), []\n"
+                "text, session = b'abcd' * 5000, model.session()\n"
+                "def score():\n    got.append(len(model.score(text, progress=lambda part: begun.set())))\n"
+                "def feed():\n    begun.set(); session.feed(list(text)); got.append(0)\n"
+                "for work, used in (feed, session), (score, model):\n"
+                "    thread = threading.Thread(target=work)\n    thread.start()\n    begun.wait()\n"
+                "    __import__('time').sleep(0.02)\n    used.close()\n    thread.join()\n    begun.clear()\n"
+                "assert got == [0, 20000], got\n")
+        self.assertEqual(python(code).stderr, "")
+
     def test_a_call_releases_the_interpreter(self):
         ticks, done = [], threading.Event()
         thread = threading.Thread(target=lambda: (self.model.score(b"abcd" * 2000), done.set()))
