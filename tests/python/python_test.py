@@ -147,6 +147,9 @@ class ModelTest(unittest.TestCase):
         for call, kind, text in (
                 (lambda: lamemo.Model("/nowhere"), lamemo.FileError, "/nowhere"),
                 (lambda: lamemo.Model("/nowhere"), OSError, "/nowhere"),
+                (lambda: lamemo.Model(MODEL + "\0.old"), ValueError, "zero byte"),
+                (lambda: lamemo.Model(MODEL, device="cpu\0"), ValueError, "device"),
+                (lambda: model("x", stop=["\n", "e\0x"]), ValueError, "stop"),
                 (lambda: lamemo.Model(MODEL, device="tpu"), ValueError, "tpu"),
                 (lambda: lamemo.Model(MODEL, weights="int3"), lamemo.ArgumentError, "int3"),
                 (lambda: lamemo.Model(MODEL, threads=-1), ValueError, "threads"),
