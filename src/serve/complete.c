@@ -147,6 +147,11 @@ static lam_worker *find_worker(lam_request *x, const lam_completion_request *r)
     else if (!w)
         lam_reply_error(&x->reply, 404, "model", "there is no model %s; GET /v1/models lists them",
                         r->model);
+    else if (!lam_worker_is(w, r->model)) {
+        lam_reply_error(&x->reply, 400, "model", "model: session %s is one of %s, not of %s",
+                        r->session, w->model->name, r->model);
+        return NULL;
+    }
     return w;
 }
 

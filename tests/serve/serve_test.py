@@ -251,6 +251,13 @@ class Completions(unittest.TestCase):
             self.assertEqual(where.ask("GET", "/v1/models/")[0], 404)
             self.assertEqual(where.complete(model="b", prompt="The fox", max_tokens=2)["model"], "b")
             self.assertEqual(where.post("/v1/completions", {"model": "c"})[0], 404)
+            session = where.post("/v1/sessions", {"model": "b"})[1]["id"]
+            snapshot = where.post(f"/v1/sessions/{session}/snapshot")[1]["id"]
+            for path, body in (("/v1/completions", {"session": session}), ("/v1/sessions", {"snapshot": snapshot})):
+                for other in ("a", "c"):  # a session has its model
+                    status, answer = where.post(path, {"model": other, **body})
+                    self.assertEqual((status, answer["error"]["param"]), (400, "model"))
+                self.assertEqual(where.post(path, {"model": "b", **body})[1]["model"], "b")
             self.assertNotEqual(where.post("/tokenize", {"prompt": "The fox", "model": "a"})[1]["tokens"],
                                 where.post("/tokenize", {"prompt": "The fox", "model": "b"})[1]["tokens"])
 
