@@ -318,6 +318,25 @@ class SessionTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             s.feed([1])
 
+    def test_one_thread_at_a_time(self):
+        session, refused = self.model.session(), []
+
+        def use():
+            for _ in range(2000):
+                try:
+                    session.feed([1, 2, 3])
+                    session.sample()
+                except ValueError as why:
+                    refused.append(str(why))
+
+        threads = [threading.Thread(target=use) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertLessEqual(set(refused), {"another thread is using the session"})
+        self.assertGreater(len(session), 0)
+
     def test_a_session_keeps_its_model(self):
         model = lamemo.Model(MODEL)
         s, generation = model.session(), model("Once", max_tokens=5, stream=True)
