@@ -415,6 +415,16 @@ class Sessions(unittest.TestCase):
             self.assertEqual(second.ask("DELETE", f"/v1/sessions/{gone}")[0], 200)
         self.assertEqual(sorted(os.listdir(state)), [s + ".safetensors"])
 
+    def test_a_session_that_is_left_out_is_not_deleted(self):
+        state = os.path.join(WORK, "left")
+        options = ("-m", model("bytes"), "--slots", "2", "--state", state, "--threads", "1")
+        with Server(*options) as first:
+            kept = [first.post("/v1/sessions")[1]["id"] + ".safetensors" for _ in range(2)]
+        for fewer in (("--sessions", "1"), ("--mem-len", "5")):
+            with Server(*options, *fewer) as second:
+                self.assertEqual(second.stop(), 0)
+            self.assertEqual(sorted(os.listdir(state)), sorted(kept))
+
     def test_there_are_only_so_many(self):
         with Server("-m", model("bytes"), "--slots", "2", "--sessions", "3", "--threads", "1") as where:
             for i in range(3):
