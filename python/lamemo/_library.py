@@ -242,7 +242,14 @@ def as_bytes(text: Any) -> bytes:
 
 
 def as_path(path: "str | bytes | os.PathLike[str]") -> bytes:
-    return os.fsencode(path)
+    return without_zero("the path", os.fsencode(path))
+
+
+def without_zero(name: str, value: bytes) -> bytes:
+    """A string of C ends at its first zero byte."""
+    if b"\0" in value:
+        raise ArgumentError(f"{name} is {value!r}, must be without a zero byte")
+    return value
 
 
 def whole(name: str, value: Any, least: int = 0, most: int = 2**31 - 1) -> int:
@@ -269,7 +276,7 @@ def real(name: str, value: Any) -> float:
 def word(name: str, value: Any) -> bytes:
     if not isinstance(value, str):
         raise TypeError(f"{name} is {value!r}, must be a str")
-    return value.encode()
+    return without_zero(name, value.encode())
 
 
 def as_tokens(tokens: Iterable[int]) -> "tuple[Any, int]":

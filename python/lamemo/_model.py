@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal, Optional, Sequence, Union, overload
 
 from ._library import (EngineOptions, GenerateOptions, ModelInfo, PieceStruct, ProgressFunction, SessionOptions, as_bytes,
-                       as_path, as_tokens, double_array, is_text, lib, sampling_of, whole, word)
+                       as_path, as_tokens, double_array, is_text, lib, sampling_of, whole, without_zero, word)
 from ._session import Closed, Handle, Session
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def _texts(name: str, value: Any) -> "list[bytes]":
     texts = [value] if is_text(value) else [] if value is None else value
     if not isinstance(texts, (list, tuple)) or not all(map(is_text, texts)):
         raise TypeError(f"{name} is {value!r}, must be a text or a list of texts")
-    return [as_bytes(text) for text in texts]
+    return [without_zero(name, as_bytes(text)) for text in texts]
 
 
 class _Progress:

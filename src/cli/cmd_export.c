@@ -73,6 +73,17 @@ static lam_status print_json(const export_options *o, const lam_export_result *r
     return lam_print_json(root, JSON_COMPACT);
 }
 
+/* What is about weights, where none are written. */
+static lam_status no_weights(const lam_args *args)
+{
+    static const char *const names[] = {"dtype", "max-shard-size"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (lam_option_given(args, names[i]))
+            return lam_fail(LAM_ERR_ARG, "--%s: no weights are written without --out or --hf",
+                            names[i]);
+    return LAM_OK;
+}
+
 /* Said before the weights are written. */
 static lam_status may_write_tokenizer(const export_options *o)
 {
@@ -99,7 +110,11 @@ static lam_status write_tokenizer(const export_options *o, bool quiet)
     char count[32];
     lam_vocab *vocab;
     LAM_TRY(lam_vocab_option(&vocab, o->model, NULL));
-    const lam_status status = lam_tokenizer_json_save(vocab, o->tokenizer);
+    lam_status status = lam_tokenizer_json_save(vocab, o->tokenizer);
+    if (status == LAM_OK && o->json && !folder_of(o))
+        status = lam_print_json(json_pack("{s:o, s:i}", "tokenizer", lam_json_name(o->tokenizer),
+                                          "tokens", lam_vocab_size(vocab)),
+                                JSON_COMPACT);
     if (status == LAM_OK && !quiet && !o->json)
         lam_print("%s: %s tokens\n", o->tokenizer,
                   lam_format_count(count, sizeof count, lam_vocab_size(vocab)));
@@ -123,6 +138,8 @@ static lam_status run(const lam_args *args)
         return lam_fail(LAM_ERR_ARG, "--out and --hf both name a folder; give one of them");
     if (!wanted.out && !o->tokenizer)
         return lam_fail(LAM_ERR_ARG, "--out is missing");
+    if (!wanted.out)
+        LAM_TRY(no_weights(args));
     if (o->tokenizer)
         LAM_TRY(may_write_tokenizer(o));
     if (wanted.out)

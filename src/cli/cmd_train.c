@@ -112,6 +112,9 @@ static lam_status introduce(const lam_train_session *s)
     if (lam_option_given(s->args, "short-mem") && s->settings.short_mem >= cfg->mem_len)
         lam_log(LAM_LOG_WARN, "--short-mem %d has no effect: the memory length is %d",
                 s->settings.short_mem, cfg->mem_len);
+    if (s->settings.early_stop > 0 && s->corpus->split[LAM_VALID].count == 0)
+        lam_log(LAM_LOG_WARN, "--early-stop has no effect: the valid split of %s is empty",
+                s->corpus->info.name);
     lam_train_warn(s->args, cfg, &s->settings);
     if (!s->resumed && s->o->resume) /* a first job of several, or a name mistyped */
         lam_log(LAM_LOG_WARN, "%s holds no checkpoint: starting a new run", s->o->out);

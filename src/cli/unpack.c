@@ -140,7 +140,8 @@ static lam_status extract(lam_pack_job *j, const lam_archive *a)
     lam_unpacker_free(u);
     /* --range needs only its blocks; whoever wants all of a damaged archive is told that it was not all. */
     if (status == LAM_OK && !a->complete && !j->o->range)
-        status = lam_fail(LAM_ERR_FORMAT, "%s; %zu blocks came out", a->trouble, a->n);
+        status = lam_fail(LAM_ERR_FORMAT, "%s; %zu block%s came out", a->trouble, a->n,
+                          a->n == 1 ? "" : "s");
     return status;
 }
 

@@ -139,6 +139,8 @@ lam_status lam_batcher_check(const lam_tokens *tokens, int streams)
     if (tokens->count / streams >= 2)
         return LAM_OK;
     const char *const split = tokens->split, *const of = *split ? " of the " : "";
+    if (tokens->count == 0 && *split)
+        return lam_fail(LAM_ERR_ARG, "the %s split is empty", split);
     return lam_fail(LAM_ERR_ARG, "%lld tokens%s%s%s are too few for %d streams (batch size)",
                     (long long)tokens->count, of, split, *split ? " split" : "", streams);
 }

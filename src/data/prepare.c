@@ -214,12 +214,24 @@ static lam_status divide(job *j)
         memcpy(j->ends, j->input_ends, sizeof j->ends);
         return LAM_OK;
     }
-    LAM_TRY(lam_division_cut(&division, text_size(j), j->ends));
+    return lam_division_cut(&division, text_size(j), j->ends);
+}
+
+/* What of a text that was cut is in no split, and which splits have nothing of it. */
+static void tell_rest(const job *j)
+{
+    if (j->inputs.is_split || j->o->published != NULL)
+        return;
     if (j->ends[LAM_TEST] < text_size(j))
         lam_log(LAM_LOG_INFO, "the last %lld of %lld %s are in no split",
                 (long long)(text_size(j) - j->ends[LAM_TEST]), (long long)text_size(j),
                 j->pairs != NULL ? "bytes" : "tokens");
-    return LAM_OK;
+    for (int s = LAM_VALID; s < LAM_SPLITS; s++)
+        if (j->o->division.part[s] > 0 && j->info->tokens[s] == 0)
+            lam_log(LAM_LOG_WARN, "the %s split is empty: %s left for it (see --split)",
+                    lam_split_name((lam_split)s),
+                    j->documents != NULL ? "no whole document is"
+                                         : "of so short a text nothing is");
 }
 
 static void number_symbols(job *j, const lam_vocab *vocab)
@@ -302,6 +314,8 @@ static lam_status write_symbols(job *j)
 {
     const lam_published *pub = j->o->published;
     LAM_TRY(lam_passes_cut(&j->passes, j->ends, pub != NULL && pub->strip));
+    for (int s = 0; s < LAM_SPLITS; s++)
+        j->ends[s] = j->passes.range[s].to;
     LAM_TRY(lam_lack_check(&j->lack, j->passes.range[LAM_TEST].to, j->o->vocab_name));
     LAM_TRY(resolve_vocab(j));
     if (j->documents != NULL)
@@ -330,6 +344,7 @@ static lam_status fill(void *user, const char *dir)
     LAM_TRY(divide(j));
     LAM_TRY(j->pairs != NULL ? write_pairs(j) : write_symbols(j));
     LAM_TRY(check_train(j));
+    tell_rest(j);
     LAM_TRY(lam_prepare_describe(j->info, j->o, j->vocab));
     if (pub == NULL || !j->info->original)
         LAM_TRY(lam_prepare_compare(j->o, j->info, j->vocab, dir));

@@ -288,13 +288,11 @@ static lam_status resolve_counts(const lam_bpe_job *j, lam_vocab **out)
     return lam_vocab_counted(out, j->vocab, j->counts);
 }
 
-lam_status lam_bpe_job_run(lam_bpe_job *j, const int64_t wanted[LAM_SPLITS], const char *dir,
+lam_status lam_bpe_job_run(lam_bpe_job *j, int64_t ends[LAM_SPLITS], const char *dir,
                            lam_corpus_info *info, lam_vocab **vocab)
 {
-    int64_t ends[LAM_SPLITS];
     *vocab = NULL;
     j->info = info;
-    memcpy(ends, wanted, sizeof ends);
     if (is_divided(j))
         cut_at_documents(j, ends);
     LAM_TRY(lam_scratch_map(j->scratch, &j->text));

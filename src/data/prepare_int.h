@@ -96,9 +96,9 @@ lam_status lam_bpe_job_put(lam_bpe_job *job, const void *bytes, size_t n);
 lam_status lam_bpe_job_end(lam_bpe_job *job);
 int64_t lam_bpe_job_size(const lam_bpe_job *job);
 /* Learns merges unless a vocabulary is given, and writes the three files into `dir`, the splits ending at these bytes
- * or at the next end of a document; fills tokens[], bytes[], separator and documents[] of info.  *vocab is the
- * vocabulary, owned by the caller; NULL: the given one, as it is. */
-lam_status lam_bpe_job_run(lam_bpe_job *job, const int64_t ends[LAM_SPLITS], const char *dir,
+ * or at the next end of a document, to which `ends` is moved; fills tokens[], bytes[], separator and documents[] of
+ * info.  *vocab is the vocabulary, owned by the caller; NULL: the given one, as it is. */
+lam_status lam_bpe_job_run(lam_bpe_job *job, int64_t ends[LAM_SPLITS], const char *dir,
                            lam_corpus_info *info, lam_vocab **vocab);
 
 /* ---- prepare_describe.c ---- */

@@ -51,6 +51,9 @@ lam_status lam_json_parse(json_t **out, const char *label, const char *text, siz
         return LAM_OK;
     if (error.text[0] == '\0') /* what jansson leaves when an allocation failed */
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes of JSON", label, size);
+    if (json_error_code(&error) == json_error_null_character) /* jansson names its own option */
+        return lam_fail(LAM_ERR_FORMAT, "%s: line %d, column %d: \\u0000 is not allowed", label,
+                        error.line, error.column);
     return lam_fail(LAM_ERR_FORMAT, "%s: not JSON: line %d, column %d: %s", label, error.line,
                     error.column, error.text);
 }

@@ -70,6 +70,8 @@ START_TEST(what_is_not_strict_json_is_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(lam_json_parse(&json, "x", wrong[i], strlen(wrong[i])) == LAM_ERR_FORMAT,
                       "accepted: %s", wrong[i]);
+    ck_assert_int_eq(lam_json_parse(&json, "x", "[\"a\\u0000\"]", 11), LAM_ERR_FORMAT);
+    ck_assert_str_eq(lam_error(), "x: line 1, column 10: \\u0000 is not allowed");
 }
 END_TEST
 

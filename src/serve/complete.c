@@ -44,7 +44,6 @@ static lam_status create(lam_completion **out, lam_request *x, lam_completion_re
     *r = (lam_completion_request){0};
     c->created = time(NULL);
     c->n = c->r.n_prompts * c->r.n;
-    c->keep = c->r.keep >= 0 ? c->r.keep : c->r.session[0] != '\0';
     pthread_mutex_init(&c->lock, NULL);
     lam_request_keep(x, c, release, NULL); /* nothing to cancel yet */
     c->prompts = calloc((size_t)c->r.n_prompts, sizeof *c->prompts);
@@ -91,6 +90,12 @@ static lam_status echo(lam_read_prompt *p, const lam_vocab *vocab)
     return status;
 }
 
+/* What the request calls it. */
+static const char *prompt_name(const lam_completion *c)
+{
+    return c->form == LAM_AS_COMPLETION ? "prompt" : c->r.prompts[0].text ? "text" : "tokens";
+}
+
 static lam_status encode(lam_completion *c, int i)
 {
     const lam_engine *engine = c->w->engine;
@@ -105,8 +110,8 @@ static lam_status encode(lam_completion *c, int i)
     }
     for (size_t k = 0; k < p->n; k++)
         if (p->tokens[k] >= engine->model->cfg.n_token)
-            return lam_fail(LAM_ERR_ARG, "prompt: token %d is outside the vocabulary of %d",
-                            p->tokens[k], engine->model->cfg.n_token);
+            return lam_fail(LAM_ERR_ARG, "%s: token %d is outside the vocabulary of %d",
+                            prompt_name(c), p->tokens[k], engine->model->cfg.n_token);
     c->tokens += p->n * (size_t)c->r.n;
     /* a feed shows no text, but its log-probabilities name each token's offset */
     const int shown = c->form == LAM_AS_COMPLETION || c->r.logprobs >= 0;
@@ -116,8 +121,8 @@ static lam_status encode(lam_completion *c, int i)
 static lam_status check_size(const lam_completion *c)
 {
     if (c->tokens > LAM_PROMPT_TOKENS)
-        return lam_fail(LAM_ERR_ARG, "prompt: %zu tokens in all choices, at most %zu", c->tokens,
-                        LAM_PROMPT_TOKENS);
+        return lam_fail(LAM_ERR_ARG, "%s: %zu tokens in all choices, at most %zu", prompt_name(c),
+                        c->tokens, LAM_PROMPT_TOKENS);
     const size_t each = (size_t)c->r.logprobs + 1;
     const size_t told =
         c->r.logprobs < 0
@@ -144,6 +149,11 @@ static lam_worker *find_worker(lam_request *x, const lam_completion_request *r)
     else if (!w)
         lam_reply_error(&x->reply, 404, "model", "there is no model %s; GET /v1/models lists them",
                         r->model);
+    else if (!lam_worker_is(w, r->model)) {
+        lam_reply_error(&x->reply, 400, "model", "model: session %s is one of %s, not of %s",
+                        r->session, w->model->name, r->model);
+        return NULL;
+    }
     return w;
 }
 
@@ -157,7 +167,7 @@ static int prepare(lam_completion *c)
     if (status == LAM_OK)
         status = check_size(c);
     if (status != LAM_OK) {
-        lam_reply_status(&x->reply, status, "prompt");
+        lam_reply_status(&x->reply, status, prompt_name(c));
         return 0;
     }
     for (int i = 0; i < c->n; i++)

@@ -54,7 +54,6 @@ struct lam_completion {
     lam_choice *choices;      /* [n] */
     int n;
     size_t tokens; /* of all prompts */
-    int keep;
     lam_call call;
     lam_text head; /* of each object, made by the writing thread */
     /* Used by the worker's thread. */

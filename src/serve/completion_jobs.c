@@ -186,7 +186,7 @@ static int find_session(lam_completion *c)
             return lam_fail(LAM_ERR_ARG, "there is no session %s", c->r.session), 404;
         if (held->busy)
             return lam_fail(LAM_ERR_ARG, "session %s is at work", held->id), 409;
-    } else if (c->keep) {
+    } else if (c->r.keep) {
         if (lam_timeline_create(&text, lam_scheduler_segment(c->w->scheduler), 0) != LAM_OK)
             return 503;
         if (lam_shelf_put(shelf, &held, c->w, LAM_SESSION, text, NULL) != LAM_OK)
@@ -194,7 +194,7 @@ static int find_session(lam_completion *c)
     }
     if (held)
         memcpy(c->session, held->id, sizeof c->session);
-    c->held = c->keep ? held : NULL;
+    c->held = c->r.keep ? held : NULL;
     return 0;
 }
 

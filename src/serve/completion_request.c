@@ -250,12 +250,15 @@ static lam_status read_all(lam_completion_request *r, const json_t *o, const cha
     LAM_TRY(read_stops(r, member(o, "stop", param)));
     *param = "prompt";
     LAM_TRY(read_prompts(r, member(o, "prompt", param)));
+    *param = "n";
     if (r->n_prompts * r->n > LAM_MOST_CHOICES)
         return lam_fail(LAM_ERR_ARG, "n: %d prompts times %d are more than %d choices",
                         r->n_prompts, r->n, LAM_MOST_CHOICES);
     *param = "keep";
-    if (r->keep == 1 && r->n_prompts * r->n > 1)
-        return lam_fail(LAM_ERR_ARG, "keep: needs one prompt and n 1");
+    r->keep = r->keep >= 0 ? r->keep : r->session[0] != '\0';
+    if (r->keep && r->n_prompts * r->n > 1)
+        return lam_fail(LAM_ERR_ARG, "keep: needs one prompt and n 1; false leaves the session as "
+                                     "it was");
     *param = NULL;
     return LAM_OK;
 }

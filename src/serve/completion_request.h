@@ -41,7 +41,7 @@ typedef struct lam_completion_request {
     int stream, include_usage, echo;
     int logprobs; /* -1: not wanted */
     char session[33];
-    int keep; /* -1: not given */
+    int keep; /* 1: a session, there is only one choice */
 } lam_completion_request;
 
 /* Reads the body.  On failure *param is the field that is wrong, or NULL, and *out is empty. */

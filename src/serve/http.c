@@ -32,7 +32,7 @@ static void add_headers(struct MHD_Response *r, const lam_reply *reply, const ch
     }
     if (reply->status == 401)
         MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
-    if (reply->allow)
+    if (*reply->allow)
         MHD_add_response_header(r, "Allow", reply->allow);
     if (reply->close)
         MHD_add_response_header(r, "Connection", "close");
@@ -134,10 +134,11 @@ static void check(lam_request *x, struct MHD_Connection *c, const char *method, 
     const char *const host = header(c, "Host"), *const length = header(c, "Content-Length");
     const union MHD_ConnectionInfo *size =
         MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    const char *allowed = NULL, *name = NULL;
+    const char *name = NULL;
+    char allowed[LAM_ALLOW_ROOM];
     if (strcmp(method, "HEAD") == 0)
         method = "GET";
-    x->route = lam_route_find(method, path, x->id, &name, &allowed);
+    x->route = lam_route_find(method, path, x->id, &name, allowed);
     if (size && size->header_size > LAM_HEADER_BYTES)
         lam_reply_error(&x->reply, 431, NULL, "the headers are above %d bytes", LAM_HEADER_BYTES);
     else if (!lam_auth_host(&s->auth, host))
@@ -147,9 +148,9 @@ static void check(lam_request *x, struct MHD_Connection *c, const char *method, 
         lam_reply_error(&x->reply, 403, NULL, "the Origin header is another site's");
     else if (!(x->route && x->route->open) && !lam_auth_key(&s->auth, header(c, "Authorization")))
         lam_reply_error(&x->reply, 401, NULL, "the API key is missing or wrong");
-    else if (!x->route && allowed) {
+    else if (!x->route && *allowed) {
         lam_reply_error(&x->reply, 405, NULL, "%s has no method %s; use %s", path, method, allowed);
-        x->reply.allow = allowed;
+        memcpy(x->reply.allow, allowed, sizeof allowed);
     } else if (!x->route)
         lam_reply_error(&x->reply, 404, NULL, "there is no %s%s", path, hint(path));
     else if (length && strtoull(length, NULL, 10) > LAM_BODY_BYTES)

@@ -6,12 +6,15 @@
 
 #include <stdint.h>
 
+/* Of all methods of a path. */
+enum { LAM_ALLOW_ROOM = 32 };
+
 typedef struct lam_reply {
-    int status;        /* of HTTP; 0: not yet */
-    const char *type;  /* of its content; NULL: JSON */
-    const char *allow; /* the method that the path allows instead, or NULL */
-    int retry_after;   /* seconds; 0: no header */
-    int close;         /* close the connection afterwards */
+    int status;                 /* of HTTP; 0: not yet */
+    const char *type;           /* of its content; NULL: JSON */
+    char allow[LAM_ALLOW_ROOM]; /* the methods that the path has; "": no header */
+    int retry_after;            /* seconds; 0: no header */
+    int close;                  /* close the connection afterwards */
     lam_text body;
 } lam_reply;
 

@@ -75,8 +75,9 @@ int lam_request_is_gone(lam_request *x);
 /* Has the clerk run this with x. */
 void lam_request_clerk(lam_request *x, void (*run)(void *x));
 
-/* routes.c.  *name points to the part of `path` that "{name}" stands for, or is NULL. */
+/* routes.c.  *name points to the part of `path` that "{name}" stands for, or is NULL. NULL: `allowed` has the methods of
+ * the path, "GET, DELETE", or is "". */
 const lam_route *lam_route_find(const char *method, const char *path, char id[LAM_ID_ROOM],
-                                const char **name, const char **allowed);
+                                const char **name, char allowed[LAM_ALLOW_ROOM]);
 
 #endif

@@ -1,6 +1,7 @@
 /* routes.c -- the table of routes and their handlers. */
 #include "serve/handlers.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* clang-format off */
@@ -59,14 +60,16 @@ static int fits(const char *pattern, const char *path, char id[LAM_ID_ROOM], con
 }
 
 const lam_route *lam_route_find(const char *method, const char *path, char id[LAM_ID_ROOM],
-                                const char **name, const char **allowed)
+                                const char **name, char allowed[LAM_ALLOW_ROOM])
 {
-    *allowed = NULL;
+    size_t n = 0;
+    *allowed = '\0';
     for (int i = 0; i < ROUTES; i++)
         if (fits(routes[i].path, path, id, name)) {
             if (strcmp(routes[i].method, method) == 0)
                 return &routes[i];
-            *allowed = routes[i].method;
+            n += (size_t)snprintf(allowed + n, LAM_ALLOW_ROOM - n, "%s%s", n > 0 ? ", " : "",
+                                  routes[i].method);
         }
     return NULL;
 }

@@ -103,6 +103,11 @@ lam_worker *lam_server_worker(lam_server *s, const char *name)
     return NULL;
 }
 
+int lam_worker_is(const lam_worker *w, const char *name)
+{
+    return *name == '\0' || strcmp(w->model->name, name) == 0;
+}
+
 void lam_server_stop(lam_server *s, double seconds)
 {
     const double until = lam_clock() + seconds;

@@ -68,6 +68,7 @@ void lam_watchdog_abandon_all(lam_server *s);
 
 /* ---- finding things ---- */
 lam_worker *lam_server_worker(lam_server *s, const char *name); /* "": the first */
+int lam_worker_is(const lam_worker *w, const char *name);       /* "": any */
 int lam_server_is_ready(const lam_server *s);
 
 #endif

@@ -169,6 +169,12 @@ void lam_post_sessions(lam_request *x)
         lam_request_done(x);
         return;
     }
+    if (!lam_worker_is(w, n->model)) {
+        lam_reply_error(&x->reply, 400, "model", "model: snapshot %s is one of %s, not of %s",
+                        n->snapshot, w->model->name, n->model);
+        lam_request_done(x);
+        return;
+    }
     x->worker = w;
     lam_request_hold(x);
     lam_calls_put(&w->calls, &x->call, create, x);

@@ -2,6 +2,7 @@
 #include "serve/state.h"
 
 #include "core/file.h"
+#include "core/grow.h"
 #include "core/log.h"
 #include "serve/server_int.h"
 
@@ -33,9 +34,14 @@ static lam_status load_one(lam_worker *w, const char *path, const char *id)
     LAM_TRY(lam_snapshot_load(&snapshot, path));
     lam_status status = LAM_OK;
     if (strcmp(lam_snapshot_model(snapshot), w->hash) == 0) {
-        status = lam_scheduler_import(w->scheduler, &text, snapshot);
+        status =
+            lam_grow(&w->stored, &w->stored_room, w->n_stored + 1, sizeof *w->stored, "a session");
+        if (status == LAM_OK)
+            status = lam_scheduler_import(w->scheduler, &text, snapshot);
         if (status == LAM_OK)
             status = lam_shelf_put(&w->server->shelf, &held, w, LAM_SESSION, text, id);
+        if (status == LAM_OK)
+            memcpy(w->stored[w->n_stored++], id, LAM_ID_ROOM);
     }
     lam_snapshot_free(snapshot);
     return status;
@@ -85,30 +91,23 @@ static void save_one(void *user, lam_held *held)
     lam_snapshot_free(snapshot);
 }
 
-/* A session that was deleted since must not come back. */
-static void remove_others(lam_worker *w)
+/* A session that was deleted since must not come back; one that was left out may. */
+static void remove_deleted(const lam_worker *w)
 {
-    char path[4200], id[LAM_ID_ROOM];
-    DIR *dir = opendir(w->server->o.state);
-    for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
-        lam_snapshot *snapshot;
-        if (!is_ours(entry->d_name, id) || lam_shelf_whose(&w->server->shelf, LAM_SESSION, id) ||
-            lam_path_join(path, sizeof path, w->server->o.state, entry->d_name) != LAM_OK ||
-            lam_snapshot_load(&snapshot, path) != LAM_OK)
-            continue;
-        if (strcmp(lam_snapshot_model(snapshot), w->hash) == 0)
+    char name[LAM_ID_ROOM + sizeof ENDING], path[4200];
+    for (size_t i = 0; i < w->n_stored; i++) {
+        snprintf(name, sizeof name, "%s%s", w->stored[i], ENDING);
+        if (!lam_shelf_whose(&w->server->shelf, LAM_SESSION, w->stored[i]) &&
+            lam_path_join(path, sizeof path, w->server->o.state, name) == LAM_OK)
             unlink(path);
-        lam_snapshot_free(snapshot);
     }
-    if (dir)
-        closedir(dir);
 }
 
 void lam_state_save(lam_worker *w)
 {
     saving s = {.w = w};
     lam_shelf_each(&w->server->shelf, w, save_one, &s);
-    remove_others(w);
+    remove_deleted(w);
     if (s.saved > 0)
         lam_log(LAM_LOG_INFO, "%s: %d session%s saved in %s", w->model->name, s.saved,
                 s.saved == 1 ? "" : "s", w->server->o.state);

@@ -7,7 +7,7 @@
 /* Sessions of the worker's model that are in the folder; files of other models stay where they are, damaged ones are
  * told of. */
 lam_status lam_state_load(lam_worker *w);
-/* The folder holds the worker's sessions, and no others of its model. */
+/* Saves the worker's sessions, and removes the files of those that were loaded and are not there any more. */
 void lam_state_save(lam_worker *w);
 
 #endif

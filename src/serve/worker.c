@@ -11,6 +11,7 @@
 #include "serve/state.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -114,6 +115,7 @@ void lam_worker_stop(lam_worker *w)
         pthread_join(w->thread, NULL);
     lam_calls_run(&w->calls);
     lam_scheduler_free(w->scheduler);
+    free(w->stored);
     lam_engine_close(w->engine);
     if (w->dev)
         w->dev->ops->close(w->dev);

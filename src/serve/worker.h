@@ -31,6 +31,8 @@ typedef struct lam_worker {
     time_t loaded;
     lam_scheduler *scheduler; /* of its thread */
     lam_watcher *watches;     /* likewise */
+    char (*stored)[33];       /* likewise: ids of sessions that came from files (state.c) */
+    size_t n_stored, stored_room;
     lam_completion *untold; /* likewise: streams with something that their readers do not know of */
     atomic_int jobs;        /* that were let in and have not ended */
     atomic_llong tokens;    /* of their prompts */

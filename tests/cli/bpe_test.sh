@@ -51,7 +51,11 @@ run 0 export -m corpus --tokenizer tokenizer.json
 says "$out" "tokenizer.json: 400 tokens"
 run 2 export -m corpus --tokenizer tokenizer.json
 says "$err" "exists already; --replace overwrites it"
-run 0 export -m corpus --tokenizer tokenizer.json --replace
+run 2 export -m corpus --tokenizer never.json --dtype int8
+says "$err" "--dtype: no weights are written without --out or --hf"
+[ ! -e never.json ] || fail "something was written"
+run 0 export -m corpus --tokenizer tokenizer.json --replace --json
+says "$out" '{"tokenizer":"tokenizer.json","tokens":400}'
 run 0 prepare --tokenizer tokenizer.json --out back text
 for file in train.bin valid.bin test.bin; do
     cmp corpus/$file back/$file || fail "$file is another with tokenizer.json"

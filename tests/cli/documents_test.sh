@@ -33,6 +33,21 @@ run 0 prepare --documents files --split 100/0/0 --out files tales
 says "$out" "16 tokens, 2 documents"
 run 0 prepare --separate --split 100/0/0 --out files --replace tales
 says "$out" "16 tokens, 2 documents"
+# What is told of the splits is what became of them.
+run 0 prepare --documents files --out short tales/a.txt
+says "$err" "the valid split is empty: no whole document is left for it (see --split)"
+says "$err" "the test split is empty"
+run 2 eval -m wiki11m --data short --split valid
+says "$err" "the valid split is empty"
+run 0 train --data short --n-layer 1 --d-model 8 --n-head 1 --d-head 8 --d-inner 8 --tgt-len 4 --mem-len 4 \
+    --batch-size 1 --max-step 1 --early-stop 2 --out stop
+says "$err" "--early-stop has no effect: the valid split of a is empty"
+for kind in bytes bpe; do
+    run 0 prepare --corpus $kind --documents lines --split-tokens 8/1/1 --out short --replace lines.txt
+    if grep -q "in no split" "$err"; then fail "all of the text is in the splits"; fi
+done
+run 0 prepare --documents lines --split-tokens 3/1/1 --out short --replace lines.txt
+says "$err" "the last 6 of 14 tokens are in no split"
 
 # A run with documents, resumed; evaluation does not depend on how many streams there are.
 shape="--n-layer 2 --d-model 16 --n-head 2 --d-head 8 --d-inner 16 --tgt-len 8 --mem-len 8 --batch-size 4 --device ref"

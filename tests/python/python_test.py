@@ -147,6 +147,9 @@ class ModelTest(unittest.TestCase):
         for call, kind, text in (
                 (lambda: lamemo.Model("/nowhere"), lamemo.FileError, "/nowhere"),
                 (lambda: lamemo.Model("/nowhere"), OSError, "/nowhere"),
+                (lambda: lamemo.Model(MODEL + "\0.old"), ValueError, "zero byte"),
+                (lambda: lamemo.Model(MODEL, device="cpu\0"), ValueError, "device"),
+                (lambda: model("x", stop=["\n", "e\0x"]), ValueError, "stop"),
                 (lambda: lamemo.Model(MODEL, device="tpu"), ValueError, "tpu"),
                 (lambda: lamemo.Model(MODEL, weights="int3"), lamemo.ArgumentError, "int3"),
                 (lambda: lamemo.Model(MODEL, threads=-1), ValueError, "threads"),
@@ -211,6 +214,18 @@ class ModelTest(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(got, [want] * 4)
+
+    def test_what_is_closed_while_it_computes_lives_until_then(self):
+        code = ("import lamemo, sys, threading\n"
+                f"model, begun, got = lamemo.Model({MODEL!r}), threading.Event(), []\n"
+                "text, session = b'abcd' * 5000, model.session()\n"
+                "def score():\n    got.append(len(model.score(text, progress=lambda part: begun.set())))\n"
+                "def feed():\n    begun.set(); session.feed(list(text)); got.append(0)\n"
+                "for work, used in (feed, session), (score, model):\n"
+                "    thread = threading.Thread(target=work)\n    thread.start()\n    begun.wait()\n"
+                "    __import__('time').sleep(0.02)\n    used.close()\n    thread.join()\n    begun.clear()\n"
+                "assert got == [0, 20000], got\n")
+        self.assertEqual(python(code).stderr, "")
 
     def test_a_call_releases_the_interpreter(self):
         ticks, done = [], threading.Event()
@@ -302,6 +317,25 @@ class SessionTest(unittest.TestCase):
         s.close()
         with self.assertRaises(ValueError):
             s.feed([1])
+
+    def test_one_thread_at_a_time(self):
+        session, refused = self.model.session(), []
+
+        def use():
+            for _ in range(2000):
+                try:
+                    session.feed([1, 2, 3])
+                    session.sample()
+                except ValueError as why:
+                    refused.append(str(why))
+
+        threads = [threading.Thread(target=use) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertLessEqual(set(refused), {"another thread is using the session"})
+        self.assertGreater(len(session), 0)
 
     def test_a_session_keeps_its_model(self):
         model = lamemo.Model(MODEL)

@@ -89,7 +89,10 @@ class Wrong(unittest.TestCase):
                         self.refused(400, {name: value})
                     else:
                         self.refused(400, {name: value}, name)
+        self.refused(400, {"prompt": ["a", "b"], "n": 65}, "n")
         self.refused(400, {"prompt": ["a", "b"], "keep": True}, "keep")
+        for several in ({"n": 2}, {"prompt": ["a", "b"]}):  # a session keeps what it reads unless told otherwise
+            self.refused(400, {"session": "0" * 32, **several}, "keep")
         self.refused(404, {"model": "nobody"}, "model")
         self.refused(404, {"session": "0" * 32}, "session")
         self.refused(400, {"session": "0" * 33}, "session")
@@ -102,11 +105,14 @@ class Wrong(unittest.TestCase):
         for name, value, status in (("segment", 1 << 20, 400), ("memory", 5, 400), ("model", "nobody", 404),
                                     ("snapshot", "0" * 32, 404)):
             self.refused(status, {name: value}, name, "/v1/sessions")
+        session = server.post("/v1/sessions", {})[1]["id"]
+        self.refused(400, {"tokens": [256]}, "tokens", f"/v1/sessions/{session}/feed")
+        self.assertEqual(server.ask("DELETE", f"/v1/sessions/{session}")[0], 200)
 
     def test_leaving_before_a_refusal(self):
         """The worker frees the jobs of a wrong request while the client's end cancels them."""
         for _ in range(40):
-            body = json.dumps({"prompt": "x", "n": 100, "session": "0" * 32}).encode()
+            body = json.dumps({"prompt": "x", "n": 100, "session": "0" * 32, "keep": False}).encode()
             with raw() as s:
                 s.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
                           % len(body) + body)
@@ -118,6 +124,8 @@ class Wrong(unittest.TestCase):
         self.assertEqual(server.ask("GET", "/v1/snapshots/" + "0" * 32)[0], 404)
         status, headers, _ = server.ask("GET", "/v1/completions")
         self.assertEqual((status, headers["Allow"]), (405, "POST"))
+        status, headers, _ = server.ask("POST", "/v1/snapshots/" + "0" * 32)
+        self.assertEqual((status, headers["Allow"]), (405, "GET, PUT, DELETE"))
         self.assertEqual(server.ask("BREW", "/health")[0], 405)
         self.assertEqual(server.ask("HEAD", "/health")[0], 200)
 

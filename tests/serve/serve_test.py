@@ -251,6 +251,13 @@ class Completions(unittest.TestCase):
             self.assertEqual(where.ask("GET", "/v1/models/")[0], 404)
             self.assertEqual(where.complete(model="b", prompt="The fox", max_tokens=2)["model"], "b")
             self.assertEqual(where.post("/v1/completions", {"model": "c"})[0], 404)
+            session = where.post("/v1/sessions", {"model": "b"})[1]["id"]
+            snapshot = where.post(f"/v1/sessions/{session}/snapshot")[1]["id"]
+            for path, body in (("/v1/completions", {"session": session}), ("/v1/sessions", {"snapshot": snapshot})):
+                for other in ("a", "c"):  # a session has its model
+                    status, answer = where.post(path, {"model": other, **body})
+                    self.assertEqual((status, answer["error"]["param"]), (400, "model"))
+                self.assertEqual(where.post(path, {"model": "b", **body})[1]["model"], "b")
             self.assertNotEqual(where.post("/tokenize", {"prompt": "The fox", "model": "a"})[1]["tokens"],
                                 where.post("/tokenize", {"prompt": "The fox", "model": "b"})[1]["tokens"])
 
@@ -408,6 +415,16 @@ class Sessions(unittest.TestCase):
             self.assertEqual(second.complete(session=s, max_tokens=20, temperature=0)["choices"][0]["text"], want)
             self.assertEqual(second.ask("DELETE", f"/v1/sessions/{gone}")[0], 200)
         self.assertEqual(sorted(os.listdir(state)), [s + ".safetensors"])
+
+    def test_a_session_that_is_left_out_is_not_deleted(self):
+        state = os.path.join(WORK, "left")
+        options = ("-m", model("bytes"), "--slots", "2", "--state", state, "--threads", "1")
+        with Server(*options) as first:
+            kept = [first.post("/v1/sessions")[1]["id"] + ".safetensors" for _ in range(2)]
+        for fewer in (("--sessions", "1"), ("--mem-len", "5")):
+            with Server(*options, *fewer) as second:
+                self.assertEqual(second.stop(), 0)
+            self.assertEqual(sorted(os.listdir(state)), sorted(kept))
 
     def test_there_are_only_so_many(self):
         with Server("-m", model("bytes"), "--slots", "2", "--sessions", "3", "--threads", "1") as where:

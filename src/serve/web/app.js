@@ -316,7 +316,7 @@
     if (!file) return;
     const branch = lamemo.branch(freeName(file.name.replace(/\.safetensors$/, "").slice(0, 24)), made % 8, shown[0].model);
     try {
-      await branch.load(file);
+      await branch.load(file, models);
     } finally {
       $("file").value = "";
     }

@@ -4,13 +4,14 @@
  * more.  The tokens that were seen are kept here, since a memory cannot say what it read. */
 lamemo.branch = (name, colour, model, options = {}) => {
   const { client } = lamemo;
+  const most = (of) => Math.min(16, Math.max(4, Math.round(Math.log2(of.vocabulary_size || 256))));
   const branch = {
     name, colour, model,
     tokens: [],  /* {text, id if known, nats or null, given, top: [[token, logprob]...]} */
     unseen: 0,   /* further tokens that the memory has read: before a file was saved, or lost on their way */
     lead: 0,     /* 1: the session began with the model's start token, which is no text */
     session: null, memory: null, writing: false,
-    limit: Math.min(16, Math.max(4, Math.round(Math.log2(model.vocabulary_size || 256)))),
+    limit: most(model),
     plain: Boolean(options.plain), /* without a memory */
     segment: options.segment || 0, /* tokens; 0: the model's */
     changed: () => {}, waiting: () => {},
@@ -158,9 +159,12 @@ lamemo.branch = (name, colour, model, options = {}) => {
     if (copy.tokens.length === given.length) copy.tokens.forEach((t, i) => { t.given = given[i]; });
     return copy;
   };
-  branch.load = async (file) => {
+  /* The model is the file's, whichever that is. */
+  branch.load = async (file, models) => {
     const session = await client.load(file);
     branch.session = session.id;
+    branch.model = models.find((m) => m.id === session.model) || model;
+    branch.limit = most(branch.model);
     const memory = branch.memory = await client.memory(session.id);
     memory.tokens.forEach((text, i) => branch.tokens.push({ text, nats: memory.surprise[i], given: true, top: null }));
     branch.unseen = memory.length - memory.tokens.length;
