@@ -278,7 +278,7 @@ START_TEST(a_vocabulary_may_come_from_a_file_of_its_own)
     ck_assert_int_eq(r.symbols, SYMBOLS);
     ck_assert_int_eq(lam_file_save(list, "<eos>\nword\n", 11), LAM_OK);
     ck_assert_int_eq(lam_import(&o, &r), LAM_ERR_FORMAT);
-    ck_assert_msg(strstr(lam_error(), "has 2 symbols, the model 19"), "%s", lam_error());
+    ck_assert_msg(strstr(lam_error(), "has 2 tokens, the model 19"), "%s", lam_error());
     ck_assert_int_eq(lam_file_save(list, "<eos>\nword\nword\n", 16), LAM_OK);
     ck_assert_int_eq(lam_import(&o, &r), LAM_ERR_FORMAT);
     ck_assert_msg(strstr(lam_error(), "is there twice"), "%s", lam_error());
