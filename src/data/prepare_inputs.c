@@ -152,6 +152,9 @@ static lam_status add_archive(lam_inputs *in, const lam_prepare_options *o, cons
 static lam_status add_operand(lam_inputs *in, const lam_prepare_options *o, const char *path)
 {
     char label[PATH_MAX];
+    for (int i = 0; i < in->n && strcmp(path, "-") == 0; i++)
+        if (strcmp(in->list[i].path, "-") == 0)
+            return lam_fail(LAM_ERR_ARG, "-: standard input can be read only once");
     if (strcmp(path, "-") == 0)
         return add(in, path, "standard input", NULL, LAM_INPUT_NAMED);
     if (lam_path_is_folder(path)) {

@@ -23,6 +23,9 @@ for pack in "gzip -c" "xz -c" "zstd -qc"; do
     cmp plain/test.bin piped/test.bin > "$err" || fail "$pack through a pipe changed the text"
 done
 
+run 2 prepare --out never text.txt - -
+says "$err" "standard input can be read only once"
+
 # Bytes that are no text are taken, and pointed out.
 ! grep -q "looks like" "$err" || fail "a text looks like a binary file"
 { cat text.txt; head -c 1000 /dev/zero; } > picture.raw
