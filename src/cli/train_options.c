@@ -6,6 +6,7 @@
 #include "core/log.h"
 #include "mem/fields.h"
 #include "model/boxed.h"
+#include "model/configure.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +37,6 @@ const lam_option lam_train_table[] = {
 #include "cli/train_rows.inc"
 
 #include "cli/shape_rows.inc"
-#include "model/configure.h"
 
     {.type = LAM_OPT_GROUP, .arg = "machine", .help = "Seed, machine and output"},
 #define SEED(field, kind, use, text, low, high, ...) {"seed", 's', "N", LAM_OPT_SEED, OPT(settings.field), text,

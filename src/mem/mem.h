@@ -1,6 +1,6 @@
 /* mem.h -- how a layer uses the past: the interface of all memories.
  *
- * Every model in the paper runs the same block (Eq.  3) and differs in what a row reads and in what a finished segment
+ * Every model in the paper runs the same block (Eq. 3) and differs in what a row reads and in what a finished segment
  * leaves behind.  A mechanism is
  *   slots   what survives a segment: copies of the newest M rows of some buffer of the segment, or rows
  *           that the mechanism makes of those that had to go;
@@ -136,7 +136,7 @@ typedef struct lam_mem_ops {
     void (*remark)(char *text, size_t size, const lam_config *cfg);
     /* The field that this configuration uses and the PyTorch module does not support; NULL: none. */
     const char *(*not_in_torch)(const lam_config *cfg);
-    /* Does it have Eq.  11's alpha?  NULL, or why not: "it was made with alpha = 0". */
+    /* Does it have Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
     const char *(*lacks_alpha)(const lam_config *cfg);
     /* After a layer's forward pass: WIDE [B][M][H].  NULL: the layer refreshes nothing, alpha is 1. */
     const void *(*alpha)(const lam_segment *s, int layer);

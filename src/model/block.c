@@ -159,7 +159,7 @@ void lam_block_fwd(lam_stack *st, int layer)
     after_attention(st, layer, &w, w.c, &norm1, &norm2);
 }
 
-/* The same for one row per stream in buffers of its own (next.c). */
+/* The same for one row per stream in buffers of its own (token.c). */
 void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, void *y)
 {
     const work w = work_of(st, layer);

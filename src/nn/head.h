@@ -1,4 +1,4 @@
-/* head.h -- the output softmax, plain or adaptive, tied or not, with its loss (Eq.  4) and gradients.
+/* head.h -- the output softmax, plain or adaptive, tied or not, with its loss (Eq. 4) and gradients.
  *
  * Logits are never stored for more than a chunk of rows: for each chunk the forward GEMM, the loss and (when training)
  * both gradient GEMMs follow each other, so memory does not grow with rows x vocabulary.  With n cutoffs the head has
