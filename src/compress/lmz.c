@@ -1,27 +1,14 @@
 /* lmz.c -- see lmz.h. */
 #include "compress/lmz.h"
 
+#include "core/little.h"
+
 #include <limits.h>
 #include <string.h>
 #include <xxhash.h>
 
 static const char MAGIC[4] = "LMZ1", END_MAGIC[4] = "LMZE";
 enum { VERSION = 1, XXH64_SUMS = 1, LEN_MOST = 1 << 24 };
-
-static uint8_t *put(uint8_t *out, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        *out++ = (uint8_t)(value >> 8 * i);
-    return out;
-}
-
-static uint64_t get(const uint8_t *in, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++)
-        value |= (uint64_t)in[i] << 8 * i;
-    return value;
-}
 
 static uint32_t check_of(const uint8_t *bytes, size_t n, uint64_t seed)
 {
@@ -35,19 +22,19 @@ size_t lam_lmz_put_header(uint8_t out[LAM_LMZ_HEADER], const lam_lmz_header *h)
     const size_t name = strlen(h->name);
     uint8_t *p = out;
     memcpy(p, MAGIC, 4);
-    p = put(p + 4, VERSION, 1);
-    p = put(p, (uint64_t)h->adapt, 1);
-    p = put(p, XXH64_SUMS, 1);
-    p = put(p, name, 1);
-    p = put(p, (uint64_t)h->streams, 4);
-    p = put(p, (uint64_t)h->segment, 4);
-    p = put(p, (uint64_t)h->memory, 4);
-    p = put(p, h->block, 4);
-    p = put(p, h->fingerprint, 8);
+    p = lam_put_little(p + 4, VERSION, 1);
+    p = lam_put_little(p, (uint64_t)h->adapt, 1);
+    p = lam_put_little(p, XXH64_SUMS, 1);
+    p = lam_put_little(p, name, 1);
+    p = lam_put_little(p, (uint64_t)h->streams, 4);
+    p = lam_put_little(p, (uint64_t)h->segment, 4);
+    p = lam_put_little(p, (uint64_t)h->memory, 4);
+    p = lam_put_little(p, h->block, 4);
+    p = lam_put_little(p, h->fingerprint, 8);
     memcpy(p, h->model, 32);
     memcpy(p + 32, h->name, name);
     p += 32 + name;
-    p = put(p, check_of(out, (size_t)(p - out), 0), 4);
+    p = lam_put_little(p, check_of(out, (size_t)(p - out), 0), 4);
     return (size_t)(p - out);
 }
 
@@ -97,17 +84,17 @@ lam_status lam_lmz_get_header(lam_lmz_header *h, const uint8_t *bytes, size_t si
     if (size < wanted)
         return lam_fail(LAM_ERR_FORMAT, "the archive ends in its header");
     const size_t body = wanted - 4;
-    if (check_of(bytes, body, 0) != get(bytes + body, 4))
+    if (check_of(bytes, body, 0) != lam_little(bytes + body, 4))
         return lam_fail(LAM_ERR_FORMAT, "header: damaged: its checksum does not fit");
     for (int at = 8; at < 24; at += 4)
-        if (get(bytes + at, 4) > INT_MAX)
+        if (lam_little(bytes + at, 4) > INT_MAX)
             return lam_fail(LAM_ERR_FORMAT, "header: a number is out of range");
     h->adapt = (lam_adapt)bytes[5];
-    h->streams = (int)get(bytes + 8, 4);
-    h->segment = (int)get(bytes + 12, 4);
-    h->memory = (int)get(bytes + 16, 4);
-    h->block = (uint32_t)get(bytes + 20, 4);
-    h->fingerprint = get(bytes + 24, 8);
+    h->streams = (int)lam_little(bytes + 8, 4);
+    h->segment = (int)lam_little(bytes + 12, 4);
+    h->memory = (int)lam_little(bytes + 16, 4);
+    h->block = (uint32_t)lam_little(bytes + 20, 4);
+    h->fingerprint = lam_little(bytes + 24, 8);
     memcpy(h->model, bytes + 32, 32);
     memcpy(h->name, bytes + LAM_LMZ_HEAD, bytes[7]);
     return check_header(h, bytes[6]);
@@ -118,11 +105,11 @@ lam_status lam_lmz_get_header(lam_lmz_header *h, const uint8_t *bytes, size_t si
 /* The number is part of the checksum: a block in another place is noticed. */
 size_t lam_lmz_put_block(uint8_t out[LAM_LMZ_BLOCK], const lam_lmz_block *b, uint64_t number)
 {
-    uint8_t *p = put(out, (uint64_t)b->kind, 1);
-    p = put(p, b->raw, 4);
-    p = put(p, b->stored, 4);
-    p = put(p, b->sum, 8);
-    p = put(p, check_of(out, (size_t)(p - out), number + 1), 4);
+    uint8_t *p = lam_put_little(out, (uint64_t)b->kind, 1);
+    p = lam_put_little(p, b->raw, 4);
+    p = lam_put_little(p, b->stored, 4);
+    p = lam_put_little(p, b->sum, 8);
+    p = lam_put_little(p, check_of(out, (size_t)(p - out), number + 1), 4);
     return (size_t)(p - out);
 }
 
@@ -140,10 +127,10 @@ lam_status lam_lmz_get_block(lam_lmz_block *b, const uint8_t bytes[LAM_LMZ_BLOCK
 {
     const int body = LAM_LMZ_BLOCK - 4;
     *b = (lam_lmz_block){.kind = (lam_lmz_kind)bytes[0],
-                         .raw = (uint32_t)get(bytes + 1, 4),
-                         .stored = (uint32_t)get(bytes + 5, 4),
-                         .sum = get(bytes + 9, 8)};
-    if (check_of(bytes, (size_t)body, number + 1) != get(bytes + body, 4))
+                         .raw = (uint32_t)lam_little(bytes + 1, 4),
+                         .stored = (uint32_t)lam_little(bytes + 5, 4),
+                         .sum = lam_little(bytes + 9, 8)};
+    if (check_of(bytes, (size_t)body, number + 1) != lam_little(bytes + body, 4))
         return lam_fail(LAM_ERR_FORMAT,
                         "block %llu: damaged: the checksum of its header does not fit",
                         (unsigned long long)number + 1);
@@ -159,23 +146,23 @@ lam_status lam_lmz_get_block(lam_lmz_block *b, const uint8_t bytes[LAM_LMZ_BLOCK
 size_t lam_lmz_put_index(uint8_t *out, const lam_lmz_entry *entries, size_t n)
 {
     uint64_t raw = 0;
-    uint8_t *p = put(out, LAM_LMZ_END, 1);
+    uint8_t *p = lam_put_little(out, LAM_LMZ_END, 1);
     for (size_t i = 0; i < n; i++) {
-        p = put(p, entries[i].raw, 4);
-        p = put(p, entries[i].stored, 4);
+        p = lam_put_little(p, entries[i].raw, 4);
+        p = lam_put_little(p, entries[i].stored, 4);
         raw += entries[i].raw;
     }
-    p = put(p, raw, 8);
-    p = put(p, n, 4);
-    p = put(p, check_of(out, (size_t)(p - out), 0), 4);
+    p = lam_put_little(p, raw, 8);
+    p = lam_put_little(p, n, 4);
+    p = lam_put_little(p, check_of(out, (size_t)(p - out), 0), 4);
     memcpy(p, END_MAGIC, 4);
     return (size_t)(p + 4 - out);
 }
 
 lam_status lam_lmz_get_footer(uint32_t *blocks, uint64_t *raw, const uint8_t footer[LAM_LMZ_FOOTER])
 {
-    *raw = get(footer, 8);
-    *blocks = (uint32_t)get(footer + 8, 4);
+    *raw = lam_little(footer, 8);
+    *blocks = (uint32_t)lam_little(footer + 8, 4);
     return memcmp(footer + 16, END_MAGIC, 4) == 0
                ? LAM_OK
                : lam_fail(LAM_ERR_FORMAT, "index: damaged, or the archive is cut off");
@@ -190,11 +177,11 @@ lam_status lam_lmz_get_index(lam_lmz_entry *entries, size_t n, const uint8_t *by
         return lam_fail(LAM_ERR_FORMAT, "index: damaged: %zu bytes for %zu blocks", size, n);
     LAM_TRY(lam_lmz_get_footer(&blocks, &raw, bytes + size - LAM_LMZ_FOOTER));
     if (bytes[0] != LAM_LMZ_END || blocks != n ||
-        check_of(bytes, size - 8, 0) != get(bytes + size - 8, 4))
+        check_of(bytes, size - 8, 0) != lam_little(bytes + size - 8, 4))
         return lam_fail(LAM_ERR_FORMAT, "index: damaged: its checksum does not fit");
     for (size_t i = 0; i < n; i++) {
-        entries[i].raw = (uint32_t)get(bytes + 1 + i * LAM_LMZ_ENTRY, 4);
-        entries[i].stored = (uint32_t)get(bytes + 5 + i * LAM_LMZ_ENTRY, 4);
+        entries[i].raw = (uint32_t)lam_little(bytes + 1 + i * LAM_LMZ_ENTRY, 4);
+        entries[i].stored = (uint32_t)lam_little(bytes + 5 + i * LAM_LMZ_ENTRY, 4);
         LAM_TRY(check_sizes(entries[i].raw, entries[i].stored, h, i));
         sum += entries[i].raw;
     }

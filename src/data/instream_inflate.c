@@ -5,6 +5,7 @@
  * skipped.  Encrypted files and methods other than stored and deflate are refused, and a stored file
  * whose size is not in front of it cannot be delimited. */
 #include "core/file.h"
+#include "core/little.h"
 #include "data/instream_int.h"
 
 #include <stdlib.h>
@@ -89,21 +90,13 @@ typedef struct zip {
     char name[4096];
 } zip;
 
-static uint64_t little(const unsigned char *bytes, int n)
-{
-    uint64_t v = 0;
-    while (n-- > 0)
-        v = v << 8 | bytes[n];
-    return v;
-}
-
 /* Sizes above 4 GiB stand in extra field 1, in this order, each only if its short form is full. */
 static lam_status read_extra(lam_instream *in, zip *f, size_t size)
 {
     unsigned char field[4], body[65536];
     while (size >= 4) {
         LAM_TRY(lam_instream_take(in, field, 4));
-        const size_t id = (size_t)little(field, 2), len = (size_t)little(field + 2, 2);
+        const size_t id = (size_t)lam_little(field, 2), len = (size_t)lam_little(field + 2, 2);
         size -= 4;
         if (len > size)
             return lam_instream_corrupt(in, "an extra field ends past its header");
@@ -114,11 +107,11 @@ static lam_status read_extra(lam_instream *in, zip *f, size_t size)
             continue;
         f->zip64 = 1;
         if (f->unpacked == 0xffffffff && at + 8 <= len) {
-            f->unpacked = little(body + at, 8);
+            f->unpacked = lam_little(body + at, 8);
             at += 8;
         }
         if (f->packed == 0xffffffff && at + 8 <= len)
-            f->packed = little(body + at, 8);
+            f->packed = lam_little(body + at, 8);
     }
     return lam_instream_take(in, body, size);
 }
@@ -135,18 +128,18 @@ static lam_status read_header(lam_instream *in, zip *f, int *found)
     unsigned char h[30];
     *found = 0;
     LAM_TRY(lam_instream_take(in, h, 4));
-    if (little(h, 4) != ZIP_LOCAL)
+    if (lam_little(h, 4) != ZIP_LOCAL)
         return LAM_OK;
     LAM_TRY(lam_instream_take(in, h + 4, sizeof h - 4));
-    f->flags = (unsigned)little(h + 6, 2);
-    f->method = (unsigned)little(h + 8, 2);
-    f->crc_want = (uint32_t)little(h + 14, 4);
-    f->packed = little(h + 18, 4);
-    f->unpacked = little(h + 22, 4);
+    f->flags = (unsigned)lam_little(h + 6, 2);
+    f->method = (unsigned)lam_little(h + 8, 2);
+    f->crc_want = (uint32_t)lam_little(h + 14, 4);
+    f->packed = lam_little(h + 18, 4);
+    f->unpacked = lam_little(h + 22, 4);
     f->crc = (uint32_t)crc32(0, NULL, 0);
     f->produced = 0;
     f->done = f->zip64 = 0;
-    const size_t name = (size_t)little(h + 26, 2), extra = (size_t)little(h + 28, 2);
+    const size_t name = (size_t)lam_little(h + 26, 2), extra = (size_t)lam_little(h + 28, 2);
     if (name >= sizeof f->name)
         return lam_instream_corrupt(in, "a file name is longer than 4095 bytes");
     LAM_TRY(lam_instream_take(in, f->name, name));
@@ -175,12 +168,12 @@ static lam_status finish_file(lam_instream *in, zip *f)
         unsigned char d[8];
         const int width = f->zip64 ? 8 : 4;
         LAM_TRY(lam_instream_take(in, d, 4));
-        if (little(d, 4) == ZIP_DESCRIPTOR)
+        if (lam_little(d, 4) == ZIP_DESCRIPTOR)
             LAM_TRY(lam_instream_take(in, d, 4));
-        f->crc_want = (uint32_t)little(d, 4);
+        f->crc_want = (uint32_t)lam_little(d, 4);
         LAM_TRY(lam_instream_take(in, d, (size_t)width));
         LAM_TRY(lam_instream_take(in, d, (size_t)width));
-        f->unpacked = little(d, width);
+        f->unpacked = lam_little(d, width);
     }
     if (f->crc != f->crc_want || f->produced != f->unpacked)
         return lam_instream_corrupt(in, "checksum or size of the file is wrong");

@@ -4,6 +4,8 @@
  * cut or is something else is found at once.  The checksum over the numbers is read on request. */
 #include "data/tokens.h"
 
+#include "core/little.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +25,6 @@ enum {
     AT_HEADER_CRC = 60
 };
 
-static uint64_t get_little(const unsigned char *p, int n)
-{
-    uint64_t v = 0;
-    while (n-- > 0)
-        v = v << 8 | p[n];
-    return v;
-}
-
-static void put_little(unsigned char *p, uint64_t v, int n)
-{
-    for (int i = 0; i < n; i++, v >>= 8)
-        p[i] = (unsigned char)v;
-}
-
 static int width_for(int vocab_size)
 {
     return vocab_size <= 1 << 8 ? 1 : vocab_size <= 1 << 16 ? 2 : 4;
@@ -54,19 +42,19 @@ static lam_status read_header(lam_tokens *t, const char *path)
     const unsigned char *h = t->map.data;
     if (t->map.size < LAM_TOKENS_HEADER || memcmp(h, magic, sizeof magic) != 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: not a corpus file of lamemo", path);
-    if (get_little(h + AT_VERSION, 4) != VERSION)
+    if (lam_little(h + AT_VERSION, 4) != VERSION)
         return lam_fail(LAM_ERR_FORMAT, "%s: corpus file version %u, this program knows %d", path,
-                        (unsigned)get_little(h + AT_VERSION, 4), VERSION);
-    if (get_little(h + AT_HEADER_CRC, 4) != header_crc(h))
+                        (unsigned)lam_little(h + AT_VERSION, 4), VERSION);
+    if (lam_little(h + AT_HEADER_CRC, 4) != header_crc(h))
         return lam_fail(LAM_ERR_FORMAT, "%s: the header is damaged", path);
 
-    const uint64_t count = get_little(h + AT_COUNT, 8), vocab = get_little(h + AT_VOCAB, 4);
+    const uint64_t count = lam_little(h + AT_COUNT, 8), vocab = lam_little(h + AT_VOCAB, 4);
     if (vocab == 0 || vocab > INT32_MAX || count > (uint64_t)1 << 48)
         return lam_fail(LAM_ERR_FORMAT, "%s: the header is damaged", path);
-    t->width = (int)get_little(h + AT_WIDTH, 4);
+    t->width = (int)lam_little(h + AT_WIDTH, 4);
     t->vocab_size = (int)vocab;
     t->count = (int64_t)count;
-    t->crc = (uint32_t)get_little(h + AT_CRC, 4);
+    t->crc = (uint32_t)lam_little(h + AT_CRC, 4);
     memcpy(t->split, h + AT_SPLIT, SPLIT_SIZE - 1);
     if (t->width != width_for(t->vocab_size))
         return lam_fail(LAM_ERR_FORMAT, "%s: %d bytes a token do not fit a vocabulary of %d", path,
@@ -173,13 +161,13 @@ static void make_header(unsigned char *h, const lam_tokens_writer *w)
 {
     memset(h, 0, LAM_TOKENS_HEADER);
     memcpy(h, magic, sizeof magic);
-    put_little(h + AT_VERSION, VERSION, 4);
-    put_little(h + AT_WIDTH, (uint64_t)w->width, 4);
-    put_little(h + AT_COUNT, w->count, 8);
-    put_little(h + AT_VOCAB, (uint64_t)w->vocab_size, 4);
-    put_little(h + AT_CRC, w->crc, 4);
+    lam_put_little(h + AT_VERSION, VERSION, 4);
+    lam_put_little(h + AT_WIDTH, (uint64_t)w->width, 4);
+    lam_put_little(h + AT_COUNT, w->count, 8);
+    lam_put_little(h + AT_VOCAB, (uint64_t)w->vocab_size, 4);
+    lam_put_little(h + AT_CRC, w->crc, 4);
     memcpy(h + AT_SPLIT, w->split, SPLIT_SIZE);
-    put_little(h + AT_HEADER_CRC, header_crc(h), 4);
+    lam_put_little(h + AT_HEADER_CRC, header_crc(h), 4);
 }
 
 lam_status lam_tokens_writer_open(lam_tokens_writer **out, const char *path, const char *split,

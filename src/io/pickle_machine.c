@@ -1,6 +1,8 @@
 /* pickle_machine.c -- see pickle_machine.h. */
 #include "io/pickle_machine.h"
 
+#include "core/little.h"
+
 #include <string.h>
 
 lam_status lam_pm_bad(const lam_pm *m, const char *what)
@@ -25,8 +27,7 @@ lam_status lam_pm_uint(lam_pm *m, int width, uint64_t *out)
     const unsigned char *b;
     *out = 0;
     LAM_TRY(lam_pm_take(m, (size_t)width, &b));
-    for (int i = width - 1; i >= 0; i--)
-        *out = *out << 8 | b[i];
+    *out = lam_little(b, width);
     return LAM_OK;
 }
 

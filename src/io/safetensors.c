@@ -6,6 +6,7 @@
  * safetensors_writer.c. */
 #include "io/safetensors_int.h"
 
+#include "core/little.h"
 #include "core/size.h"
 
 #include <stdlib.h>
@@ -158,9 +159,7 @@ static lam_status read_header(lam_safetensors *st, const unsigned char *data, si
     if (size < PREFIX)
         return lam_fail(LAM_ERR_FORMAT, "%s: %zu bytes are too few for safetensors", st->path,
                         size);
-    uint64_t length = 0;
-    for (int i = PREFIX - 1; i >= 0; i--)
-        length = length << 8 | data[i];
+    const uint64_t length = lam_little(data, PREFIX);
     if (length > MAX_HEADER || length > size - PREFIX)
         return lam_fail(LAM_ERR_FORMAT,
                         "%s: not safetensors: header of %llu bytes in a file of %zu, at most %d",

@@ -5,6 +5,8 @@
 #include "io/safetensors.h"
 
 #include "core/file.h"
+#include "core/grow.h"
+#include "core/little.h"
 #include "core/size.h"
 #include "io/json.h"
 
@@ -122,13 +124,9 @@ lam_status lam_st_writer_seal(lam_st_writer *w)
 
 static lam_status keep(lam_st_writer *w, const void *data, size_t size)
 {
-    if (size > w->room - w->size) {
-        const size_t room = w->declared + 2 * w->size + size + PREFIX; /* once, as a rule */
-        char *bytes = realloc(w->bytes, room);
-        if (!bytes)
-            return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes", w->path, room);
-        w->bytes = bytes;
-        w->room = room;
+    if (size > w->room - w->size) { /* once, as a rule */
+        const size_t need = w->declared + w->size + size + PREFIX;
+        LAM_TRY(lam_grow(&w->bytes, &w->room, need, 1, "bytes of tensors"));
     }
     if (size > 0)
         memcpy(w->bytes + w->size, data, size);
@@ -154,8 +152,7 @@ lam_status lam_st_writer_begin(lam_st_writer *w)
         return no_memory(w);
     const size_t padded = (length + 7) / 8 * 8; /* the data begins aligned */
     unsigned char prefix[PREFIX];
-    for (int i = 0; i < PREFIX; i++)
-        prefix[i] = (unsigned char)((uint64_t)padded >> 8 * i);
+    lam_put_little(prefix, padded, PREFIX);
 
     if (padded > MAX_HEADER)
         status = lam_fail(LAM_ERR_ARG, "%s: header of %zu bytes, at most %d are allowed", w->path,

@@ -1,6 +1,7 @@
 /* zip.c -- see zip.h: opens an archive and decompresses its entries. The directory is in zip_directory.c. */
 #include "io/zip_int.h"
 
+#include "core/little.h"
 #include "core/size.h"
 
 #include <stdlib.h>
@@ -65,9 +66,9 @@ static lam_status find_bytes(const lam_zip *zip, const lam_zip_entry *e, const u
                         e->name);
     const unsigned char *const header = zip->data + e->place;
     const size_t left = zip->size - LOCAL - (size_t)e->place;
-    const size_t name = (size_t)lam_zip_number(header + 26, 2);
-    const size_t skip = name + (size_t)lam_zip_number(header + 28, 2); /* with the extra field */
-    if (memcmp(header, "PK\3\4", 4) != 0 || lam_zip_number(header + 8, 2) != (uint64_t)e->method ||
+    const size_t name = (size_t)lam_little(header + 26, 2);
+    const size_t skip = name + (size_t)lam_little(header + 28, 2); /* with the extra field */
+    if (memcmp(header, "PK\3\4", 4) != 0 || lam_little(header + 8, 2) != (uint64_t)e->method ||
         skip > left || name != strlen(e->name) || memcmp(header + LOCAL, e->name, name) != 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: entry %s is not where the directory says", zip->label,
                         e->name);

@@ -5,6 +5,7 @@
  * 4.3.14 to 4.3.16 end the archive, 4.5.3 is the extra field. */
 #include "io/zip_int.h"
 
+#include "core/little.h"
 #include "core/size.h"
 
 #include <stdlib.h>
@@ -28,14 +29,6 @@ typedef struct directory {
     uint64_t count;
 } directory;
 
-uint64_t lam_zip_number(const unsigned char *at, int width)
-{
-    uint64_t value = 0;
-    for (int i = width - 1; i >= 0; i--)
-        value = value << 8 | at[i];
-    return value;
-}
-
 static lam_status broken(const lam_zip *zip, const char *what)
 {
     return lam_fail(LAM_ERR_FORMAT, "%s: not a whole zip archive: %s", zip->label, what);
@@ -49,7 +42,7 @@ static size_t find_end(const lam_zip *zip)
     enum { COMMENT = 0xffff };
     for (size_t n = END; n <= zip->size && n <= END + COMMENT; n++) {
         const unsigned char *at = zip->data + zip->size - n;
-        if (memcmp(at, "PK\5\6", 4) == 0 && lam_zip_number(at + 20, 2) == n - END)
+        if (memcmp(at, "PK\5\6", 4) == 0 && lam_little(at + 20, 2) == n - END)
             return zip->size - n;
     }
     return SIZE_MAX;
@@ -63,17 +56,17 @@ static lam_status find_directory(const lam_zip *zip, directory *out)
     if (end == SIZE_MAX)
         return broken(zip, "no directory at its end");
     const unsigned char *record = zip->data + end;
-    uint64_t size = lam_zip_number(record + 12, 4), at = lam_zip_number(record + 16, 4);
-    *out = (directory){.end = end, .count = lam_zip_number(record + 10, 2)};
+    uint64_t size = lam_little(record + 12, 4), at = lam_little(record + 16, 4);
+    *out = (directory){.end = end, .count = lam_little(record + 10, 2)};
     if (end >= LOCATOR && memcmp(record - LOCATOR, "PK\6\7", 4) == 0) {
-        const uint64_t place = lam_zip_number(record - LOCATOR + 8, 8);
+        const uint64_t place = lam_little(record - LOCATOR + 8, 8);
         if (end < LOCATOR + END64 || place > end - LOCATOR - END64 ||
             memcmp(zip->data + place, "PK\6\6", 4) != 0)
             return broken(zip, "no Zip64 directory where it should be");
         record = zip->data + place;
-        *out = (directory){.end = (size_t)place, .count = lam_zip_number(record + 32, 8)};
-        size = lam_zip_number(record + 40, 8);
-        at = lam_zip_number(record + 48, 8);
+        *out = (directory){.end = (size_t)place, .count = lam_little(record + 32, 8)};
+        size = lam_little(record + 40, 8);
+        at = lam_little(record + 48, 8);
     }
     if (at > out->end || size > out->end - at)
         return broken(zip, "its directory is cut");
@@ -91,7 +84,7 @@ static int read_zip64(uint64_t *const numbers[3], const unsigned char *extra, si
     for (int i = 0; i < 3; i++)
         wanted += *numbers[i] == ELSEWHERE;
     while (wanted > 0 && size >= 4) {
-        const uint64_t id = lam_zip_number(extra, 2), length = lam_zip_number(extra + 2, 2);
+        const uint64_t id = lam_little(extra, 2), length = lam_little(extra + 2, 2);
         extra += 4;
         size -= 4;
         if (length > size)
@@ -101,7 +94,7 @@ static int read_zip64(uint64_t *const numbers[3], const unsigned char *extra, si
                 return 0;
             for (int i = 0; i < 3; i++)
                 if (*numbers[i] == ELSEWHERE) {
-                    *numbers[i] = lam_zip_number(extra, 8);
+                    *numbers[i] = lam_little(extra, 8);
                     extra += 8;
                 }
             return 1;
@@ -117,8 +110,7 @@ static lam_status check_entry(const lam_zip *zip, const lam_zip_entry *e, uint64
 {
     if (e->method != LAM_ZIP_STORED && e->method != LAM_ZIP_DEFLATED)
         return lam_fail(LAM_ERR_UNSUPPORTED,
-                        "%s: entry %s is packed by method %d, only stored and "
-                        "deflate are read",
+                        "%s: entry %s is packed by method %d, only stored and deflate are read",
                         zip->label, e->name, e->method);
     if (packed > zip->size || (e->method == LAM_ZIP_STORED && size != packed) ||
         size / MAX_RATIO > packed + 1)
@@ -133,9 +125,9 @@ static lam_status read_entry(lam_zip *zip, const unsigned char *record, size_t l
     *used = 0;
     if (left < ENTRY || memcmp(record, "PK\1\2", 4) != 0)
         return broken(zip, "its directory is cut");
-    const size_t name = (size_t)lam_zip_number(record + 28, 2);
-    const size_t extra = (size_t)lam_zip_number(record + 30, 2);
-    *used = ENTRY + name + extra + (size_t)lam_zip_number(record + 32, 2);
+    const size_t name = (size_t)lam_little(record + 28, 2);
+    const size_t extra = (size_t)lam_little(record + 30, 2);
+    *used = ENTRY + name + extra + (size_t)lam_little(record + 32, 2);
     if (*used > left)
         return broken(zip, "its directory is cut");
     if (name >= MAX_NAME || memchr(record + ENTRY, '\0', name))
@@ -147,12 +139,12 @@ static lam_status read_entry(lam_zip *zip, const unsigned char *record, size_t l
     memcpy(e->name, record + ENTRY, name);
     e->name[name] = '\0';
     zip->count++;
-    e->method = (int)lam_zip_number(record + 10, 2);
-    e->crc = (uint32_t)lam_zip_number(record + 16, 4);
-    if (lam_zip_number(record + 8, 2) & ENCRYPTED)
+    e->method = (int)lam_little(record + 10, 2);
+    e->crc = (uint32_t)lam_little(record + 16, 4);
+    if (lam_little(record + 8, 2) & ENCRYPTED)
         return lam_fail(LAM_ERR_UNSUPPORTED, "%s: entry %s is encrypted", zip->label, e->name);
-    uint64_t size = lam_zip_number(record + 24, 4), packed = lam_zip_number(record + 20, 4);
-    e->place = lam_zip_number(record + 42, 4);
+    uint64_t size = lam_little(record + 24, 4), packed = lam_little(record + 20, 4);
+    e->place = lam_little(record + 42, 4);
     if (!read_zip64((uint64_t *const[]){&size, &packed, &e->place}, record + ENTRY + name, extra))
         return broken(zip, "an entry without the sizes that Zip64 promises");
     LAM_TRY(check_entry(zip, e, size, packed));
@@ -176,10 +168,10 @@ static lam_status check_all(const lam_zip *zip)
             return lam_fail(LAM_ERR_FORMAT, "%s: two entries are called %s", zip->label,
                             zip->entries[i].name);
         if (!lam_size_muladd(&packed, 1, zip->entries[i].packed, packed) || packed > zip->size)
-            return lam_fail(LAM_ERR_FORMAT,
-                            "%s: its entries overlap: together they are larger "
-                            "than the file of %zu bytes",
-                            zip->label, zip->size);
+            return lam_fail(
+                LAM_ERR_FORMAT,
+                "%s: its entries overlap: together they are larger than the file of %zu bytes",
+                zip->label, zip->size);
     }
     return LAM_OK;
 }

@@ -30,7 +30,4 @@ struct lam_zip {
 /* Fills entries and count; after a failure lam_zip_close() frees them. */
 lam_status lam_zip_read_directory(lam_zip *zip);
 
-/* `width` bytes, lowest first. */
-uint64_t lam_zip_number(const unsigned char *at, int width);
-
 #endif

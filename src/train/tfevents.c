@@ -7,6 +7,8 @@
  * 5: 4 bytes), then its content. */
 #include "train/tfevents.h"
 
+#include "core/little.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -32,13 +34,6 @@ uint32_t lam_crc32c_masked(const void *data, size_t size)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-static unsigned char *put_low_first(unsigned char *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        *at++ = (unsigned char)(value >> 8 * i);
-    return at;
-}
-
 static unsigned char *put_varint(unsigned char *at, uint64_t value)
 {
     for (; value > 127; value >>= 7)
@@ -60,16 +55,16 @@ static unsigned char *put_wall(unsigned char *at, double wall)
     uint64_t bits;
     memcpy(&bits, &wall, sizeof bits);
     *at++ = 1 << 3 | 1;
-    return put_low_first(at, bits, 8);
+    return lam_put_little(at, bits, 8);
 }
 
 /* Closes the frame around the data at out + HEAD. */
 static size_t frame(unsigned char *out, const unsigned char *end)
 {
     const size_t size = (size_t)(end - (out + HEAD));
-    put_low_first(out, size, 8);
-    put_low_first(out + 8, lam_crc32c_masked(out, 8), 4);
-    put_low_first(out + HEAD + size, lam_crc32c_masked(out + HEAD, size), 4);
+    lam_put_little(out, size, 8);
+    lam_put_little(out + 8, lam_crc32c_masked(out, 8), 4);
+    lam_put_little(out + HEAD + size, lam_crc32c_masked(out + HEAD, size), 4);
     return HEAD + size + TAIL;
 }
 
@@ -117,7 +112,7 @@ size_t lam_tfevent_scalar(unsigned char out[LAM_TFEVENT_MAX], double wall, int64
 
     unsigned char *at = put_bytes(item, 1, tag, strlen(tag));
     *at++ = 2 << 3 | 5;
-    at = put_low_first(at, bits, 4);
+    at = lam_put_little(at, bits, 4);
     const unsigned char *const end = put_bytes(summary, 1, item, (size_t)(at - item));
 
     at = put_wall(out + HEAD, wall);
