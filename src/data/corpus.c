@@ -18,6 +18,13 @@ const char *lam_metric_name(lam_metric metric)
     return metric == LAM_BPC ? "bpc" : "ppl";
 }
 
+lam_status lam_split_path(char path[PATH_MAX], const char *dir, lam_split split)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s.bin", lam_split_name(split));
+    return lam_path_join(path, PATH_MAX, dir, name);
+}
+
 lam_metric lam_metric_for(lam_text_kind kind)
 {
     return kind == LAM_WORDS || kind == LAM_BPE ? LAM_PPL : LAM_BPC;
@@ -25,10 +32,9 @@ lam_metric lam_metric_for(lam_text_kind kind)
 
 static lam_status open_split(lam_corpus *c, lam_split s, const char *dir, lam_corpus_check check)
 {
-    char name[32], path[PATH_MAX];
+    char path[PATH_MAX];
     lam_tokens *t = &c->split[s];
-    snprintf(name, sizeof name, "%s.bin", lam_split_name(s));
-    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    LAM_TRY(lam_split_path(path, dir, s));
     LAM_TRY(lam_tokens_open(t, path));
     if (strcmp(t->split, lam_split_name(s)) != 0)
         return lam_fail(LAM_ERR_FORMAT, "%s: holds the %s split", path, t->split);

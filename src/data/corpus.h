@@ -8,6 +8,7 @@
 #include "data/tokens.h"
 #include "data/vocab.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,8 @@ typedef enum lam_split { LAM_TRAIN, LAM_VALID, LAM_TEST, LAM_SPLITS } lam_split;
 
 extern const char *const lam_split_names[]; /* "train", "valid", "test"; ends with NULL */
 const char *lam_split_name(lam_split split);
+/* DIR/train.bin, ... */
+lam_status lam_split_path(char path[PATH_MAX], const char *dir, lam_split split);
 
 /* The unit in which a loss is printed: bits per character (or byte), or perplexity. */
 typedef enum lam_metric { LAM_BPC, LAM_PPL } lam_metric;

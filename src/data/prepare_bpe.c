@@ -266,9 +266,8 @@ static lam_status encode_part(lam_bpe_job *j, const lam_bpe_text *t, bool ended)
 
 static lam_status write_split(lam_bpe_job *j, lam_split split, lam_range range, const char *dir)
 {
-    char name[32], path[PATH_MAX];
-    snprintf(name, sizeof name, "%s.bin", lam_split_name(split));
-    LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+    char path[PATH_MAX];
+    LAM_TRY(lam_split_path(path, dir, split));
     LAM_TRY(
         lam_tokens_writer_open(&j->writer, path, lam_split_name(split), lam_vocab_size(j->vocab)));
     j->split = split;

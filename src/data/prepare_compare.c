@@ -52,8 +52,7 @@ static lam_status compare_two(comparing *c, lam_split held_out, lam_split other)
     show_text(c, text, sizeof text, &c->split[held_out], o.at);
     lam_log(LAM_LOG_WARN,
             "%lld of %lld chunks of the %s split (%d tokens each) are in the %s split, too: the "
-            "first is token %lld of %s "
-            "and %lld of %s: '%s...'",
+            "first is token %lld of %s and %lld of %s: '%s...'",
             (long long)o.found, (long long)o.looked, lam_split_name(held_out), o.piece,
             lam_split_name(other), (long long)o.at, lam_split_name(held_out), (long long)o.other,
             lam_split_name(other), text);
@@ -78,9 +77,8 @@ static void compare_files(const lam_corpus_info *info)
 static lam_status compare_all(comparing *c, const char *dir)
 {
     for (int s = 0; s < LAM_SPLITS; s++) {
-        char name[32], path[PATH_MAX];
-        snprintf(name, sizeof name, "%s.bin", lam_split_name((lam_split)s));
-        LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+        char path[PATH_MAX];
+        LAM_TRY(lam_split_path(path, dir, (lam_split)s));
         LAM_TRY(lam_tokens_open(&c->split[s], path));
     }
     for (int s = LAM_VALID; s < LAM_SPLITS; s++)

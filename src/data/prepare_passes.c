@@ -28,13 +28,9 @@ typedef lam_status visitor(void *user, lam_split split, const int32_t *ids, size
 static lam_status walk(lam_passes *p, const char *stage, visitor *visit, void *user)
 {
     int32_t ids[BLOCK];
-    size_t n;
     int64_t at = 0; /* of ids[0] */
     LAM_TRY(lam_spool_rewind(p->spool));
-    for (;;) {
-        LAM_TRY(lam_spool_get(p->spool, ids, BLOCK, &n));
-        if (n == 0)
-            return LAM_OK;
+    for (size_t n; (n = lam_spool_get(p->spool, ids, BLOCK)) > 0;) {
         for (int s = 0; s < LAM_SPLITS; s++) {
             const int64_t end = at + (int64_t)n;
             const int64_t from = p->range[s].from > at ? p->range[s].from : at;
@@ -46,6 +42,7 @@ static lam_status walk(lam_passes *p, const char *stage, visitor *visit, void *u
         LAM_TRY(
             lam_prepare_tell(p->options, stage, (uint64_t)at, (uint64_t)lam_spool_count(p->spool)));
     }
+    return LAM_OK;
 }
 
 /* ---- splitting ---- */
@@ -54,21 +51,15 @@ static lam_status walk(lam_passes *p, const char *stage, visitor *visit, void *u
 static lam_status cut_after(lam_passes *p, int64_t ends[LAM_SPLITS], int32_t last)
 {
     int32_t ids[BLOCK];
-    size_t n;
     int s = 0;
-    int64_t at = 0, after_line = 0;
+    int64_t at = 0;
     LAM_TRY(lam_spool_rewind(p->spool));
-    do {
-        LAM_TRY(lam_spool_get(p->spool, ids, BLOCK, &n));
+    for (size_t n; (n = lam_spool_get(p->spool, ids, BLOCK)) > 0;)
         for (size_t i = 0; i < n; i++) {
             at++;
-            if (ids[i] != last)
-                continue;
-            after_line = at;
-            for (; s < LAM_SPLITS && ends[s] <= after_line; s++)
-                ends[s] = ends[s] == 0 ? 0 : after_line;
+            for (; ids[i] == last && s < LAM_SPLITS && ends[s] <= at; s++)
+                ends[s] = ends[s] == 0 ? 0 : at;
         }
-    } while (n > 0);
     for (; s < LAM_SPLITS; s++)
         ends[s] = at;
     return LAM_OK;
@@ -196,9 +187,8 @@ static lam_status write_some(void *user, lam_split split, const int32_t *ids, si
 static lam_status open_writers(writing *w, const char *dir, int vocab_size)
 {
     for (int s = 0; s < LAM_SPLITS; s++) {
-        char name[32], path[PATH_MAX];
-        snprintf(name, sizeof name, "%s.bin", lam_split_name((lam_split)s));
-        LAM_TRY(lam_path_join(path, sizeof path, dir, name));
+        char path[PATH_MAX];
+        LAM_TRY(lam_split_path(path, dir, (lam_split)s));
         LAM_TRY(
             lam_tokens_writer_open(&w->writer[s], path, lam_split_name((lam_split)s), vocab_size));
     }

@@ -67,21 +67,6 @@ lam_status lam_scratch_put(lam_scratch *s, const void *bytes, size_t n)
     return LAM_OK;
 }
 
-lam_status lam_scratch_rewind(lam_scratch *s)
-{
-    return lseek(s->fd, 0, SEEK_SET) == 0 ? LAM_OK : failed(s, "read");
-}
-
-lam_status lam_scratch_read(lam_scratch *s, void *bytes, size_t max, size_t *n)
-{
-    ssize_t some;
-    do
-        some = read(s->fd, bytes, max);
-    while (some < 0 && errno == EINTR);
-    *n = some > 0 ? (size_t)some : 0;
-    return some >= 0 ? LAM_OK : failed(s, "read");
-}
-
 size_t lam_scratch_size(const lam_scratch *s)
 {
     return s->size;
@@ -99,9 +84,4 @@ lam_status lam_scratch_map(lam_scratch *s, const char **text)
     if (s->map != NULL)
         *text = s->map;
     return LAM_OK;
-}
-
-const char *lam_scratch_dir(const lam_scratch *s)
-{
-    return s->dir;
 }

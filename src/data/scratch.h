@@ -1,4 +1,4 @@
-/* scratch.h -- a temporary file: written once, then read from the front, or in memory as far as the system has room.
+/* scratch.h -- a temporary file: written once, then read in memory, as far as the system has room.
  *
  * The vocabulary must be complete before the text can be encoded with it, and standard input can be read only once. */
 #ifndef LAM_DATA_SCRATCH_H
@@ -16,11 +16,7 @@ void lam_scratch_free(lam_scratch *scratch); /* NULL is fine */
 
 lam_status lam_scratch_put(lam_scratch *scratch, const void *bytes, size_t n);
 size_t lam_scratch_size(const lam_scratch *scratch); /* put so far */
-/* Back to the front; up to `max` bytes from where the last call ended, *n is 0 only at the end. */
-lam_status lam_scratch_rewind(lam_scratch *scratch);
-lam_status lam_scratch_read(lam_scratch *scratch, void *bytes, size_t max, size_t *n);
 /* Ends writing; *text is all of it, valid until free, and not NULL. */
 lam_status lam_scratch_map(lam_scratch *scratch, const char **text);
-const char *lam_scratch_dir(const lam_scratch *scratch); /* for messages */
 
 #endif

@@ -4,17 +4,15 @@
 #include "data/scratch.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BUFFER = 1 << 18, BYTES_MAX = 5 }; /* a number takes at most 5 bytes */
 
 struct lam_spool {
     lam_scratch *file;
-    bool reading;
-    int64_t count, left; /* put; not yet got since the rewind */
-    size_t at, end;      /* writing: used is [0, end); reading: unread is [at, end) */
+    const unsigned char *at; /* the next number to be read; NULL while numbers are put */
+    int64_t count, left;     /* put; not yet got since the rewind */
+    size_t used;             /* of the buffer */
     unsigned char buffer[BUFFER];
 };
 
@@ -43,8 +41,8 @@ void lam_spool_free(lam_spool *spool)
 
 static lam_status flush(lam_spool *spool)
 {
-    LAM_TRY(lam_scratch_put(spool->file, spool->buffer, spool->end));
-    spool->end = 0;
+    LAM_TRY(lam_scratch_put(spool->file, spool->buffer, spool->used));
+    spool->used = 0;
     return LAM_OK;
 }
 
@@ -60,16 +58,16 @@ static unsigned char *put_one(unsigned char *p, int32_t id)
 
 lam_status lam_spool_put(lam_spool *spool, const int32_t *ids, size_t n)
 {
-    assert(!spool->reading);
+    assert(spool->at == NULL);
     spool->count += (int64_t)n;
     while (n > 0) {
-        if (spool->end + BYTES_MAX > BUFFER)
+        if (spool->used + BYTES_MAX > BUFFER)
             LAM_TRY(flush(spool));
-        const size_t fit = (BUFFER - spool->end) / BYTES_MAX, some = fit < n ? fit : n;
-        unsigned char *p = spool->buffer + spool->end;
+        const size_t fit = (BUFFER - spool->used) / BYTES_MAX, some = fit < n ? fit : n;
+        unsigned char *p = spool->buffer + spool->used;
         for (size_t i = 0; i < some; i++)
             p = put_one(p, ids[i]);
-        spool->end = (size_t)(p - spool->buffer);
+        spool->used = (size_t)(p - spool->buffer);
         ids += some;
         n -= some;
     }
@@ -83,24 +81,11 @@ int64_t lam_spool_count(const lam_spool *spool)
 
 lam_status lam_spool_rewind(lam_spool *spool)
 {
-    if (!spool->reading)
-        LAM_TRY(flush(spool));
-    spool->reading = true;
-    LAM_TRY(lam_scratch_rewind(spool->file));
+    const char *all;
+    LAM_TRY(flush(spool)); /* nothing, once it has been read */
+    LAM_TRY(lam_scratch_map(spool->file, &all));
+    spool->at = (const unsigned char *)all;
     spool->left = spool->count;
-    spool->at = spool->end = 0;
-    return LAM_OK;
-}
-
-/* Moves what is unread to the front and reads on. */
-static lam_status refill(lam_spool *spool)
-{
-    memmove(spool->buffer, spool->buffer + spool->at, spool->end - spool->at);
-    spool->end -= spool->at;
-    spool->at = 0;
-    size_t n;
-    LAM_TRY(lam_scratch_read(spool->file, spool->buffer + spool->end, BUFFER - spool->end, &n));
-    spool->end += n;
     return LAM_OK;
 }
 
@@ -113,25 +98,11 @@ static const unsigned char *get_one(const unsigned char *p, int32_t *id)
     return p;
 }
 
-lam_status lam_spool_get(lam_spool *spool, int32_t *ids, size_t max, size_t *n)
+size_t lam_spool_get(lam_spool *spool, int32_t *ids, size_t max)
 {
-    *n = 0;
-    if ((int64_t)max > spool->left)
-        max = (size_t)spool->left;
-    while (*n < max) {
-        if (spool->end - spool->at < BYTES_MAX)
-            LAM_TRY(refill(spool));
-        if (spool->end == spool->at)
-            return lam_fail(LAM_ERR_IO, "%s: a temporary file was cut",
-                            lam_scratch_dir(spool->file));
-        /* A number takes at most BYTES_MAX bytes; near the end of the file, go one by one. */
-        const size_t whole = (spool->end - spool->at) / BYTES_MAX, fit = whole > 0 ? whole : 1;
-        const size_t stop = *n + (fit < max - *n ? fit : max - *n);
-        const unsigned char *p = spool->buffer + spool->at;
-        while (*n < stop)
-            p = get_one(p, &ids[(*n)++]);
-        spool->at = (size_t)(p - spool->buffer);
-    }
-    spool->left -= (int64_t)*n;
-    return LAM_OK;
+    const size_t n = (int64_t)max < spool->left ? max : (size_t)spool->left;
+    for (size_t i = 0; i < n; i++)
+        spool->at = get_one(spool->at, &ids[i]);
+    spool->left -= (int64_t)n;
+    return n;
 }

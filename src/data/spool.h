@@ -21,7 +21,7 @@ int64_t lam_spool_count(const lam_spool *spool);                          /* put
 
 /* Ends writing for good and goes to the front. */
 lam_status lam_spool_rewind(lam_spool *spool);
-/* Up to `max` numbers; *n is 0 only at the end. */
-lam_status lam_spool_get(lam_spool *spool, int32_t *ids, size_t max, size_t *n);
+/* Reads up to `max` numbers and returns how many; 0 only at the end. */
+size_t lam_spool_get(lam_spool *spool, int32_t *ids, size_t max);
 
 #endif
