@@ -2,6 +2,7 @@
 #include "cli/packing.h"
 
 #include "core/file.h"
+#include "core/file_guard.h"
 #include "core/log.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 static lam_status fail(const char *path, const char *verb)
 {
-    return lam_fail(LAM_ERR_IO, "%s: cannot %s: %s", path, verb, strerror(errno));
+    return lam_guard_fail(path, verb, errno);
 }
 
 /* ---- sources ---- */
@@ -96,16 +97,9 @@ static lam_status create(lam_target *t, const char *path)
         return lam_fail(LAM_ERR_IO, "%s: the name is too long", path);
     if (!t->force && lstat(path, &info) == 0)
         return lam_fail(LAM_ERR_IO, "%s: exists already; -f replaces it", path);
-    for (int i = 0; i < 1000; i++) {
-        if (snprintf(t->temporary, sizeof t->temporary, "%s.%ld-%d.tmp", path, (long)getpid(), i) >=
-            (int)sizeof t->temporary)
-            return lam_fail(LAM_ERR_IO, "%s: the name is too long", path);
-        t->fd = open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (t->fd >= 0)
-            return LAM_OK;
-        if (errno != EEXIST)
-            break;
-    }
+    t->fd = lam_guard_open_beside(t->temporary, sizeof t->temporary, path, 0600);
+    if (t->fd >= 0)
+        return LAM_OK;
     t->temporary[0] = '\0';
     return fail(path, "create");
 }
@@ -123,18 +117,10 @@ lam_status lam_target_open(lam_target *t, lam_target_kind kind, const char *path
 lam_status lam_target_write(void *user, const void *bytes, size_t n)
 {
     lam_target *const t = user;
-    const char *from = bytes;
     t->written += n;
-    while (n > 0 && t->kind != LAM_TARGET_NONE) {
-        const ssize_t k = write(t->fd, from, n);
-        if (k < 0 && errno != EINTR)
-            return fail(t->kind == LAM_TARGET_STDOUT ? "standard output" : t->path, "write");
-        if (k > 0) {
-            from += k;
-            n -= (size_t)k;
-        }
-    }
-    return LAM_OK;
+    const char *const name = t->kind == LAM_TARGET_STDOUT ? "standard output" : t->path;
+    const int error = t->kind != LAM_TARGET_NONE ? lam_guard_write(t->fd, bytes, n) : 0;
+    return error == 0 ? LAM_OK : lam_guard_fail(name, "write", error);
 }
 
 /* Owner first: it may take bits of the mode away.  Who may not give the group away must not let it read, either. */
@@ -149,25 +135,6 @@ static lam_status copy_attributes(const lam_target *t, const lam_source *s)
         return fail(t->path, "set the mode of");
     const struct timespec times[2] = {s->info.st_atim, s->info.st_mtim};
     return futimens(t->fd, times) == 0 ? LAM_OK : fail(t->path, "set the times of");
-}
-
-static lam_status sync_folder(const char *path)
-{
-    char folder[PATH_MAX];
-    strcpy(folder, path);
-    char *const slash = strrchr(folder, '/');
-    if (!slash)
-        strcpy(folder, ".");
-    else
-        slash[slash == folder] = '\0';
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some file systems cannot sync a folder; they say EINVAL. */
-    const bool done = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
-    const int error = errno;
-    if (fd >= 0)
-        close(fd);
-    errno = error;
-    return done ? LAM_OK : fail(folder, "sync");
 }
 
 /* Takes the name; without --force never that of a file that appeared meanwhile. */
@@ -185,7 +152,8 @@ static lam_status publish(lam_target *t)
     if (failed != 0)
         return fail(t->path, "create");
     t->temporary[0] = '\0';
-    return sync_folder(t->path);
+    const int error = lam_guard_fsync_parent(t->path);
+    return error == 0 ? LAM_OK : lam_guard_fail(t->path, "sync the folder of", error);
 }
 
 lam_status lam_target_finish(lam_target *t, const lam_source *s)

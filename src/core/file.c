@@ -30,22 +30,6 @@ struct lam_outfile {
     char buffer[BUFFER];
 };
 
-/* Creates a file beside `path` that nobody else has; names left by a crash are skipped. */
-static int open_beside(char *temporary, size_t size, const char *path)
-{
-    for (int i = 0; i < 1000; i++) {
-        const int length = snprintf(temporary, size, "%s.%ld-%d.tmp", path, (long)getpid(), i);
-        if (length < 0 || (size_t)length >= size) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
 lam_status lam_outfile_open(lam_outfile **out, const char *path)
 {
     *out = NULL;
@@ -54,7 +38,7 @@ lam_status lam_outfile_open(lam_outfile **out, const char *path)
         return lam_fail(LAM_ERR_MEMORY, "%s: no memory for a write buffer", path);
     file->broken = 0;
     file->used = 0;
-    file->fd = open_beside(file->temporary, sizeof file->temporary, path);
+    file->fd = lam_guard_open_beside(file->temporary, sizeof file->temporary, path, 0666);
     if (file->fd < 0) {
         const int error = errno;
         free(file);

@@ -17,6 +17,21 @@ static int fault(const char *what)
     return lam_file_fault ? lam_file_fault(what) : 0;
 }
 
+int lam_guard_open_beside(char *temporary, size_t size, const char *path, unsigned mode)
+{
+    for (int i = 0; i < 1000; i++) {
+        const int length = snprintf(temporary, size, "%s.%ld-%d.tmp", path, (long)getpid(), i);
+        if (length < 0 || (size_t)length >= size) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
 int lam_guard_write(int fd, const void *data, size_t size)
 {
     const char *at = data;
