@@ -3,6 +3,7 @@
 
 #include "compress/alphabet.h"
 #include "core/budget.h"
+#include "core/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,14 +103,7 @@ void lam_compressor_free(lam_compressor *c)
 
 static lam_status note_block(lam_compressor *c, const lam_lmz_block *b)
 {
-    if (c->n_entries == c->entry_room) {
-        const size_t room = 2 * c->entry_room + 16;
-        lam_lmz_entry *const more = realloc(c->entries, room * sizeof *more);
-        if (!more)
-            return lam_fail(LAM_ERR_MEMORY, "compressor: no memory for %zu blocks", room);
-        c->entries = more;
-        c->entry_room = room;
-    }
+    LAM_TRY(lam_grow(&c->entries, &c->entry_room, c->n_entries + 1, sizeof *c->entries, "blocks"));
     c->entries[c->n_entries++] = (lam_lmz_entry){b->raw, b->stored};
     c->stats.blocks++;
     c->stats.stored += b->kind == LAM_LMZ_STORED;

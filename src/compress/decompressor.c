@@ -5,6 +5,7 @@
 #include "compress/decompressor.h"
 
 #include "core/budget.h"
+#include "core/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,14 +84,7 @@ static lam_status end_kind(lam_decompressor *d)
 static lam_status end_block(lam_decompressor *d)
 {
     LAM_TRY(lam_lmz_get_block(&d->block, d->bytes, &d->header, d->n));
-    if (d->n == d->entry_room) {
-        const size_t room = 2 * d->entry_room + 16;
-        lam_lmz_entry *const more = realloc(d->entries, room * sizeof *more);
-        if (!more)
-            return lam_fail(LAM_ERR_MEMORY, "decompressor: no memory for %zu blocks", room);
-        d->entries = more;
-        d->entry_room = room;
-    }
+    LAM_TRY(lam_grow(&d->entries, &d->entry_room, d->n + 1, sizeof *d->entries, "blocks"));
     d->entries[d->n++] = (lam_lmz_entry){d->block.raw, d->block.stored};
     d->used = 0;
     expect(d, STORED, d->block.stored);

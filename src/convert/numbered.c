@@ -1,6 +1,8 @@
 /* numbered.c -- see numbered.h. */
 #include "convert/numbered.h"
 
+#include "core/grow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,24 +44,11 @@ void lam_numbered_free(lam_numbered *t)
 static lam_status reserve(lam_numbered *t, size_t number, size_t size)
 {
     if (number >= t->room) {
-        const size_t room = 2 * number + 1024;
-        token *list = realloc(t->list, room * sizeof *list);
-        if (list == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu tokens", t->label, room);
-        memset(list + t->room, 0, (room - t->room) * sizeof *list);
-        t->list = list;
-        t->room = room;
+        const size_t before = t->room;
+        LAM_TRY(lam_grow(&t->list, &t->room, number + 1, sizeof *t->list, "tokens"));
+        memset(t->list + before, 0, (t->room - before) * sizeof *t->list);
     }
-    if (t->text_room - t->used < size) {
-        const size_t room = 2 * (t->used + size) + 1024;
-        char *text = realloc(t->text, room);
-        if (text == NULL)
-            return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %zu bytes of tokens", t->label,
-                            room);
-        t->text = text;
-        t->text_room = room;
-    }
-    return LAM_OK;
+    return lam_grow(&t->text, &t->text_room, t->used + size, 1, "bytes of tokens");
 }
 
 lam_status lam_numbered_add(lam_numbered *t, int64_t number, const char *bytes, size_t size)

@@ -1,6 +1,7 @@
 /* tensors.c -- see tensors.h.  Finding them in a PyTorch file is in torch_state.c. */
 #include "convert/tensors.h"
 
+#include "core/grow.h"
 #include "nn/params_io.h"
 
 #include <stdarg.h>
@@ -35,14 +36,7 @@ lam_status lam_tensors_add(lam_tensors *all, const char *name, const lam_strided
                         LAM_TENSOR_NAME_MAX - 1);
     if (lam_tensors_find(all, name))
         return lam_fail(LAM_ERR_FORMAT, "%s: two tensors are called %s", all->label, name);
-    if (all->n == all->room) {
-        const int room = 2 * all->room + 64;
-        lam_named *list = realloc(all->list, (size_t)room * sizeof *list);
-        if (!list)
-            return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d tensors", all->label, room);
-        all->list = list;
-        all->room = room;
-    }
+    LAM_TRY(lam_grow(&all->list, &all->room, (size_t)all->n + 1, sizeof *all->list, "tensors"));
     lam_named *it = &all->list[all->n++];
     strcpy(it->name, name);
     it->t = *t;

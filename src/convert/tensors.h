@@ -19,7 +19,8 @@ typedef struct lam_tensors {
     const char *label; /* borrowed: the file's name for messages */
     int (*stop)(void); /* asked for each tensor; non-zero: LAM_ERR_INTERRUPTED.  May be NULL */
     lam_named *list;
-    int n, room;
+    int n;
+    size_t room;
 } lam_tensors;
 
 /* A zeroed struct with a label is empty. */

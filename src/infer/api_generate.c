@@ -1,6 +1,7 @@
 /* api_generate.c -- the public interface, include/lamemo.h: continuing a prompt, at once or piece by piece. */
 #include "infer/api_int.h"
 
+#include "core/grow.h"
 #include "infer/generate.h"
 
 #include <stdlib.h>
@@ -111,15 +112,10 @@ static int keep(void *user, const lam_generated *given)
 {
     lamemo_generation *g = user;
     const lamemo_piece piece = piece_of(given);
-    if (g->text_room - g->text_size < piece.size) {
-        const size_t room = 2 * g->text_room + piece.size + 64;
-        char *text = realloc(g->text, room);
-        if (!text) {
-            g->lacks_memory = true;
-            return 1;
-        }
-        g->text = text;
-        g->text_room = room;
+    if (lam_grow(&g->text, &g->text_room, g->text_size + piece.size, 1, "bytes of text") !=
+        LAM_OK) {
+        g->lacks_memory = true;
+        return 1;
     }
     if (piece.size > 0)
         memcpy(g->text + g->text_size, piece.text, piece.size);

@@ -1,6 +1,7 @@
 /* emitter.c -- see emitter.h. */
 #include "infer/emitter.h"
 
+#include "core/grow.h"
 #include "data/utf8.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 /* A growing run of bytes. */
 typedef struct bytes {
     char *p;
-    size_t n, cap;
+    size_t n, room;
 } bytes;
 
 struct lam_emitter {
@@ -26,14 +27,7 @@ static lam_status append(bytes *b, const char *text, size_t n)
 {
     if (n == 0)
         return LAM_OK; /* neither address need be valid */
-    if (b->n + n > b->cap) {
-        const size_t cap = 2 * (b->n + n) + 64;
-        char *p = realloc(b->p, cap);
-        if (!p)
-            return lam_fail(LAM_ERR_MEMORY, "text: no memory for %zu bytes", cap);
-        b->p = p;
-        b->cap = cap;
-    }
+    LAM_TRY(lam_grow(&b->p, &b->room, b->n + n, 1, "bytes of text"));
     memcpy(b->p + b->n, text, n);
     b->n += n;
     return LAM_OK;

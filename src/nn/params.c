@@ -2,6 +2,7 @@
 #include "nn/params_int.h"
 
 #include "core/arena.h"
+#include "core/grow.h"
 
 #include <assert.h>
 #include <math.h>
@@ -20,15 +21,9 @@ static void append(lam_params *p, lam_param *q)
 
 int lam_params_add(lam_params *p, const lam_spec *spec, const char *name, ...)
 {
-    if (p->n == p->cap) {
-        const int cap = p->cap ? 2 * p->cap : 64;
-        lam_param *list = realloc(p->list, (size_t)cap * sizeof *list);
-        if (!list) {
-            p->failed = 1;
-            return 0;
-        }
-        p->list = list;
-        p->cap = cap;
+    if (lam_grow(&p->list, &p->room, (size_t)p->n + 1, sizeof *p->list, "parameters") != LAM_OK) {
+        p->failed = 1;
+        return 0;
     }
     lam_param *q = &p->list[p->n];
     memset(q, 0, sizeof *q);

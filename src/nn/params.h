@@ -55,7 +55,8 @@ typedef struct lam_param {
 } lam_param;
 
 typedef struct lam_params {
-    int n, cap;
+    int n;
+    size_t room;
     lam_param *list;
     size_t total;    /* elements of the flat vectors */
     size_t rest;     /* elements before the first hidden matrix (lam_params_arrange) */

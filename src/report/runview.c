@@ -2,6 +2,7 @@
 #include "report/runview.h"
 
 #include "core/file.h"
+#include "core/grow.h"
 #include "core/log.h"
 #include "core/printable.h"
 #include "io/json.h"
@@ -75,7 +76,8 @@ static lam_status read_config(lam_runview *run)
 
 /* Which runs are meant. */
 typedef struct run_paths {
-    int n, room;
+    int n;
+    size_t room;
     char **list;
 } run_paths;
 
@@ -89,14 +91,7 @@ static void free_paths(run_paths *paths)
 
 static lam_status add_path(run_paths *p, const char *path)
 {
-    if (p->n == p->room) {
-        const int room = p->room ? 2 * p->room : 16;
-        char **const grown = realloc(p->list, (size_t)room * sizeof *grown);
-        if (!grown)
-            return lam_fail(LAM_ERR_MEMORY, "no memory for %d runs", room);
-        p->list = grown;
-        p->room = room;
-    }
+    LAM_TRY(lam_grow(&p->list, &p->room, (size_t)p->n + 1, sizeof *p->list, "runs"));
     p->list[p->n] = strdup(path);
     return p->list[p->n++] ? LAM_OK : lam_fail(LAM_ERR_MEMORY, "%s: no memory", path);
 }
