@@ -84,8 +84,8 @@ static const lam_option options[] = {
      .help = "Do not measure other memory lengths."},
     {.type = LAM_OPT_GROUP, .help = "Case study"},
     {"story", 0, "K", LAM_OPT_INT, offsetof(analyze_options, story), "256", .max = 1 << 20,
-     .help = "Number of tokens by which each model continues the prompt; 0 leaves the case study "
-             "out."},
+     .help =
+         "Number of tokens by which each model continues the prompt; 0 leaves the case study out."},
     {"prompt", 'p', "TEXT", LAM_OPT_STRING, offsetof(analyze_options, prompt),
      .shown = "from the text", .help = "Text to continue; @FILE reads a file, - standard input."},
     {"prompt-tokens", 0, "K", LAM_OPT_INT, offsetof(analyze_options, prompt_tokens), "256",
@@ -378,12 +378,12 @@ const lam_command lam_command_analyze = {
     .summary = "measure and plot what the memories of models do",
     .description =
         "Reads a corpus or a text file with one or several models, prints a table of their losses "
-        "and writes report.html, one self-contained file, with the paper's figures for "
-        "these models: attention over distance, memory interpolation by layer and slot, longer "
-        "memories than trained with, loss by position, entropy, memory use, the text coloured by "
-        "loss with the attention of each token, continuations of a prompt. Every figure is also "
-        "written as SVG, CSV and JSON, every table as CSV and JSON. All models are checked before "
-        "the first is measured.",
+        "and writes report.html, one self-contained file, with the paper's figures for these "
+        "models: attention over distance, memory interpolation by layer and slot, longer memories "
+        "than trained with, loss by position, entropy, memory use, the text coloured by loss with "
+        "the attention of each token, continuations of a prompt. Every figure is also written as "
+        "SVG, CSV and JSON, every table as CSV and JSON. All models are checked before the first "
+        "is measured.",
     .options = options,
     .options_size = sizeof(analyze_options),
     .examples = "lamemo analyze --model runs/lamemo,runs/xl --data data/bible --out analysis\n"

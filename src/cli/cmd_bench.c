@@ -32,8 +32,8 @@ static const lam_option options[] = {
      .choices = lam_optim_names, .help = "Optimiser, for train."},
     {"seconds", 0, "S", LAM_OPT_DOUBLE, offsetof(bench_options, seconds), "10", .max = 3600,
      .former = 's',
-     .help = "Length of the measurement after warm-up, in seconds; generate then "
-             "goes on to the end of a segment, for up to six times as long."},
+     .help = "Length of the measurement after warm-up, in seconds; generate then goes on to the "
+             "end of a segment, for up to six times as long."},
     LAM_STORAGE_OPTIONS(bench_options, storage, "float32"),
     LAM_DEVICE_OPTIONS(bench_options, device, "auto"),
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(bench_options, json),
@@ -126,15 +126,12 @@ const lam_command lam_command_bench = {
     .summary = "measure the throughput of training, evaluation and generation",
     .operands = "[train|eval|generate]",
     .operands_max = 1,
-    .description = "Runs a preset with random weights on random tokens and reports throughput "
-                   "(tokens/s), GFLOP/s, their share of "
-                   "the fastest GEMM of the same shapes measured in the same run, and memory. For "
-                   "generate it also reports the "
-                   "lower bound: the time to read once what a token needs (weights, cached keys, "
-                   "values and positions), "
-                   "measured in turns with the tokens. The options of lamemo train that define a "
-                   "model (--n-layer, --mem-len, "
-                   "...) are accepted.",
+    .description =
+        "Runs a preset with random weights on random tokens and reports throughput (tokens/s), "
+        "GFLOP/s, their share of the fastest GEMM of the same shapes measured in the same run, and "
+        "memory. For generate it also reports the lower bound: the time to read once what a token "
+        "needs (weights, cached keys, values and positions), measured in turns with the tokens. "
+        "The options of lamemo train that define a model (--n-layer, --mem-len, ...) are accepted.",
     .options = options,
     .options_size = sizeof(bench_options),
     .examples = "lamemo bench train --preset small\n"

@@ -36,15 +36,16 @@ static const lam_option options[] = {
     {"data", 0, "DIR", LAM_OPT_PATH, OWN(data), .shown = "the comparison's, when resuming",
      .help = "Corpus folder made by lamemo prepare."},
     {"out", 'o', "DIR", LAM_OPT_PATH, OWN(out), .aliases = "work-dir",
-     .help = "Folder of the comparison: compare.json, .txt, .md and .csv, and a run folder "
-            "LABEL-sSEED for each training."},
+     .help = "Folder of the comparison: compare.json, .txt, .md and .csv, and a run folder LABEL-sSEED for each "
+             "training."},
     {"seeds", 0, "N,...", LAM_OPT_INTS, OWN(seeds), .max = 2147483647, .shown = "1111", .former = 's',
-     .help = "Train every model once with each of these seeds. The table shows mean and standard "
-            "deviation; with one seed, the standard error of the evaluation."},
+     .help = "Train every model once with each of these seeds. The table shows mean and standard deviation; with one "
+             "seed, the standard error of the evaluation."},
     {"jobs", 'j', "N", LAM_OPT_INT, OWN(jobs), "1", .min = 1, .max = LAM_JOBS_MAX,
      .help = "Number of trainings that run at the same time; on a CPU they share its cores."},
     {"json", 0, NULL, LAM_OPT_FLAG, OWN(json), .help = "Print compare.json instead of the table."},
-    {"resume", 0, NULL, LAM_OPT_FLAG, OWN(resume), .help = "Resume the comparison in --out, which also happens without this option."},
+    {"resume", 0, NULL, LAM_OPT_FLAG, OWN(resume),
+     .help = "Resume the comparison in --out, which also happens without this option."},
     {"memory", 0, "NAME", LAM_OPT_STRING, OWN(memory), .hidden = true,
      .help = "Refused: the memories to compare are operands."},
     LAM_PRESET_OPTION,
@@ -131,11 +132,8 @@ static lam_status check_kept_options(const session *s)
     const char *name;
     json_t *value;
     json_object_foreach(s->c->options, name, value) {
-        int i = 0;
-        while (table[i].help && !(table[i].name && strcmp(table[i].name, name) == 0 &&
-                                  table[i].offset < sizeof(lam_train_options)))
-            i++;
-        if (!table[i].help)
+        const int i = lam_option_row(table, name);
+        if (i < 0 || table[i].offset >= sizeof(lam_train_options))
             return lam_fail(LAM_ERR_FORMAT, "%s: options: '%s' is no option of a training", s->file,
                             name);
         if ((table[i].type == LAM_OPT_FLAG) != json_is_true(value))
@@ -338,17 +336,16 @@ const lam_command lam_command_compare = {
     .operands = "[MODEL...]",
     .operands_max = -1,
     .description =
-        "Trains models that differ in their memory on one corpus, with the same data, seeds "
-        "and steps, and prints the table of the paper: parameters, memory, external memory, "
-        "multiply-accumulates per token, training throughput, validation and test results. "
-        "MODEL is a memory (--memory of lamemo train lists them), an ablation "
-        "(no-interpolation, no-look-ahead, xl-encoding), all of these (all), or "
-        "LABEL=MODEL:OPTION=VALUE:... with options of train. Without MODEL, the memories are "
-        "compared. Every other option of lamemo train is accepted and applies to all models "
-        "that can use it. Each training has a run folder of its own; the same command, or "
-        "--out alone, resumes a comparison, and may add models and seeds. Ctrl-C or SIGTERM "
-        "finishes the step, saves and exits. A model whose loss is no longer finite is listed "
-        "as diverged.",
+        "Trains models that differ in their memory on one corpus, with the same data, seeds and "
+        "steps, and prints the table of the paper: parameters, memory, external memory, "
+        "multiply-accumulates per token, training throughput, validation and test results. MODEL "
+        "is a memory (--memory of lamemo train lists them), an ablation (no-interpolation, "
+        "no-look-ahead, xl-encoding), all of these (all), or LABEL=MODEL:OPTION=VALUE:... with "
+        "options of train. Without MODEL, the memories are compared. Every other option of lamemo "
+        "train is accepted and applies to all models that can use it. Each training has a run "
+        "folder of its own; the same command, or --out alone, resumes a comparison, and may add "
+        "models and seeds. Ctrl-C or SIGTERM finishes the step, saves and exits. A model whose "
+        "loss is no longer finite is listed as diverged.",
     .shared = true,
     .options = options,
     .options_size = sizeof(compare_options),

@@ -18,9 +18,8 @@ static const lam_option options[] = {
              "tokens, which helps most where the file is unlike the training text."},
     {"block", 0, "SIZE", LAM_OPT_SIZE, offsetof(lam_pack_options, block), "8MiB",
      .min = LAM_LMZ_RAW_LEAST, .max = LAM_LMZ_RAW_MOST,
-     .help =
-         "Bytes of a block. Blocks are independent: damage stays within one, and --range decodes "
-         "only those it needs; larger ones compress better."},
+     .help = "Bytes of a block. Blocks are independent: damage stays within one, and --range "
+             "decodes only those it needs; larger ones compress better."},
     {"streams", 0, "S", LAM_OPT_INT, offsetof(lam_pack_options, streams), "16", .min = 1,
      .max = LAM_STREAMS_MOST,
      .help = "Streams of a block that the model reads side by side, at least 4 kB each: more are "
@@ -104,12 +103,9 @@ const lam_command lam_command_compress = {
     .operands_max = -1,
     .description =
         "Compresses each FILE to FILE.lmz and removes FILE once the archive is on disk; without "
-        "FILE, "
-        "or with -, standard input to standard output. Any bytes come back exactly, on any "
-        "machine: "
-        "the arithmetic is exact. Text like the model's training text compresses best; a block "
-        "that "
-        "does not get smaller is stored as it is. The model is not part of the archive.",
+        "FILE, or with -, standard input to standard output. Any bytes come back exactly, on any "
+        "machine: the arithmetic is exact. Text like the model's training text compresses best; a "
+        "block that does not get smaller is stored as it is. The model is not part of the archive.",
     .options = options,
     .options_size = sizeof(lam_pack_options),
     .examples = "lamemo compress notes.txt\n"

@@ -56,9 +56,8 @@ static const lam_option options[] = {
      .shown = "the model's", .help = "Memory length, in tokens; several lengths make a table."},
     {"ext-len", 0, "E", LAM_OPT_INT, offsetof(eval_options, ext_len), "0", .max = LAM_MAX_LEN,
      .shown = "the model's",
-     .help =
-         "Extended context: tokens of the previous segment that are computed again (memories none "
-         "and xl)."},
+     .help = "Extended context: tokens of the previous segment that are computed again (memories "
+             "none and xl)."},
     {"clamp-len", 0, "N", LAM_OPT_INT, offsetof(eval_options, clamp_len), "0", .min = -1,
      .max = LAM_MAX_LEN, .shown = "the model's",
      .help = "Encode distances beyond N as N; -1: no limit."},
@@ -67,10 +66,9 @@ static const lam_option options[] = {
     {"max-steps", 0, "K", LAM_OPT_INT64, offsetof(eval_options, max_steps), "0", .max = 1e15,
      .aliases = "max-size", .shown = "all", .help = "Evaluate the first K segments only."},
     {"mem-reset", 0, "K|document", LAM_OPT_RESET, offsetof(eval_options, mem_reset), "0",
-     .help =
-         "Empty the memory of all streams every K segments; with document (or document,K), each "
-         "document begins at the start of a segment with the memory of its stream empty, as if "
-         "it were read alone (prepare --documents). 0: never."},
+     .help = "Empty the memory of all streams every K segments; with document (or document,K), "
+             "each document begins at the start of a segment with the memory of its stream empty, "
+             "as if it were read alone (prepare --documents). 0: never."},
     {"json", 0, NULL, LAM_OPT_FLAG, offsetof(eval_options, json),
      .help = "Print one JSON object per memory length."},
     LAM_STORAGE_OPTIONS(eval_options, storage, "the folder's"),
@@ -149,8 +147,7 @@ static lam_status open_text(text *t, const lam_engine *e, const lam_args *args)
                                                                        : NULL;
         if (of_text)
             return lam_fail(LAM_ERR_ARG,
-                            "--%s: %s is a corpus folder, whose text lamemo prepare "
-                            "has converted",
+                            "--%s: %s is a corpus folder, whose text lamemo prepare has converted",
                             of_text, o->data);
         return open_corpus(t, e, o);
     }
@@ -305,8 +302,7 @@ static lam_status measure_all(const job *j)
     if (status == LAM_OK && t.unknown > 0)
         lam_log(LAM_LOG_WARN,
                 "%lld of the text's %lld tokens are <unk>, which is easier to predict than the "
-                "words it stands for: bits "
-                "per byte and ppl are too good",
+                "words it stands for: bits per byte and ppl are too good",
                 (long long)t.unknown, (long long)t.tokens->count);
     lam_corpus_close(t.corpus);
     return status;
@@ -347,12 +343,11 @@ const lam_command lam_command_eval = {
     .name = "eval",
     .summary = "measure a model's bits per character or perplexity",
     .description =
-        "Evaluates a model on a split of a corpus, or on any text, starting with an empty "
-        "memory. Prints bits per character (perplexity for words and byte pairs) with its "
-        "standard error over segments, and bits per byte of text, which compare models with "
-        "different vocabularies. The text is cut into --batch-size streams, as for the "
-        "published results. With several memory lengths it prints the paper's extrapolation "
-        "table.",
+        "Evaluates a model on a split of a corpus, or on any text, starting with an empty memory. "
+        "Prints bits per character (perplexity for words and byte pairs) with its standard error "
+        "over segments, and bits per byte of text, which compare models with different "
+        "vocabularies. The text is cut into --batch-size streams, as for the published results. "
+        "With several memory lengths it prints the paper's extrapolation table.",
     .shared = true,
     .options = options,
     .options_size = sizeof(eval_options),

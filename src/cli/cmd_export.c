@@ -158,15 +158,12 @@ static lam_status run(const lam_args *args)
 const lam_command lam_command_export = {
     .name = "export",
     .summary = "write a model's weights in another type or in shards",
-    .description = "Writes a model as safetensors for other programs, in float32, bfloat16, "
-                   "float16 or int8, in one file or in "
-                   "several with an index, as Hugging Face's tools do. Names and shapes are those "
-                   "of the authors' PyTorch "
-                   "modules; tied tensors appear once (load_state_dict with strict=False). The "
-                   "result is a model folder that "
-                   "lamemo reads, too, and runs in that type: bf16 and int8 need a half and a "
-                   "quarter of the memory and decode "
-                   "faster on a CPU.",
+    .description =
+        "Writes a model as safetensors for other programs, in float32, bfloat16, float16 or int8, "
+        "in one file or in several with an index, as Hugging Face's tools do. Names and shapes are "
+        "those of the authors' PyTorch modules; tied tensors appear once (load_state_dict with "
+        "strict=False). The result is a model folder that lamemo reads, too, and runs in that "
+        "type: bf16 and int8 need a half and a quarter of the memory and decode faster on a CPU.",
     .options = options,
     .options_size = sizeof(export_options),
     .examples = "lamemo export --model runs/tiny --out tiny-bf16 --dtype bf16\n"

@@ -219,10 +219,10 @@ static lam_status find_prompts(lam_texts *texts, const lam_args *args)
         snprintf(words + used, sizeof words - used, "%s%s", i > 0 ? " " : "", args->operands[i]);
     }
     if (args->n_operands > 1)
-        return lam_fail(LAM_ERR_ARG,
-                        "a prompt of several words needs quotes: \"%s\"; several prompts are "
-                        "written -p A -p B",
-                        words);
+        return lam_fail(
+            LAM_ERR_ARG,
+            "a prompt of several words needs quotes: \"%s\"; several prompts are written -p A -p B",
+            words);
     if (args->n_operands > 0 && o->prompt.n > 0)
         return lam_fail(LAM_ERR_ARG, "two prompts, --prompt %s and '%s': write -p before each",
                         o->prompt.v[0], args->operands[0]);
@@ -264,8 +264,9 @@ static lam_status check_interactive(const lam_args *args)
                         other);
     for (int i = 0; i < o->prompt.n + args->n_operands; i++)
         if (strcmp(i < o->prompt.n ? o->prompt.v[i] : args->operands[0], "-") == 0)
-            return lam_fail(LAM_ERR_ARG, "--interactive reads its lines from standard input; a "
-                                         "prompt can be text or @FILE");
+            return lam_fail(
+                LAM_ERR_ARG,
+                "--interactive reads its lines from standard input; a prompt can be text or @FILE");
     return LAM_OK;
 }
 

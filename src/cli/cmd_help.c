@@ -45,9 +45,8 @@ const lam_command lam_command_help = {
     .summary = "explain a command",
     .operands = "[COMMAND [TOPIC]]",
     .operands_max = 2,
-    .description =
-        "Explains a command, or lists all of them. TOPIC is all, or one of those that the "
-        "command's help names.",
+    .description = "Explains a command, or lists all of them. TOPIC is all, or one of those that "
+                   "the command's help names.",
     .options = options,
     .options_size = sizeof(opts),
     .run = run,

@@ -77,8 +77,8 @@ static lam_status run(const lam_args *args)
                        &result));
     if (result.symbols == 0)
         lam_log(LAM_LOG_WARN,
-                "%s: no vocabulary was found; without one (--vocab) the model cannot "
-                "read or write text",
+                "%s: no vocabulary was found; without one (--vocab) the model cannot read or write "
+                "text",
                 args->operands[0]);
     if (o->json)
         return print_json(&result, o->out);
@@ -94,12 +94,11 @@ const lam_command lam_command_import = {
     .operands_min = 1,
     .operands_max = 1,
     .description =
-        "Makes a model folder from a model that another program saved. SOURCE is a checkpoint "
-        "of the authors' LaMemo or Transformer-XL code or any other file of torch.save that "
-        "holds such a model (state_dict or whole module), a safetensors file, or a folder "
-        "with config.json and weights. Code in a pickle is never executed. Configuration and "
-        "vocabulary are taken from the source; sizes that it does not name are inferred from "
-        "its tensors.",
+        "Makes a model folder from a model that another program saved. SOURCE is a checkpoint of "
+        "the authors' LaMemo or Transformer-XL code or any other file of torch.save that holds "
+        "such a model (state_dict or whole module), a safetensors file, or a folder with "
+        "config.json and weights. Code in a pickle is never executed. Configuration and vocabulary "
+        "are taken from the source; sizes that it does not name are inferred from its tensors.",
     .options = options,
     .options_size = sizeof(import_options),
     .examples = "lamemo import checkpoint_best.pt --out models/lamemo\n"

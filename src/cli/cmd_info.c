@@ -41,9 +41,8 @@ static const lam_option options[] = {
      .help = "Optimiser, to compute the memory needed."},
     LAM_DEVICE_OPTIONS(info_options, device, "cpu"),
     {"ranks", 0, "R", LAM_OPT_INT, offsetof(info_options, scaling.ranks), .max = 1 << 20,
-     .help =
-         "Project the time of a training step on 1, 2, 4, ..., R processes (mpirun), by a model "
-         "of latency and bandwidth."},
+     .help = "Project the time of a training step on 1, 2, 4, ..., R processes (mpirun), by a "
+             "model of latency and bandwidth."},
     {"step-ms", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.step_ms), "0", .max = 1e9,
      .shown = "an estimate", .help = "Measured time of a step of one process, for --ranks."},
     {"link-gbs", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.link_gbs), "25",
@@ -57,8 +56,7 @@ static const lam_option options[] = {
              "--zero 1 does."},
     {"presets", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, presets),
      .help = "List the presets: sizes, batch, steps, parameters, memory to train, time of a "
-             "training step "
-             "on this machine."},
+             "training step on this machine."},
     {"table", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, table),
      .help = "Print the multiply-accumulates of all memories, for wt103-base beside the paper's "
              "Table 1."},
@@ -147,8 +145,8 @@ static lam_status resolve(lam_config *cfg, const lam_args *args)
     if (!o->model)
         return lam_shape_fresh(cfg, args, 0);
     if (lam_option_given(args, "preset") || lam_option_given(args, "memory"))
-        return lam_fail(LAM_ERR_ARG, "--model has its own shape and memory: without --preset and "
-                                     "--memory");
+        return lam_fail(LAM_ERR_ARG,
+                        "--model has its own shape and memory: without --preset and --memory");
     LAM_TRY(lam_folder_config(cfg, o->model));
     return lam_shape_change(cfg, args);
 }
@@ -200,8 +198,7 @@ const lam_command lam_command_info = {
         "Prints the configuration of a model or preset, its parameters by group, the "
         "multiply-accumulates of one predicted token by part, and the memory that training and "
         "evaluation will need, without allocating it. The options of lamemo train that define a "
-        "model "
-        "(--n-layer, --d-model, --tgt-len, --mem-len, --cutoffs, ...) are accepted.",
+        "model (--n-layer, --d-model, --tgt-len, --mem-len, --cutoffs, ...) are accepted.",
     .options = options,
     .options_size = sizeof(info_options),
     .examples = "lamemo info --presets\n"

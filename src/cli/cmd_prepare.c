@@ -79,12 +79,12 @@ static const lam_option options[] = {
     {.help = "Documents"},
     {"documents", 0, "WHAT", LAM_OPT_CHOICE, offsetof(opts, documents), "off",
      .choices = lam_document_kind_names,
-     .help = "Divide the text into documents that are independent of each other: every line, every "
-             "input file, or a field of every line of JSON. A separator follows each document: "
-             "<|endoftext|> or what the vocabulary has for it (bpe), <eos> (words, whose documents "
-             "become one line) or the character U+001E (bytes, chars). Splits hold whole "
-             "documents, and train and eval can begin each with an empty memory (--mem-reset "
-             "document)."},
+     .help =
+         "Divide the text into documents that are independent of each other: every line, every "
+         "input file, or a field of every line of JSON. A separator follows each document: "
+         "<|endoftext|> or what the vocabulary has for it (bpe), <eos> (words, whose documents "
+         "become one line) or the character U+001E (bytes, chars). Splits hold whole documents, "
+         "and train and eval can begin each with an empty memory (--mem-reset document)."},
     {"json-field", 0, "NAME", LAM_OPT_STRING, offsetof(opts, json_field), .shown = "text",
      .help = "Read JSON lines (--documents json) and take the text from this field."},
     {"separate", 0, NULL, LAM_OPT_FLAG, offsetof(opts, separate),
@@ -120,8 +120,8 @@ static lam_status check_given(const lam_args *args, const lam_vocab *vocab)
     const char *kind = lam_text_kind_name(lam_vocab_kind(vocab));
     if (lam_published_find(corpora[o->corpus]) != NULL)
         return lam_fail(LAM_ERR_ARG,
-                        "--corpus %s and --vocab-from contradict each other: the "
-                        "vocabulary of a published corpus is its own",
+                        "--corpus %s and --vocab-from contradict each other: the vocabulary of a "
+                        "published corpus is its own",
                         corpora[o->corpus]);
     if (lam_option_given(args, "corpus") && strcmp(corpora[o->corpus], kind) != 0)
         return lam_fail(LAM_ERR_ARG, "--corpus %s: the vocabulary of %s is one of %s",
@@ -143,10 +143,10 @@ static lam_status check_kind(const lam_args *args, lam_text_kind kind)
     LAM_TRY(refuse_given(args, lowered, "byte pairs keep the text as it is"));
     if (lam_option_given(args, "max-vocab") &&
         (o->max_vocab < LAM_BPE_SMALLEST || o->max_vocab > LAM_BPE_LARGEST))
-        return lam_fail(LAM_ERR_ARG,
-                        "--max-vocab %d: the 256 bytes and <|endoftext|> are tokens, so %d to %d "
-                        "are possible",
-                        o->max_vocab, LAM_BPE_SMALLEST, LAM_BPE_LARGEST);
+        return lam_fail(
+            LAM_ERR_ARG,
+            "--max-vocab %d: the 256 bytes and <|endoftext|> are tokens, so %d to %d are possible",
+            o->max_vocab, LAM_BPE_SMALLEST, LAM_BPE_LARGEST);
     return LAM_OK;
 }
 
@@ -299,15 +299,14 @@ const lam_command lam_command_prepare = {
     .operands_min = 1,
     .operands_max = -1,
     .description =
-        "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into "
-        "tokens and writes a corpus folder for train and eval. Several files are joined into "
-        "one text, and so are all texts (.txt, .tokens, .raw, compressed or not) of a folder "
-        "or zip archive, in the order of their names. Files named train, valid (val, validation, "
-        "dev) or test are these splits; a file that looks like a split but cannot be one is "
-        "refused. A warning reports text that occurs in two splits. bytes and bpe "
-        "(byte-level BPE, learned from the text) take any file; chars and words need UTF-8. "
-        "The published corpora are prepared exactly as in the papers and checked: a file that "
-        "is not the published one is refused.",
+        "Reads text (plain, .gz, .zip, .xz, .zst, or - for standard input), turns it into tokens "
+        "and writes a corpus folder for train and eval. Several files are joined into one text, "
+        "and so are all texts (.txt, .tokens, .raw, compressed or not) of a folder or zip archive, "
+        "in the order of their names. Files named train, valid (val, validation, dev) or test are "
+        "these splits; a file that looks like a split but cannot be one is refused. A warning "
+        "reports text that occurs in two splits. bytes and bpe (byte-level BPE, learned from the "
+        "text) take any file; chars and words need UTF-8. The published corpora are prepared "
+        "exactly as in the papers and checked: a file that is not the published one is refused.",
     .options = options,
     .options_size = sizeof(opts),
     .examples =

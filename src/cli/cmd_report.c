@@ -291,13 +291,12 @@ const lam_command lam_command_report = {
     .operands = "RUN...",
     .operands_min = 1,
     .operands_max = -1,
-    .description =
-        "Shows what runs have logged: a table of their progress and results, the settings in "
-        "which they differ, and their curves. The terminal gets a small plot; --out writes "
-        "one HTML page that works offline, where values can be read with the pointer and the "
-        "arrow keys and curves can be smoothed, zoomed and drawn on log axes. A RUN is a run "
-        "folder of lamemo train, or a metrics.jsonl, compressed or not. Runs may still be "
-        "training: an unfinished line is left out.",
+    .description = "Shows what runs have logged: a table of their progress and results, the "
+                   "settings in which they differ, and their curves. The terminal gets a small "
+                   "plot; --out writes one HTML page that works offline, where values can be read "
+                   "with the pointer and the arrow keys and curves can be smoothed, zoomed and "
+                   "drawn on log axes. A RUN is a run folder of lamemo train, or a metrics.jsonl, "
+                   "compressed or not. Runs may still be training: an unfinished line is left out.",
     .options = options,
     .options_size = sizeof(report_options),
     .examples = "lamemo report runs/tiny\n"

@@ -213,9 +213,11 @@ static lam_status read_texts(job *j, const lam_args *args)
         LAM_TRY(lam_texts_add(&j->texts, args->operands[i]));
     if (j->o->texts)
         LAM_TRY(lam_texts_add_lines(&j->texts, j->o->texts, "text"));
-    return j->texts.n > 0 ? LAM_OK
-                          : lam_fail(LAM_ERR_ARG, "TEXT is missing: a text, @FILE, or - for "
-                                                  "standard input; or --texts FILE");
+    return j->texts.n > 0
+               ? LAM_OK
+               : lam_fail(
+                     LAM_ERR_ARG,
+                     "TEXT is missing: a text, @FILE, or - for standard input; or --texts FILE");
 }
 
 static lam_status open_engine(job *j)
@@ -279,8 +281,8 @@ const lam_command lam_command_score = {
     .description =
         "Prints the log-probability of a text under a model, in total and per token; several texts "
         "are ranked by it, the most likely per token first. TEXT is the text itself, @FILE, or - "
-        "for standard input. The first token is predicted after the "
-        "start token: the vocabulary's separator, such as <eos>, else a newline.",
+        "for standard input. The first token is predicted after the start token: the vocabulary's "
+        "separator, such as <eos>, else a newline.",
     .options = options,
     .options_size = sizeof(score_options),
     .examples = "lamemo score --model runs/tiny \"In the beginning God created\"\n"

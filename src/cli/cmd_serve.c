@@ -26,17 +26,17 @@ typedef struct serve_options {
 
 static const lam_option options[] = {
     {"model", 'm', "DIR", LAM_OPT_STRINGS, offsetof(serve_options, models),
-     .help =
-         "Model or run folder, or " LAM_BOXED ", the bundled model; may be repeated. Clients call "
-         "it by the last part of the path, or by NAME in NAME=DIR."},
+     .help = "Model or run folder, or " LAM_BOXED
+             ", the bundled model; may be repeated. Clients call it by the last part of the path, "
+             "or by NAME in NAME=DIR."},
     {"host", 0, "ADDRESS", LAM_OPT_STRING, offsetof(serve_options, host), "127.0.0.1",
      .help =
          "Address to listen on; an address that other machines can reach requires --api-key-file."},
     {"port", 0, "N", LAM_OPT_INT, offsetof(serve_options, port), "8080", .max = 65535,
      .help = "Port to listen on; 0: any free port, which is printed."},
     {"api-key-file", 0, "FILE", LAM_OPT_PATH, offsetof(serve_options, key_file),
-     .help = "Answer only requests with a key of FILE, one per line, in the header "
-             "Authorization: Bearer KEY."},
+     .help = "Answer only requests with a key of FILE, one per line, in the header Authorization: "
+             "Bearer KEY."},
     {"allow-host", 0, "NAME", LAM_OPT_STRINGS, offsetof(serve_options, hosts),
      .help = "Also answer requests whose Host header is NAME; may be repeated."},
     {0, 0, NULL, LAM_OPT_GROUP, .help = "Scheduling"},
@@ -48,9 +48,8 @@ static const lam_option options[] = {
      .shown = "one segment with its memory",
      .help = "Rows of prompts and memory refreshes computed between two decoding steps."},
     {"fixed-batch", 0, NULL, LAM_OPT_FLAG, offsetof(serve_options, fixed),
-     .help =
-         "Always compute all slots, so that results do not depend on the load, to the last bit; "
-         "slower while few slots are used."},
+     .help = "Always compute all slots, so that results do not depend on the load, to the last "
+             "bit; slower while few slots are used."},
     {"tgt-len", 0, "N", LAM_OPT_INT, offsetof(serve_options, segment), .min = 1, .max = LAM_MAX_LEN,
      .shown = "the model's", .help = "Segment length, in tokens."},
     {"mem-len", 0, "M", LAM_OPT_INT, offsetof(serve_options, mem_len), .min = 1, .max = LAM_MAX_LEN,

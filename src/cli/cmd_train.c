@@ -77,12 +77,12 @@ static lam_status introduce(const lam_train_session *s)
     const lam_config *cfg = &s->cfg;
     lam_format_count(count, sizeof count, (int64_t)lam_model_count(s->model));
     lam_format_count(tokens, sizeof tokens, s->corpus->info.tokens[LAM_TRAIN]);
-    LAM_TRY(
-        lam_runlog_line(s->log,
-                        LAM_RUNLOG_FIRST "%s, %d layers, d_model %d, %d heads of %d, d_inner %d, "
-                                         "segments of %d, memory of %d: %s parameters",
-                        lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model, cfg->n_head,
-                        cfg->d_head, cfg->d_inner, cfg->tgt_len, cfg->mem_len, count));
+    LAM_TRY(lam_runlog_line(s->log,
+                            LAM_RUNLOG_FIRST "%s, %d layers, d_model %d, %d heads of %d, d_inner "
+                                             "%d, segments of %d, memory of %d: %s parameters",
+                            lam_describe_memory(memory, cfg), cfg->n_layer, cfg->d_model,
+                            cfg->n_head, cfg->d_head, cfg->d_inner, cfg->tgt_len, cfg->mem_len,
+                            count));
     if (*s->from)
         LAM_TRY(lam_runlog_line(s->log, "weights: those of %s", s->o->init_from));
     LAM_TRY(tell_softmax(s));
@@ -97,8 +97,8 @@ static lam_status introduce(const lam_train_session *s)
         LAM_TRY(lam_runlog_line(s->log, "optimiser: its state is divided between %d processes",
                                 lam_comm_size(s->comm)));
     else if (s->o->zero)
-        lam_log(LAM_LOG_WARN, "--zero 1: there is one process, which keeps all of the optimiser's "
-                              "state");
+        lam_log(LAM_LOG_WARN,
+                "--zero 1: there is one process, which keeps all of the optimiser's state");
     LAM_TRY(lam_runlog_line(s->log, "run: %s%s of %d x %d tokens on %s (%s), seed %lld",
                             lam_describe_length(length, &s->settings),
                             lam_settings_timed(&s->settings) ? " in steps" : "",
@@ -374,19 +374,18 @@ const lam_command lam_command_train = {
     .shared = true,
     .options = lam_train_table,
     .options_size = sizeof(lam_train_options),
-    .examples =
-        "lamemo train --data corpus --preset tiny --memory lamemo --out run\n"
-        "# resume after an interruption\n"
-        "lamemo train --out run --resume\n"
-        "# fine-tune the bundled model on a text of your own\n"
-        "lamemo train --data corpus --init-from wiki11m --tgt-len 128 --mem-len 128 --recipe fast "
-        "--max-step 300 --out tuned\n"
-        "# keep the options of a training in a file, and change one of them\n"
-        "lamemo train --data corpus --preset small --print-config > small.json\n"
-        "lamemo train --config small.json --data corpus --lr 0.002 --out small\n"
-        "# Transformer-XL with other lengths, for ten minutes\n"
-        "lamemo train --data corpus --memory xl --tgt_len 128 --mem_len 256 --max-time 600 "
-        "--out xl",
+    .examples = "lamemo train --data corpus --preset tiny --memory lamemo --out run\n"
+                "# resume after an interruption\n"
+                "lamemo train --out run --resume\n"
+                "# fine-tune the bundled model on a text of your own\n"
+                "lamemo train --data corpus --init-from wiki11m --tgt-len 128 --mem-len 128 "
+                "--recipe fast --max-step 300 --out tuned\n"
+                "# keep the options of a training in a file, and change one of them\n"
+                "lamemo train --data corpus --preset small --print-config > small.json\n"
+                "lamemo train --config small.json --data corpus --lr 0.002 --out small\n"
+                "# Transformer-XL with other lengths, for ten minutes\n"
+                "lamemo train --data corpus --memory xl --tgt_len 128 --mem_len 256 --max-time 600 "
+                "--out xl",
     .complete = lam_recipe_explain,
     .appendix_title = "Presets",
     .appendix = lam_info_presets_help,

@@ -139,11 +139,11 @@ const lam_command lam_command_verify = {
     .operands_min = 1,
     .operands_max = -1,
     .description =
-        "Runs the model of each trace and compares losses, every gradient, the memory after "
-        "each segment and a short training run with what a float64 reference computed. Prints "
-        "the worst error of each quantity; exits with 1 if one exceeds its limit. In bf16 the "
-        "limit is on the root mean square of the errors: 2 times (gradients 3 times) that of "
-        "ref16, the reference rounded to bf16 after every operation. The ratio is in brackets.",
+        "Runs the model of each trace and compares losses, every gradient, the memory after each "
+        "segment and a short training run with what a float64 reference computed. Prints the worst "
+        "error of each quantity; exits with 1 if one exceeds its limit. In bf16 the limit is on "
+        "the root mean square of the errors: 2 times (gradients 3 times) that of ref16, the "
+        "reference rounded to bf16 after every operation. The ratio is in brackets.",
     .options = options,
     .options_size = sizeof(verify_options),
     .examples = "lamemo verify tests/golden/lamemo.safetensors\n"

@@ -81,22 +81,12 @@ lam_sampler_options lam_generate_sampler(const lam_generate_args *o)
 
 static const char settable[] = "tokens temp top-k top-p min-p repeat-penalty repeat-last seed";
 
-/* By its name, its letter or an alias; underscores are dashes. */
-static bool is_called(const lam_option *row, const char *name)
-{
-    char plain[32];
-    if (snprintf(plain, sizeof plain, "%s", name) >= (int)sizeof plain)
-        return false;
-    for (char *p = plain; *p; p++)
-        *p = *p == '_' ? '-' : *p;
-    return strcmp(row->name, plain) == 0 || (plain[0] == row->key && plain[1] == '\0') ||
-           (row->aliases && lam_word_listed(row->aliases, plain));
-}
-
 lam_status lam_generate_set(lam_generate_args *o, const char *name, const char *value)
 {
-    for (const lam_option *row = lam_generate_table; row->help; row++)
-        if (row->name && lam_word_listed(settable, row->name) && *name && is_called(row, name))
+    for (const lam_option *row = lam_generate_table; row->help; row++) {
+        const bool letter = name[0] != '\0' && name[0] == row->key && name[1] == '\0';
+        if ((letter || lam_option_called(row, name)) && lam_word_listed(settable, row->name))
             return lam_option_set(row, o, value);
+    }
     return lam_fail(LAM_ERR_ARG, "/set: '%s' is not one of %s", name, settable);
 }

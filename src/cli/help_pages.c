@@ -187,13 +187,13 @@ void lam_help_man(FILE *out)
           "SIGTERM.\n.SH ENVIRONMENT\n.TP\nNO_COLOR\nno colours on terminals\n"
           ".TP\nLAMEMO_MODELS\nthe folder in which models are found by name, instead of the one "
           "that comes with lamemo\n"
-          ".TP\nOMP_WAIT_POLICY, GOMP_SPINCOUNT\nhow threads wait; chosen by command where "
-          "neither is set\n"
+          ".TP\nOMP_WAIT_POLICY, GOMP_SPINCOUNT\nhow threads wait; chosen by command where neither "
+          "is set\n"
           ".TP\nLAMEMO_ISA\nthe instruction set of the CPU to use (x86\\-64\\-v2, x86\\-64\\-v3, "
           "x86\\-64\\-v4) instead of the highest that the machine has; lamemo info prints it\n"
           ".TP\nLAMEMO_GRAPHS\n0: record no CUDA graphs\n"
-          ".TP\nLAMEMO_PDL\n0: do not start kernels of decoding early on Hopper GPUs "
-          "(programmatic dependent launch)\n"
+          ".TP\nLAMEMO_PDL\n0: do not start kernels of decoding early on Hopper GPUs (programmatic "
+          "dependent launch)\n"
           ".SH SEE ALSO\n",
           out);
     const char *comma = "";

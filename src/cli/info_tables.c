@@ -141,14 +141,13 @@ static void print_presets(const row *rows, int n, const lam_dev *dev)
         printf(" %10s %10s\n", lam_format_size(bytes, sizeof bytes, (double)r->bytes.all_train),
                step);
     }
-    printf(
-        "\nmemory %s, recipe fast, device %s. The memory length equals the segment length. memory: "
-        "needed to train;\n"
-        "step: time of a training step on this machine, ~ where it is estimated from a smaller "
-        "preset.\n"
-        "Parameters and memory follow the vocabulary of your corpus: lamemo info --preset NAME "
-        "--data DIR.\n",
-        LAM_MEMORY_DEFAULT, dev->ops->name);
+    printf("\nmemory %s, recipe fast, device %s. The memory length equals the segment length. "
+           "memory: needed to train;\n"
+           "step: time of a training step on this machine, ~ where it is estimated from a smaller "
+           "preset.\n"
+           "Parameters and memory follow the vocabulary of your corpus: lamemo info --preset NAME "
+           "--data DIR.\n",
+           LAM_MEMORY_DEFAULT, dev->ops->name);
 }
 
 static lam_status print_presets_json(const row *rows, int n)
@@ -201,8 +200,7 @@ void lam_info_presets_help(FILE *out)
             fputc('\n', out);
         }
         fputs("  The memory length equals the segment length; the number of parameters depends on "
-              "the "
-              "vocabulary.\n"
+              "the vocabulary.\n"
               "  lamemo info --presets adds memory and time per step on this machine.\n",
               out);
     }

@@ -4,6 +4,7 @@
 #include "cli/spelling.h"
 #include "convert/vocabulary.h"
 #include "core/file.h"
+#include "core/grow.h"
 #include "core/log.h"
 #include "data/instream.h"
 #include "data/plaintext.h"
@@ -62,13 +63,8 @@ lam_status lam_prompt_blame(lam_status status, const char *argument)
 static lam_status add(lam_texts *t, char *text, size_t size, const char *name, bool from_file)
 {
     char *const own = strdup(name);
-    if (t->n == t->room) {
-        const int room = t->room > 0 ? 2 * t->room : 16;
-        lam_given_text *const more = reallocarray(t->v, (size_t)room, sizeof *t->v);
-        t->v = more ? more : t->v;
-        t->room = more ? room : t->room;
-    }
-    if (!own || !text || t->n == t->room) {
+    if (!own || !text ||
+        lam_grow(&t->v, &t->room, (size_t)t->n + 1, sizeof *t->v, "texts") != LAM_OK) {
         free(own);
         free(text);
         return lam_fail(LAM_ERR_MEMORY, "no memory for %d texts", t->n + 1);
@@ -94,8 +90,8 @@ static lam_status check_name(const char *argument)
     const char *const dot = strrchr(argument, '.');
     if (stat(argument, &st) == 0 && S_ISREG(st.st_mode))
         return lam_fail(LAM_ERR_ARG,
-                        "'%s' is a file: @%s takes the text in it (the name itself as a text: "
-                        "echo it to lamemo and write -)",
+                        "'%s' is a file: @%s takes the text in it (the name itself as a text: echo "
+                        "it to lamemo and write -)",
                         argument, argument);
     if (dot && dot > argument && !strpbrk(argument, " \n") && isalpha((unsigned char)dot[1]) &&
         strlen(dot) <= 5)
@@ -274,33 +270,26 @@ lam_status lam_vocab_option(lam_vocab **out, const char *from, const char *patte
 
 /* ---- what does not belong there ---- */
 
-static const lam_option *option_of(const lam_args *args, const char *name)
-{
-    for (const lam_option *o = args->table.rows; o->help; o++)
-        if (o->name && strcmp(o->name, name) == 0)
-            return o;
-    return NULL;
-}
-
 const char *lam_stray(char *out, size_t size, const lam_args *args)
 {
     const char *const word = args->operands[args->command->operands_max];
     const char *const end = strrchr(word, '.');
-    const lam_option *const model = option_of(args, "model"), *const data = option_of(args, "data");
+    const lam_option *const table = args->table.rows;
+    const int model = lam_option_row(table, "model"), data = lam_option_row(table, "data");
     const bool text =
         (lam_path_exists(word) && !lam_path_is_folder(word)) || (end && strcmp(end, ".txt") == 0);
     const int n = snprintf(out, size, "unexpected argument '%s'", word);
     const size_t used = (size_t)n < size ? (size_t)n : size - 1;
-    if (model && is_model(word) && !lam_option_given(args, "model"))
+    if (model >= 0 && is_model(word) && !args->given[model])
         snprintf(out + used, size - used, ": a model is given as --model %s", word);
-    else if (model && model->type == LAM_OPT_STRINGS && is_model(word))
+    else if (model >= 0 && table[model].type == LAM_OPT_STRINGS && is_model(word))
         snprintf(out + used, size - used,
                  ": models are joined by commas, or --model is written before each");
-    else if (data && !model && text)
-        snprintf(out + used, size - used,
-                 ": a text is prepared first: lamemo prepare --out DIR %s, then lamemo %s --data "
-                 "DIR",
-                 word, args->command->name);
+    else if (data >= 0 && model < 0 && text)
+        snprintf(
+            out + used, size - used,
+            ": a text is prepared first: lamemo prepare --out DIR %s, then lamemo %s --data DIR",
+            word, args->command->name);
     else
         snprintf(out + used, size - used, " (perhaps an option's name is missing before it)");
     return out;

@@ -25,7 +25,8 @@ typedef struct lam_given_text {
 
 typedef struct lam_texts { /* begins as zeros */
     lam_given_text *v;
-    int n, room;
+    int n;
+    size_t room;
 } lam_texts;
 
 /* Adds what lam_prompt_read() reads.  LAM_ERR_ARG: the argument is the name of a file, and the @ was forgotten. */
@@ -40,11 +41,11 @@ void lam_texts_free(lam_texts *texts);
 lam_status lam_unescape(char *text, const char *label);
 
 /* A table entry for a `const char *` at `field` of struct `type`. */
-#define LAM_MODEL_OPTION(type, field)                                                              \
-    {                                                                                              \
-        "model", 'm', "DIR", LAM_OPT_PATH, offsetof(type, field),                                  \
-            .help = "Model or run folder, or " LAM_BOXED ", the bundled model."                    \
-    }
+/* clang-format off */
+#define LAM_MODEL_OPTION(type, field) \
+    {"model", 'm', "DIR", LAM_OPT_PATH, offsetof(type, field), \
+     .help = "Model or run folder, or " LAM_BOXED ", the bundled model."}
+/* clang-format on */
 
 /* LAM_ERR_ARG where --model was not written; the message tells of the model at hand.  LAM_ERR_IO: it is nearly the name
  * of the bundled one. */

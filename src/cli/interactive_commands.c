@@ -131,7 +131,5 @@ lam_status lam_talk_obey(lam_talk *t)
         if (strcmp(commands[i].name, name) == 0)
             return run_command(t, i, argument);
     return lam_fail(LAM_ERR_ARG,
-                    "there is no command /%s; /help lists them, and // begins a text "
-                    "with /",
-                    name);
+                    "there is no command /%s; /help lists them, and // begins a text with /", name);
 }

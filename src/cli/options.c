@@ -57,14 +57,30 @@ void lam_usage_error(const lam_command *command, const char *format, ...)
     exit(2);
 }
 
-bool lam_option_given(const lam_args *args, const char *name)
+int lam_option_row(const lam_option *table, const char *name)
 {
-    const lam_option *table = args->table.rows;
     for (int i = 0; table[i].help != NULL; i++)
         if (table[i].name != NULL && strcmp(table[i].name, name) == 0)
-            return args->given[i];
-    assert(0 && "no such option in the table");
-    return false;
+            return i;
+    return -1;
+}
+
+bool lam_option_called(const lam_option *o, const char *name)
+{
+    char dashed[64];
+    if (o->name == NULL || (size_t)snprintf(dashed, sizeof dashed, "%s", name) >= sizeof dashed)
+        return false;
+    for (char *c = dashed; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    return strcmp(o->name, dashed) == 0 ||
+           (o->aliases != NULL && lam_word_listed(o->aliases, dashed));
+}
+
+bool lam_option_given(const lam_args *args, const char *name)
+{
+    const int i = lam_option_row(args->table.rows, name);
+    assert(i >= 0 && "no such option in the table");
+    return args->given[i];
 }
 
 bool lam_word_listed(const char *words, const char *word)

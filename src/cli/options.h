@@ -120,6 +120,11 @@ void lam_options_list(lam_option_table *out, const lam_command *command);
 void lam_args_parse(lam_args *args, void *options, const lam_command *command, int argc,
                     char **argv);
 
+/* The row of the option with this name, -1: there is none; and whether an option goes by a name, its own or an alias, in
+ * which underscores are dashes. */
+int lam_option_row(const lam_option *table, const char *name);
+bool lam_option_called(const lam_option *option, const char *name);
+
 /* Did the user write the option called `name`?  (Presets give way only to what was written.) */
 bool lam_option_given(const lam_args *args, const char *name);
 

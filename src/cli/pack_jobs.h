@@ -19,65 +19,29 @@ typedef struct lam_pack_options {
     lam_device_options device;
 } lam_pack_options;
 
-/* Table entries of both commands, for a command whose struct is lam_pack_options. */
-#define LAM_PACK_FILE_OPTIONS                                                                      \
-    {"stdout",                                                                                     \
-     'c',                                                                                          \
-     NULL,                                                                                         \
-     LAM_OPT_FLAG,                                                                                 \
-     offsetof(lam_pack_options, to_stdout),                                                        \
-     .aliases = "to-stdout",                                                                       \
-     .help = "Write to standard output and keep the source."},                                     \
-        {"keep",                                                                                   \
-         'k',                                                                                      \
-         NULL,                                                                                     \
-         LAM_OPT_FLAG,                                                                             \
-         offsetof(lam_pack_options, keep),                                                         \
-         .help = "Keep the source."},                                                              \
-        {"force",                                                                                  \
-         'f',                                                                                      \
-         NULL,                                                                                     \
-         LAM_OPT_FLAG,                                                                             \
-         offsetof(lam_pack_options, force),                                                        \
-         .help = "Replace an existing result; accept links, several hard links and terminals."},   \
-        {"out",                                                                                    \
-         'o',                                                                                      \
-         "FILE",                                                                                   \
-         LAM_OPT_PATH,                                                                             \
-         offsetof(lam_pack_options, out),                                                          \
-         .help = "Write the result of the one source to FILE and keep the source."},               \
-        {"test",                                                                                   \
-         't',                                                                                      \
-         NULL,                                                                                     \
-         LAM_OPT_FLAG,                                                                             \
-         offsetof(lam_pack_options, test),                                                         \
-         .help = "Decompress archives, check every block and write nothing."},                     \
-        {"list",                                                                                   \
-         'l',                                                                                      \
-         NULL,                                                                                     \
-         LAM_OPT_FLAG,                                                                             \
-         offsetof(lam_pack_options, list),                                                         \
-         .help = "List what archives hold, with -v every block; needs no model."},                 \
-    {                                                                                              \
-        "json", 0, NULL, LAM_OPT_FLAG, offsetof(lam_pack_options, json),                           \
-            .help = "With --list: one JSON object for each archive."                               \
-    }
-
-/* -t is --test here, so that --threads has the letter that xz gives it. */
-#define LAM_PACK_DEVICE_OPTIONS                                                                    \
-    {"device",                                                                                     \
-     0,                                                                                            \
-     "NAME",                                                                                       \
-     LAM_OPT_STRING,                                                                               \
-     offsetof(lam_pack_options, device.device),                                                    \
-     "auto",                                                                                       \
-     .help = "Back-end: cpu, cuda, ref, or auto. Archives do not depend on it."},                  \
-    {                                                                                              \
-        "threads", 'T', "N", LAM_OPT_INT, offsetof(lam_pack_options, device.threads), "0",         \
-            .max = 1024,                                                                           \
-            .help = "Number of CPU threads; 0: one for every core this process may run on. "       \
-                    "Archives do not depend on it."                                                \
-    }
+/* Table entries of both commands, for a command whose struct is lam_pack_options.  -t is --test here, so that --threads
+ * has the letter that xz gives it. */
+/* clang-format off */
+#define LAM_PACK(field) offsetof(lam_pack_options, field)
+#define LAM_PACK_FILE_OPTIONS \
+    {"stdout", 'c', NULL, LAM_OPT_FLAG, LAM_PACK(to_stdout), .aliases = "to-stdout", \
+     .help = "Write to standard output and keep the source."}, \
+    {"keep", 'k', NULL, LAM_OPT_FLAG, LAM_PACK(keep), .help = "Keep the source."}, \
+    {"force", 'f', NULL, LAM_OPT_FLAG, LAM_PACK(force), \
+     .help = "Replace an existing result; accept links, several hard links and terminals."}, \
+    {"out", 'o', "FILE", LAM_OPT_PATH, LAM_PACK(out), \
+     .help = "Write the result of the one source to FILE and keep the source."}, \
+    {"test", 't', NULL, LAM_OPT_FLAG, LAM_PACK(test), \
+     .help = "Decompress archives, check every block and write nothing."}, \
+    {"list", 'l', NULL, LAM_OPT_FLAG, LAM_PACK(list), \
+     .help = "List what archives hold, with -v every block; needs no model."}, \
+    {"json", 0, NULL, LAM_OPT_FLAG, LAM_PACK(json), .help = "With --list: one JSON object for each archive."}
+#define LAM_PACK_DEVICE_OPTIONS \
+    {"device", 0, "NAME", LAM_OPT_STRING, LAM_PACK(device.device), "auto", \
+     .help = "Back-end: cpu, cuda, ref, or auto. Archives do not depend on it."}, \
+    {"threads", 'T', "N", LAM_OPT_INT, LAM_PACK(device.threads), "0", .max = 1024, \
+     .help = "Number of CPU threads; 0: one for every core this process may run on. Archives do not depend on it."}
+/* clang-format on */
 
 /* A command at work. */
 typedef struct lam_pack_job {

@@ -88,8 +88,7 @@ static lam_status warn_if_short(const lam_corpus_info *info)
     if (info->tokens[LAM_TRAIN] < step)
         lam_log(
             LAM_LOG_WARN,
-            "the train split has %lld token%s: a whole step of the smallest preset, tiny, takes "
-            "%d",
+            "the train split has %lld token%s: a whole step of the smallest preset, tiny, takes %d",
             (long long)info->tokens[LAM_TRAIN], ending(info->tokens[LAM_TRAIN]), step);
     for (int i = LAM_VALID; i <= LAM_TEST; i++)
         if (info->tokens[i] > 0 && info->tokens[i] < 2 * s.eval_batch_size)

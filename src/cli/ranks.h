@@ -6,13 +6,11 @@
 #include "comm/comm.h"
 
 /* The table entry for a double at `field` of struct `type`. */
-#define LAM_TIMEOUT_OPTION(type, field)                                                            \
-    {                                                                                              \
-        "comm-timeout", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(type, field), "300",                \
-            .max = 1e9,                                                                            \
-            .help = "Under mpirun: end all processes when one does not respond for SECONDS; 0: "   \
-                    "wait for ever."                                                               \
-    }
+/* clang-format off */
+#define LAM_TIMEOUT_OPTION(type, field) \
+    {"comm-timeout", 0, "SECONDS", LAM_OPT_DOUBLE, offsetof(type, field), "300", .max = 1e9, \
+     .help = "Under mpirun: end all processes when one does not respond for SECONDS; 0: wait for ever."}
+/* clang-format on */
 
 typedef lam_status lam_ranks_work(const void *user, lam_comm *comm);
 

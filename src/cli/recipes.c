@@ -15,10 +15,8 @@ static const pair *const recipes[] = {paper, fast}; /* in the order of lam_recip
 
 static int row_of(const lam_option *table, const char *name)
 {
-    int i = 0;
-    while (table[i].help && (!table[i].name || strcmp(table[i].name, name) != 0))
-        i++;
-    assert(table[i].help && "a recipe names an option that does not exist");
+    const int i = lam_option_row(table, name);
+    assert(i >= 0 && "a recipe names an option that does not exist");
     return i;
 }
 

@@ -21,25 +21,19 @@ typedef struct lam_shape_options {
 
 #define LAM_SHAPE(field) offsetof(lam_shape_options, field)
 
-/* The two rows in front of the others, where a command wants them. */
-#define LAM_PRESET_OPTION                                                                          \
-    {                                                                                              \
-        "preset", 0, "NAME", LAM_OPT_STRING, LAM_SHAPE(preset), "tiny",                            \
-            .former = 'p', .help = "Sizes of the model, batch and steps: " LAM_PRESET_LIST "."     \
-    }
-#define LAM_MEMORY_OPTION(letter)                                                                  \
-    {                                                                                              \
-        "memory", 0, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), LAM_MEMORY_DEFAULT,                \
-            .choices = lam_mem_names, .former = letter, .help = "Memory of earlier segments."      \
-    }
-
-/* For commands without a corpus: how many types the model knows. */
-#define LAM_N_TOKEN_OPTION                                                                         \
-    {                                                                                              \
-        "n-token", 0, "V", LAM_OPT_INT, LAM_SHAPE(cfg.n_token),                                    \
-            .min = 1, .max = 1 << 24, .shown = LAM_PRESETS, .aliases = "vocab-size",               \
-            .help = "Number of tokens in the vocabulary."                                          \
-    }
+/* The two rows in front of the others, where a command wants them; and for commands without a corpus, how many types the
+ * model knows. */
+/* clang-format off */
+#define LAM_PRESET_OPTION \
+    {"preset", 0, "NAME", LAM_OPT_STRING, LAM_SHAPE(preset), "tiny", .former = 'p', \
+     .help = "Sizes of the model, batch and steps: " LAM_PRESET_LIST "."}
+#define LAM_MEMORY_OPTION(letter) \
+    {"memory", 0, "NAME", LAM_OPT_STRING, LAM_SHAPE(memory), LAM_MEMORY_DEFAULT, .choices = lam_mem_names, \
+     .former = letter, .help = "Memory of earlier segments."}
+#define LAM_N_TOKEN_OPTION \
+    {"n-token", 0, "V", LAM_OPT_INT, LAM_SHAPE(cfg.n_token), .min = 1, .max = 1 << 24, .shown = LAM_PRESETS, \
+     .aliases = "vocab-size", .help = "Number of tokens in the vocabulary."}
+/* clang-format on */
 
 /* The options of the memories' own fields: a heading for each memory that has some.  `offset` is where the command's
  * struct has its lam_config. */

@@ -18,14 +18,8 @@ enum { MAX_FILE = 1 << 20 };
 /* The row of the option called `key`, with dashes for underscores, by its name or another one of its names; -1: none. */
 static int row_of(const lam_option *table, const char *key)
 {
-    char name[64];
-    if ((size_t)snprintf(name, sizeof name, "%s", key) >= sizeof name)
-        return -1;
-    for (char *c = name; *c; c++)
-        *c = *c == '_' ? '-' : *c;
     for (int i = 0; table[i].help; i++)
-        if (table[i].name && (strcmp(table[i].name, name) == 0 ||
-                              (table[i].aliases && lam_word_listed(table[i].aliases, name))))
+        if (lam_option_called(&table[i], key))
             return i;
     for (int i = 0; lam_mem_all[i]; i++)
         for (const lam_mem_field *f = lam_mem_all[i]->fields; f && f->json.name; f++)

@@ -31,8 +31,8 @@ const lam_option lam_train_table[] = {
     {"overwrite", 0, NULL, LAM_OPT_FLAG, OPT(overwrite),
      .help = "Delete the run that is in the folder, and nothing else, and start a new one."},
     {"config", 0, "FILE", LAM_OPT_PATH, OPT(config),
-     .help = "Take options from a JSON file, with the keys of --print-config or any other option's name; options on the "
-             "command line win."},
+     .help = "Take options from a JSON file, with the keys of --print-config or any other option's name; options on "
+             "the command line win."},
 
 #include "cli/train_rows.inc"
 
@@ -44,14 +44,14 @@ const lam_option lam_train_table[] = {
 #undef SEED
     LAM_DEVICE_OPTIONS(lam_train_options, device, "auto"),
     {"reduce", 0, "HOW", LAM_OPT_CHOICE, OPT(reduce), "exact", .choices = lam_reduce_names,
-     .help = "Under mpirun: sum gradients exact, in a tree, so that the number of processes does not change the result, "
-             "or fast, by the all-reduce of MPI or NCCL."},
+     .help = "Under mpirun: sum gradients exact, in a tree, so that the number of processes does not change the "
+             "result, or fast, by the all-reduce of MPI or NCCL."},
     {"zero", 0, "N", LAM_OPT_INT, OPT(zero), "0", .max = 1,
-     .help = "Under mpirun: 1 divides the optimiser's state between the processes, by whole matrices. The result is the "
-             "same."},
+     .help = "Under mpirun: 1 divides the optimiser's state between the processes, by whole matrices. The result is "
+             "the same."},
     {"no-overlap", 0, NULL, LAM_OPT_FLAG, OPT(no_overlap),
-     .help = "Under mpirun on CPUs: sum gradients after the backward pass, not during it in an additional thread of each process. "
-             "The result is the same."},
+     .help = "Under mpirun on CPUs: sum gradients after the backward pass, not during it in an additional thread of "
+             "each process. The result is the same."},
     LAM_TIMEOUT_OPTION(lam_train_options, timeout),
     {"print-config", 0, NULL, LAM_OPT_FLAG, OPT(print_config),
      .help = "Print the model and all settings of this training as JSON, for --config, and exit."},

@@ -18,10 +18,9 @@ static lam_status cannot_resume(const lam_train_session *s, lam_status status)
         return status;
     if (!s->found.best)
         return lam_fail(status, "cannot resume: %s; start over with --overwrite", lam_error());
-    return lam_fail(status,
-                    "cannot resume: %s; a new run can start from the best model: --init-from "
-                    "%s/best",
-                    lam_error(), s->o->out);
+    return lam_fail(
+        status, "cannot resume: %s; a new run can start from the best model: --init-from %s/best",
+        lam_error(), s->o->out);
 }
 
 /* Is there a run to resume, and may we? */
@@ -37,15 +36,13 @@ static lam_status look_at_folder(lam_train_session *s)
     const lam_run_found *const f = &s->found;
     if ((f->last || f->best || f->records) && !o->resume && !o->overwrite)
         return lam_fail(LAM_ERR_ARG,
-                        "%s holds a run already: --resume continues it, "
-                        "--overwrite deletes it",
+                        "%s holds a run already: --resume continues it, --overwrite deletes it",
                         o->out);
     if (o->resume && !f->last && f->best)
-        return lam_fail(
-            LAM_ERR_ARG,
-            "cannot resume: %s has a best model, but no checkpoint last; a new run can start "
-            "from it: --init-from %s/best",
-            o->out, o->out);
+        return lam_fail(LAM_ERR_ARG,
+                        "cannot resume: %s has a best model, but no checkpoint last; a new run can "
+                        "start from it: --init-from %s/best",
+                        o->out, o->out);
     if (!o->resume || !f->last)
         return lam_runlog_look_at_events(o->out);
     if (lam_comm_rank(s->comm) == 0)
@@ -79,11 +76,11 @@ static lam_status config_of(lam_train_session *s, const char *dir)
     const int n_token = s->corpus->info.vocab_size;
     LAM_TRY(lam_folder_config(&s->cfg, dir));
     if (s->cfg.n_token != n_token)
-        return lam_fail(LAM_ERR_ARG,
-                        "%s: a vocabulary of %d, the model in %s has one of %d: pass the corpus it "
-                        "was trained on, or fine-tune it (--init-from) on a text made by lamemo "
-                        "prepare --vocab-from",
-                        s->data, n_token, dir, s->cfg.n_token);
+        return lam_fail(
+            LAM_ERR_ARG,
+            "%s: a vocabulary of %d, the model in %s has one of %d: pass the corpus it was trained "
+            "on, or fine-tune it (--init-from) on a text made by lamemo prepare --vocab-from",
+            s->data, n_token, dir, s->cfg.n_token);
     return LAM_OK;
 }
 
@@ -121,10 +118,10 @@ static lam_status resolve_leaves(lam_train_session *s)
     if (ranks == 1)
         return LAM_OK;
     if (s->settings.leaves == 0 && s->resumed)
-        return lam_fail(LAM_ERR_ARG,
-                        "%d processes: the run was begun without --leaves, so one process alone "
-                        "can resume it",
-                        ranks);
+        return lam_fail(
+            LAM_ERR_ARG,
+            "%d processes: the run was begun without --leaves, so one process alone can resume it",
+            ranks);
     if (s->settings.leaves == 0)
         s->settings.leaves = ranks;
     return lam_settings_check(&s->settings);

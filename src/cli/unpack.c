@@ -27,10 +27,10 @@ static lam_status open_engine(lam_pack_job *j, const lam_lmz_header *h)
         return lam_pack_engine(j, j->o->model);
     if (lam_boxed_find(folder, sizeof folder, h->name))
         return lam_pack_engine(j, h->name);
-    return lam_fail(LAM_ERR_FORMAT,
-                    "made with model %s, which does not come with lamemo: name its folder "
-                    "with --model",
-                    h->name[0] ? h->name : "without a name");
+    return lam_fail(
+        LAM_ERR_FORMAT,
+        "made with model %s, which does not come with lamemo: name its folder with --model",
+        h->name[0] ? h->name : "without a name");
 }
 
 /* Progress counts bytes that come out: what goes in arrives block by block. */
