@@ -73,10 +73,10 @@ static lam_status check_frequencies(const lam_tensors *all, const lam_strided *t
         double have;
         lam_strided_copy(&have, LAM_F64, t, (size_t)k, 1);
         if (!(fabs(have - want) <= 0.01 * want))
-            return lam_fail(LAM_ERR_UNSUPPORTED,
-                            "%s: other positional frequencies: element %d of pos_emb.inv_freq is "
-                            "%g, not %g",
-                            all->label, k, have, want);
+            return lam_fail(
+                LAM_ERR_UNSUPPORTED,
+                "%s: other positional frequencies: element %d of pos_emb.inv_freq is %g, not %g",
+                all->label, k, have, want);
     }
     return LAM_OK;
 }

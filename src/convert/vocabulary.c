@@ -82,10 +82,10 @@ static lam_status choose_kind(const words *all, lam_text_kind *kind)
             : characters        ? LAM_CHARS
                                 : LAM_WORDS;
     if (*kind == LAM_WORDS && !holds(all, "<eos>"))
-        return lam_fail(LAM_ERR_UNSUPPORTED,
-                        "%s: its vocabulary is neither of bytes nor of characters, and of words "
-                        "without <eos>",
-                        all->label);
+        return lam_fail(
+            LAM_ERR_UNSUPPORTED,
+            "%s: its vocabulary is neither of bytes nor of characters, and of words without <eos>",
+            all->label);
     return LAM_OK;
 }
 

@@ -61,8 +61,7 @@ static lam_status as_fractions(lam_division *d, const parts *all, const char *te
     if (!fractions && fabs(all->sum - 100) > 1e-7)
         return lam_fail(LAM_ERR_ARG,
                         "'%s': percentages must add up to 100, these to %g; numbers of tokens have "
-                        "a unit, such as 90M "
-                        "or 500k, or are given to --split-tokens",
+                        "a unit, such as 90M or 500k, or are given to --split-tokens",
                         text, all->sum);
     for (int s = 0; s < LAM_SPLITS; s++)
         d->part[s] /= fractions ? 1 : 100;

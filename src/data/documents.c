@@ -67,10 +67,10 @@ static lam_status check_text(const lam_documents *d, const char *text, size_t n)
     const bool plain = d->o.text == LAM_BYTES || d->o.text == LAM_CHARS;
     if (!plain || memchr(text, *LAM_DOCUMENT_END, n) == NULL)
         return LAM_OK;
-    return lam_fail(LAM_ERR_FORMAT,
-                    "%s: line %lld has U+001E (RS), which ends documents of %s; remove it, or use "
-                    "--corpus bpe",
-                    d->name, (long long)d->line, lam_text_kind_name(d->o.text));
+    return lam_fail(
+        LAM_ERR_FORMAT,
+        "%s: line %lld has U+001E (RS), which ends documents of %s; remove it, or use --corpus bpe",
+        d->name, (long long)d->line, lam_text_kind_name(d->o.text));
 }
 
 /* Words end lines with <eos>, which ends their documents: a document becomes one line. */

@@ -74,10 +74,10 @@ lam_status lam_lack_check(const lam_lack *l, int64_t end, const char *vocab_name
                         "<unk>: replace or remove it",
                         l->source, (long long)l->line, unit[lam_vocab_kind(l->vocab)],
                         (long long)l->place, shown, vocab_name);
-    return lam_fail(
-        LAM_ERR_FORMAT,
-        "%s, line %lld, %s %lld: %s is not in the vocabulary of %s, which has no <unk>, "
-        "nor %s %d other symbol%s of the text: replace or remove them",
-        l->source, (long long)l->line, unit[lam_vocab_kind(l->vocab)], (long long)l->place, shown,
-        vocab_name, others == 1 ? "is" : "are", others, others == 1 ? "" : "s");
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s, line %lld, %s %lld: %s is not in the vocabulary of %s, which has no "
+                    "<unk>, nor %s %d other symbol%s of the text: replace or remove them",
+                    l->source, (long long)l->line, unit[lam_vocab_kind(l->vocab)],
+                    (long long)l->place, shown, vocab_name, others == 1 ? "is" : "are", others,
+                    others == 1 ? "" : "s");
 }

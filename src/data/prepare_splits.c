@@ -102,15 +102,15 @@ static lam_status refuse_empty(const judging *j)
                         j->o->inputs[0], folder);
     for (int i = 0; i < n; i++)
         if (lam_json_lines_name(j->in->list[i].label))
-            return lam_fail(LAM_ERR_FORMAT,
-                            "%s: holds no text, but files such as %s: --json-field NAME reads JSON "
-                            "lines",
-                            j->o->inputs[0], j->in->list[i].label);
-    return lam_fail(
-        LAM_ERR_FORMAT,
-        "%s: holds no text (.txt, .tokens, .raw, also .gz, .xz, .zst)%s%s: name the files that "
-        "are text",
-        j->o->inputs[0], n > 0 ? ", but files such as " : "", n > 0 ? j->in->list[0].label : "");
+            return lam_fail(
+                LAM_ERR_FORMAT,
+                "%s: holds no text, but files such as %s: --json-field NAME reads JSON lines",
+                j->o->inputs[0], j->in->list[i].label);
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: holds no text (.txt, .tokens, .raw, also .gz, .xz, .zst)%s%s: name the "
+                    "files that are text",
+                    j->o->inputs[0], n > 0 ? ", but files such as " : "",
+                    n > 0 ? j->in->list[0].label : "");
 }
 
 /* Anything that looks like a split beside texts that are splits must be one. */
@@ -125,11 +125,10 @@ static lam_status refuse_strange(const judging *j)
         if (name->split == LAM_SPLIT_NONE)
             continue;
         if (name->split == LAM_SPLIT_UNCLEAR)
-            return lam_fail(
-                LAM_ERR_FORMAT,
-                "%s: the name speaks of splits, but does not say which of train, valid and "
-                "test it is: rename it" OR_JOIN,
-                in->label);
+            return lam_fail(LAM_ERR_FORMAT,
+                            "%s: the name speaks of splits, but does not say which of train, valid "
+                            "and test it is: rename it" OR_JOIN,
+                            in->label);
         const char *split = lam_split_name((lam_split)name->split);
         if (in->kind == LAM_INPUT_FOLDER)
             return lam_fail(
@@ -137,11 +136,10 @@ static lam_status refuse_strange(const judging *j)
                 "%s looks like the %s split, but is a folder: --recursive reads folders" OR_JOIN,
                 in->label, split);
         if (in->kind == LAM_INPUT_OTHER)
-            return lam_fail(
-                LAM_ERR_FORMAT,
-                "%s looks like the %s split, but not like a text (.txt, .tokens, .raw, also "
-                ".gz, .xz, .zst): rename it" OR_JOIN,
-                in->label, split);
+            return lam_fail(LAM_ERR_FORMAT,
+                            "%s looks like the %s split, but not like a text (.txt, .tokens, .raw, "
+                            "also .gz, .xz, .zst): rename it" OR_JOIN,
+                            in->label, split);
         if (j->train == NULL)
             return lam_fail(
                 LAM_ERR_FORMAT,

@@ -346,11 +346,11 @@ lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const c
     }
     if (differ < 0)
         return LAM_OK;
-    return lam_fail(
-        LAM_ERR_FORMAT,
-        "%s: its vocabulary (%s, %d tokens) is not the model's (%s, %d tokens); they differ "
-        "from number %d on: lamemo prepare --vocab-from MODEL takes the model's",
-        label, lam_text_kind_name(text->kind), b, lam_text_kind_name(model->kind), a, differ);
+    return lam_fail(LAM_ERR_FORMAT,
+                    "%s: its vocabulary (%s, %d tokens) is not the model's (%s, %d tokens); they "
+                    "differ from number %d on: lamemo prepare --vocab-from MODEL takes the model's",
+                    label, lam_text_kind_name(text->kind), b, lam_text_kind_name(model->kind), a,
+                    differ);
 }
 
 lam_status lam_vocab_fits(const lam_vocab *v, const char *path, int n_token)

@@ -72,11 +72,10 @@ static void cells(lam_text *out, const heat *h, int step)
 static void all_cells(lam_text *out, const heat *h)
 {
     const lam_frame *b = &h->frame;
-    lam_text_format(out,
-                    "<g shape-rendering=\"crispEdges\" transform=\"translate(%.2f %.2f) "
-                    "scale(%.6f %.6f)\">",
-                    b->left, b->top, (b->right - b->left) / h->cols,
-                    (b->bottom - b->top) / h->f->rows);
+    lam_text_format(
+        out,
+        "<g shape-rendering=\"crispEdges\" transform=\"translate(%.2f %.2f) scale(%.6f %.6f)\">",
+        b->left, b->top, (b->right - b->left) / h->cols, (b->bottom - b->top) / h->f->rows);
     for (int step = 0; step < LAM_RAMP_STEPS; step++)
         cells(out, h, step);
     lam_text_add(out, "</g>");

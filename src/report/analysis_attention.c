@@ -40,14 +40,14 @@ static lam_status by_distance(const lam_analysis *a, lam_page *page, lam_curves 
     if (!finding.text[0])
         finding = near_and_far(a, &a->models[0]);
     lam_analysis_layer_name(a, layer, sizeof layer);
-    snprintf(caption, sizeof caption,
-             "The largest attention weight in each interval of %d tokens on the left of the "
-             "predicted token, in %s, "
-             "averaged over heads and %s tokens; an interval counts for the tokens that see all "
-             "of it.  Distance 1 is the token just before the predicted one.  The band is one "
-             "standard error.  (The paper's Figure 1, which stretches the distance to 100.)",
-             a->opt.probe.interval, layer,
-             lam_count_shown(count, sizeof count, a->models[0].probe.tokens));
+    snprintf(
+        caption, sizeof caption,
+        "The largest attention weight in each interval of %d tokens on the left of the predicted "
+        "token, in %s, averaged over heads and %s tokens; an interval counts for the tokens that "
+        "see all of it.  Distance 1 is the token just before the predicted one.  The band is one "
+        "standard error.  (The paper's Figure 1, which stretches the distance to 100.)",
+        a->opt.probe.interval, layer,
+        lam_count_shown(count, sizeof count, a->models[0].probe.tokens));
     return lam_page_figure(page,
                            &(lam_figure){.id = "attention-distance",
                                          .title = "Attention over distance",
@@ -90,23 +90,22 @@ static lam_status by_layer(const lam_analysis *a, lam_page *page, int i,
     snprintf(id, sizeof id, "attention-layers-%d", i + 1);
     snprintf(title, sizeof title, "Attention over distance in every layer: %s", m->name);
     const lam_status status = lam_page_figure(
-        page,
-        &(lam_figure){.id = id,
-                      .title = title,
-                      .caption = "The same measure for all layers; the first layer is on top.  "
-                                 "All models share one scale of colours.",
-                      .kind = LAM_FIGURE_HEAT,
-                      .x = {.label = "distance to the left (tokens)",
-                            .min = lam_analysed_distance(m, 0),
-                            .max = lam_analysed_distance(m, bins - 1)},
-                      .y = {.label = "layer", .min = 1, .max = L},
-                      .rows = L,
-                      .cols = bins,
-                      .z = z,
-                      .z_label = "attention weight",
-                      .z_scale = LAM_SCALE_LOG,
-                      .z_min = range->low,
-                      .z_max = range->high});
+        page, &(lam_figure){.id = id,
+                            .title = title,
+                            .caption = "The same measure for all layers; the first layer is on "
+                                       "top.  All models share one scale of colours.",
+                            .kind = LAM_FIGURE_HEAT,
+                            .x = {.label = "distance to the left (tokens)",
+                                  .min = lam_analysed_distance(m, 0),
+                                  .max = lam_analysed_distance(m, bins - 1)},
+                            .y = {.label = "layer", .min = 1, .max = L},
+                            .rows = L,
+                            .cols = bins,
+                            .z = z,
+                            .z_label = "attention weight",
+                            .z_scale = LAM_SCALE_LOG,
+                            .z_min = range->low,
+                            .z_max = range->high});
     free(z);
     return status;
 }
@@ -153,19 +152,16 @@ static lam_status entropy(const lam_analysis *a, lam_page *page, lam_curves *cur
     for (int i = 0; i < a->n; i++)
         LAM_TRY(over_layers(curves, &a->models[i], a->models[i].probe.entropy, i));
     return lam_page_figure(
-        page,
-        &(lam_figure){
-            .id = "attention-entropy",
-            .title = "Entropy of attention",
-            .finding = narrow_and_wide(&a->models[0]).text,
-            .caption =
-                "How widely a token's attention is spread: - sum p log p over the keys it sees, "
-                "averaged over tokens and heads; the band runs from the narrowest to the "
-                "widest head.",
-            .x = {.label = "layer"},
-            .y = {.label = "entropy (nats)"},
-            .n_series = curves->n,
-            .series = curves->list});
+        page, &(lam_figure){.id = "attention-entropy",
+                            .title = "Entropy of attention",
+                            .finding = narrow_and_wide(&a->models[0]).text,
+                            .caption = "How widely a token's attention is spread: - sum p log p "
+                                       "over the keys it sees, averaged over tokens and heads; the "
+                                       "band runs from the narrowest to the widest head.",
+                            .x = {.label = "layer"},
+                            .y = {.label = "entropy (nats)"},
+                            .n_series = curves->n,
+                            .series = curves->list});
 }
 
 /* The share that evenly spread weights would have: the mean over a segment of M / (M + i). */
@@ -216,11 +212,10 @@ static lam_status add_beyond(lam_curves *curves, const lam_analysed *m, int mode
 
 static lam_status memory_use(const lam_analysis *a, lam_page *page, lam_curves *curves)
 {
-    static const char caption[] = "The part of the attention weight that falls on remembered rows "
-                                  "rather than on the current segment, averaged "
-                                  "over tokens and heads; the band runs over the heads.  The "
-                                  "dashed line is what evenly spread weights would "
-                                  "give the first model with a memory.";
+    static const char caption[] =
+        "The part of the attention weight that falls on remembered rows rather than on the current "
+        "segment, averaged over tokens and heads; the band runs over the heads.  The dashed line "
+        "is what evenly spread weights would give the first model with a memory.";
     char names[LAM_ANALYSED][64];
     const lam_analysed *even = NULL;
     for (int i = 0; i < a->n; i++) {

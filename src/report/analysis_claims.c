@@ -213,12 +213,11 @@ static void figure_6(lam_claims *c)
     if (m && L > 1 && part > 0) {
         const regions r = {m, young, old};
         const lam_estimate e = lam_estimate_of(alpha_gap, &r, &m->probe.alphas);
-        lam_claim_judge(
-            c, lam_estimate_side(&e, 0.0),
-            "upper layers: mean alpha %.3f in the oldest quarter of the slots, %.3f in the "
-            "newest: %s %s",
-            alpha_mean(m, &old, LAM_ALL_PARTS), alpha_mean(m, &young, LAM_ALL_PARTS),
-            lam_claim_amount(e).text, lam_claim_sign(&e, "less", "more"));
+        lam_claim_judge(c, lam_estimate_side(&e, 0.0),
+                        "upper layers: mean alpha %.3f in the oldest quarter of the slots, %.3f in "
+                        "the newest: %s %s",
+                        alpha_mean(m, &old, LAM_ALL_PARTS), alpha_mean(m, &young, LAM_ALL_PARTS),
+                        lam_claim_amount(e).text, lam_claim_sign(&e, "less", "more"));
     }
 }
 

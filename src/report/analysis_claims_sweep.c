@@ -21,15 +21,15 @@ static void every_length(lam_claims *c, int n)
         lost += side < 0;
         least = gap[k].value < gap[least].value ? k : least;
     }
-    lam_claim_judge(
-        c,
-        seen == n  ? 1
-        : lost > 0 ? -1
-                   : 0,
-        "%s is surely better than %s at %d of %d lengths, surely worse at %d; the least gap is "
-        "%s %s, at %d",
-        c->lamemo->name, c->xl->name, seen, n, lost, lam_estimate_shown(&gap[least]).text,
-        lam_metric_name(c->a->corpus->info.metric), c->lamemo->points[least].mem_len);
+    lam_claim_judge(c,
+                    seen == n  ? 1
+                    : lost > 0 ? -1
+                               : 0,
+                    "%s is surely better than %s at %d of %d lengths, surely worse at %d; the "
+                    "least gap is %s %s, at %d",
+                    c->lamemo->name, c->xl->name, seen, n, lost,
+                    lam_estimate_shown(&gap[least]).text,
+                    lam_metric_name(c->a->corpus->info.metric), c->lamemo->points[least].mem_len);
 }
 
 /* Losses of two models with the shortest and the longest memory; or of one, at three lengths. */
@@ -102,8 +102,7 @@ void lam_claims_sweep(lam_claims *c)
                                     lam_analysis_gap(c->a, &y[n - 1].nll, &x[n - 1].nll)};
         lam_claim_judge(c, lam_estimate_side(&e, 0.0),
                         "the loss of %s is %s %s %s than that of %s with the shortest memory and "
-                        "%s %s with the "
-                        "longest: the gap %s by %s",
+                        "%s %s with the longest: the gap %s by %s",
                         c->lamemo->name, lam_claim_amount(gap[0]).text,
                         lam_metric_name(c->a->corpus->info.metric),
                         lam_claim_sign(&gap[0], "lower", "higher"), c->xl->name,

@@ -53,11 +53,10 @@ static lam_status cost(lam_page *page)
         &(lam_table){
             .id = "cost",
             .title = "The five memories at the paper's size",
-            .caption =
-                "wt103-base, segments and memories of 150 tokens, full softmax.  MACs are "
-                "multiply-accumulates per predicted token, which the paper calls FLOPS; its "
-                "formulas are not given, and the infinity-former's 235 cannot be reached with "
-                "512 samples.  The models of this report are in the first table.",
+            .caption = "wt103-base, segments and memories of 150 tokens, full softmax.  MACs are "
+                       "multiply-accumulates per predicted token, which the paper calls FLOPS; its "
+                       "formulas are not given, and the infinity-former's 235 cannot be reached "
+                       "with 512 samples.  The models of this report are in the first table.",
             .rows = rows,
             .cols = COST_COLS,
             .columns = columns,
@@ -98,19 +97,17 @@ static lam_status g_figure(const lam_analysis *a, lam_page *page, lam_curves *cu
     snprintf(name, sizeof name, "d = %d", a->opt.encoding_width);
     LAM_TRY(curve(curves, name, lam_encoding_g, a->opt.encoding_width));
     return lam_page_figure(
-        page,
-        &(lam_figure){
-            .id = "encoding-g",
-            .title = "g(x)",
-            .finding = lam_analysis_finding(a, NULL, LAM_CLAIM_ENCODING).text,
-            .caption =
-                "The odd part of the variance of x . R(t) under one encoding for both directions: "
-                "past and future differ by a jump whose slope grows as d squared.  (The "
-                "paper's figure in Appendix B has d = 64.)",
-            .x = {.label = "distance"},
-            .y = {.label = "g"},
-            .n_series = curves->n,
-            .series = curves->list});
+        page, &(lam_figure){
+                  .id = "encoding-g",
+                  .title = "g(x)",
+                  .finding = lam_analysis_finding(a, NULL, LAM_CLAIM_ENCODING).text,
+                  .caption = "The odd part of the variance of x . R(t) under one encoding for both "
+                             "directions: past and future differ by a jump whose slope grows as d "
+                             "squared.  (The paper's figure in Appendix B has d = 64.)",
+                  .x = {.label = "distance"},
+                  .y = {.label = "g"},
+                  .n_series = curves->n,
+                  .series = curves->list});
 }
 
 static lam_status variance_figure(const lam_analysis *a, lam_page *page, lam_curves *curves)
@@ -124,11 +121,10 @@ static lam_status variance_figure(const lam_analysis *a, lam_page *page, lam_cur
         &(lam_figure){
             .id = "encoding-variance",
             .title = "Variance of a positional score",
-            .caption =
-                "Var(x . R(t)) as a multiple of d/2 times the variance of an element, for a "
-                "covariance of 0.05 times it.  The printed formula leaves out pairs of two sines, "
-                "two cosines, or one frequency, and can become negative; with all pairs the two "
-                "sides of 0 still differ, which is what the argument needs.",
+            .caption = "Var(x . R(t)) as a multiple of d/2 times the variance of an element, for a "
+                       "covariance of 0.05 times it.  The printed formula leaves out pairs of two "
+                       "sines, two cosines, or one frequency, and can become negative; with all "
+                       "pairs the two sides of 0 still differ, which is what the argument needs.",
             .x = {.label = "distance"},
             .y = {.label = "variance (multiples of d/2)"},
             .n_series = curves->n,

@@ -45,17 +45,15 @@ static lam_status table(lam_page *page, const stories *s)
     }
     return lam_page_table(
         page,
-        &(lam_table){
-            .id = "repetition",
-            .title = "Repetition",
-            .caption =
-                "distinct-n: different sequences of n words over all of them; 1 means that nothing "
-                "occurs twice.  repeated: words that occur among the 16 before them.  Short "
-                "continuations differ by chance.",
-            .rows = s->n,
-            .cols = COLS,
-            .columns = columns,
-            .cells = cells[0]});
+        &(lam_table){.id = "repetition",
+                     .title = "Repetition",
+                     .caption = "distinct-n: different sequences of n words over all of them; 1 "
+                                "means that nothing occurs twice.  repeated: words that occur "
+                                "among the 16 before them.  Short continuations differ by chance.",
+                     .rows = s->n,
+                     .cols = COLS,
+                     .columns = columns,
+                     .cells = cells[0]});
 }
 
 lam_status lam_analysis_stories(const lam_analysis *a, lam_page *page)

@@ -67,9 +67,8 @@ static lam_status losses(const lam_analysis *a, lam_page *page, lam_curves *curv
     snprintf(caption, sizeof caption,
              "Lower is better.  Every point predicts the same %s tokens with a full memory.  On "
              "another text of this length all curves together would lie higher or lower by about "
-             "%s (one standard error, %s); as they share their text, differences along and "
-             "between them are much surer, and are drawn below with their errors.  (The paper's "
-             "Figure 5.)",
+             "%s (one standard error, %s); as they share their text, differences along and between "
+             "them are much surer, and are drawn below with their errors.  (The paper's Figure 5.)",
              lam_count_shown(count, sizeof count, tokens_read(a)),
              lam_error_shown(amount, sizeof amount, error), LAM_ERROR_NAME);
     return lam_page_figure(

@@ -106,9 +106,9 @@ lam_status lam_analysis_passage(const lam_analysis *a, lam_page *page)
         a->own     ? "Your text, read from an empty memory on."
         : a->n > 1 ? "A passage of the text, read by all models with full memory."
                    : "A passage of the text, read with full memory.",
-        a->n > 1 ? "  Blue: the first model was less surprised by the token; orange: the other "
-                   "one was."
-                 : "  The darker a token, the more it surprised the model.",
+        a->n > 1
+            ? "  Blue: the first model was less surprised by the token; orange: the other one was."
+            : "  The darker a token, the more it surprised the model.",
         layer, LAM_ATTENDED);
     p.tokens = calloc((size_t)p.n, sizeof *p.tokens);
     p.values = calloc(MEASURES * (size_t)p.n, sizeof *p.values);

@@ -78,11 +78,11 @@ static lam_status add_tables(lam_page *page, const lam_runs *runs, const lam_run
     if (table.rows > 0)
         status = lam_page_table(page, &table);
     else
-        lam_page_text(page,
-                      lam_runs_configured(runs)
-                          ? "As far as their folders tell, the runs were configured alike."
-                          : "How the runs were configured is not known: their folders have no "
-                            "config.json.");
+        lam_page_text(
+            page,
+            lam_runs_configured(runs)
+                ? "As far as their folders tell, the runs were configured alike."
+                : "How the runs were configured is not known: their folders have no config.json.");
     lam_runs_table_free(&table);
     return status;
 }

@@ -123,14 +123,14 @@ lam_status lam_runs_summary(lam_table *out, const lam_runs *runs)
     const bool bits = lam_runs_bits(runs);
     lam_column *columns;
     lam_cell *cells;
-    *out = (lam_table){
-        .id = "summary",
-        .title = "Progress and results",
-        .caption = bits ? "Training: the newest record. Validation: the best so far. Test: of that "
-                          "model. Bits per byte of text: of the test, or of the best validation. "
-                          "Tokens per second: the median."
-                        : "Training: the newest record. Validation: the best so far. Test: of that "
-                          "model. Tokens per second: the median."};
+    *out =
+        (lam_table){.id = "summary",
+                    .title = "Progress and results",
+                    .caption = bits ? "Training: the newest record. Validation: the best so far. "
+                                      "Test: of that model. Bits per byte of text: of the test, or "
+                                      "of the best validation. Tokens per second: the median."
+                                    : "Training: the newest record. Validation: the best so far. "
+                                      "Test: of that model. Tokens per second: the median."};
     LAM_TRY(allocate(out, &columns, &cells, runs->n, COLUMNS));
     for (int c = 0; c < COLUMNS; c++) {
         const bool loss = c == TRAIN || c == VALID || c == TEST;
