@@ -1,6 +1,6 @@
 /* stack_test.c -- what must hold for every memory without any golden data; what holds for one of them is tested beside
  * it (mem/xl_test.c, mem/lamemo_test.c, ...). */
-#include "model/stack.h"
+#include "model/stack_int.h"
 
 #include "support/suite.h"
 #include "support/toy.h"
@@ -319,6 +319,37 @@ START_TEST(scores_are_the_losses_of_every_target)
 }
 END_TEST
 
+static double tallied;
+
+static void count_losses(lam_dev *dev, const lam_tally *a)
+{
+    (void)dev;
+    ck_assert_int_gt(a->n, 0);
+    tallied += a->n;
+}
+
+/* A device tallies so many numbers at a time as an int can count. */
+START_TEST(an_auxiliary_loss_may_have_more_than_2_31_parts)
+{
+    const kind k = {.memory = "compressive", .N = 5, .M = 5};
+    toy t = open_kind("ref", &k, 1, 0);
+    lam_stack st = *t.stack;
+    lam_dev dev = *st.dev;
+    lam_ops ops = *dev.ops;
+    ops.tally = count_losses;
+    dev.ops = &ops;
+    st.dev = &dev;
+    st.seg.aux = &dev;
+    st.seg.B = st.seg.n = 1;
+    st.opt.B = 50000;
+    st.opt.N = 30000;
+    lam_stack_tally(&st, &dev);
+    const lam_config *const cfg = &st.model->cfg;
+    ck_assert_double_eq(tallied, 1 + 1.5e9 * cfg->n_layer * cfg->n_head);
+    toy_close(&t);
+}
+END_TEST
+
 /* The next commit adds to it. */
 START_TEST(a_text_longer_than_any_is_refused)
 {
@@ -368,6 +399,7 @@ int main(void)
     tcase_add_loop_test(tests, a_training_stack_evaluates_like_an_evaluation_stack, 0, KINDS);
     tcase_add_loop_test(tests, cpu_agrees_with_ref, 0, KINDS);
     tcase_add_test(tests, scores_are_the_losses_of_every_target);
+    tcase_add_test(tests, an_auxiliary_loss_may_have_more_than_2_31_parts);
     tcase_add_test(tests, a_text_longer_than_any_is_refused);
     tcase_add_test(tests, impossible_stacks_are_refused);
     return test_run("model/stack", tests);

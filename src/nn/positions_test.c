@@ -225,6 +225,34 @@ START_TEST(biases_of_each_type)
 }
 END_TEST
 
+static double summed;
+
+static void count_columns(lam_dev *dev, const lam_colsum *a)
+{
+    (void)dev;
+    ck_assert_int_gt(a->width, 0);
+    ck_assert_int_eq(a->width, a->ld);
+    summed += a->width;
+}
+
+/* Its gradient is one row of numbers to the device, whose width is an int. */
+START_TEST(a_learned_table_may_have_more_than_2_31_numbers)
+{
+    toy t = open_training("xl", 1);
+    lam_positions pos = t.stack->pos;
+    lam_dev dev = *pos.dev;
+    lam_ops ops = *dev.ops;
+    ops.colsum = count_columns;
+    dev.ops = &ops;
+    pos.dev = &dev;
+    pos.dims.HK = 3 << 18;
+    pos.past_rows = 10000;
+    lam_pos_past_done(&pos, 0);
+    ck_assert_double_eq(summed, 1e4 * (3 << 18));
+    toy_close(&t);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -233,6 +261,7 @@ int main(void)
                         4);
     tcase_add_test(tests, dropped_rows_are_those_that_gradients_meet);
     tcase_add_test(tests, a_learned_table_has_a_stretch_for_every_layer);
+    tcase_add_test(tests, a_learned_table_may_have_more_than_2_31_numbers);
     tcase_add_test(tests, absolute_positions_are_added);
     tcase_add_loop_test(tests, biases_of_each_type, 0, 4);
     return test_run("nn/positions", tests);
