@@ -1,6 +1,7 @@
 /* foreign.c -- see foreign.h: reads a checkpoint's configuration and infers the rest from tensor shapes. */
 #include "convert/foreign.h"
 
+#include "io/json.h"
 #include "model/configure.h"
 
 #include <math.h>
@@ -42,10 +43,7 @@ static json_t *plain_value(const lam_py *node)
         return json_real(node->as.real);
     json_t *list = json_array();
     for (size_t i = 0; i < node->as.list.n; i++)
-        if (json_array_append_new(list, plain_value(node->as.list.v[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = lam_json_add(list, plain_value(node->as.list.v[i]));
     return list;
 }
 

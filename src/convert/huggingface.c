@@ -47,16 +47,12 @@ static lam_status write_config(const char *path, const lam_config *cfg, lam_dtyp
     const lam_status status = lam_json_parse(&root, path, text, strlen(text));
     free(text);
     LAM_TRY(status);
-    json_t *more = json_pack(
-        "{s:[s], s:{s:s, s:s}, s:s, s:b}", "architectures", "LamemoForCausalLM", "auto_map",
-        "AutoConfig", "modeling_lamemo.LamemoConfig", "AutoModelForCausalLM",
-        "modeling_lamemo.LamemoForCausalLM", "torch_dtype", types[dtype], "tie_word_embeddings", 0);
-    const int bad = !more || json_object_update(root, more) != 0;
-    json_decref(more);
-    if (bad) {
-        json_decref(root);
-        root = NULL;
-    }
+    root = lam_json_set(root, "architectures", json_pack("[s]", "LamemoForCausalLM"));
+    root = lam_json_set(root, "auto_map",
+                        json_pack("{s:s, s:s}", "AutoConfig", "modeling_lamemo.LamemoConfig",
+                                  "AutoModelForCausalLM", "modeling_lamemo.LamemoForCausalLM"));
+    root = lam_json_set(root, "torch_dtype", json_string(types[dtype]));
+    root = lam_json_set(root, "tie_word_embeddings", json_false());
     return lam_json_save(path, root, JSON_INDENT(2));
 }
 

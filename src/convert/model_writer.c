@@ -216,11 +216,7 @@ static lam_status save_file(const lam_model_writer *d, const char *dir, const in
     shard_name(name, file, files);
     LAM_TRY(lam_path_join(path, sizeof path, dir, name));
     LAM_TRY(lam_st_writer_create(&w, path));
-    const lam_status status = write_file(d, w, shard, file);
-    if (status == LAM_OK)
-        return lam_st_writer_finish(w);
-    lam_st_writer_abort(w);
-    return status;
+    return lam_st_writer_end(w, write_file(d, w, shard, file));
 }
 
 static lam_status save_index(const lam_model_writer *d, const char *dir, const int *shard,
@@ -230,21 +226,15 @@ static lam_status save_index(const lam_model_writer *d, const char *dir, const i
     size_t total = 0;
     LAM_TRY(lam_path_join(path, sizeof path, dir, "model.safetensors.index.json"));
     json_t *map = json_object();
-    int bad = !map;
     for (int i = 0; i < d->params->n; i++) {
         shard_name(name, shard[i], files);
-        bad |= json_object_set_new(map, d->params->list[i].name, json_string(name));
+        map = lam_json_set(map, d->params->list[i].name, json_string(name));
         if (scale_name(d, i, scale))
-            bad |= json_object_set_new(map, scale, json_string(name));
+            map = lam_json_set(map, scale, json_string(name));
         total += lam_model_writer_bytes(d, i);
     }
-    json_t *root =
-        json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)total, "weight_map", map);
-    if (bad) {
-        json_decref(root);
-        root = NULL;
-    }
-    return lam_json_save(path, root, JSON_INDENT(2));
+    json_t *root = json_pack("{s:{s:I}}", "metadata", "total_size", (json_int_t)total);
+    return lam_json_save(path, lam_json_set(root, "weight_map", map), JSON_INDENT(2));
 }
 
 static lam_status save_weights(const lam_model_writer *d, const char *dir, int *files)

@@ -30,16 +30,13 @@ static const char *spell(const writing *w, int32_t id, char text[2 * LAM_TOKEN_M
 static json_t *added_tokens(const writing *w)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < w->rules->n_special && list != NULL; i++) {
+    for (size_t i = 0; i < w->rules->n_special; i++) {
         char text[2 * LAM_TOKEN_MAX + 1];
         const int32_t id = w->rules->special[i];
-        json_t *item = json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (int)id, "content",
-                                 spell(w, id, text), "single_word", 0, "lstrip", 0, "rstrip", 0,
-                                 "normalized", 0, "special", 1);
-        if (json_array_append_new(list, item) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list =
+            lam_json_add(list, json_pack("{s:i, s:s, s:b, s:b, s:b, s:b, s:b}", "id", (int)id,
+                                         "content", spell(w, id, text), "single_word", 0, "lstrip",
+                                         0, "rstrip", 0, "normalized", 0, "special", 1));
     }
     return list;
 }
@@ -64,24 +61,21 @@ static json_t *pre_tokenizer(const writing *w)
 static json_t *vocabulary(const writing *w)
 {
     json_t *tokens = json_object();
-    for (int32_t i = 0; i < lam_vocab_size(w->vocab) && tokens != NULL; i++) {
+    for (int32_t i = 0; i < lam_vocab_size(w->vocab); i++) {
         char text[2 * LAM_TOKEN_MAX + 1];
-        if (json_object_set_new(tokens, spell(w, i, text), json_integer(i)) != 0) {
-            json_decref(tokens);
-            return NULL;
-        }
+        tokens = lam_json_set(tokens, spell(w, i, text), json_integer(i));
     }
     return tokens;
 }
 
 /* ---- merges ---- */
 
-/* "left right"; false without memory. */
-static bool add_merge(const writing *w, json_t *list, lam_merge m)
+/* "left right". */
+static json_t *add_merge(const writing *w, json_t *list, lam_merge m)
 {
     char left[2 * LAM_TOKEN_MAX + 1], right[2 * LAM_TOKEN_MAX + 1], both[4 * LAM_TOKEN_MAX + 2];
     snprintf(both, sizeof both, "%s %s", spell(w, m.left, left), spell(w, m.right, right));
-    return json_array_append_new(list, json_string(both)) == 0;
+    return lam_json_add(list, json_string(both));
 }
 
 static int by_numbers(const void *pa, const void *pb)
@@ -99,7 +93,7 @@ static int32_t find_token(const writing *w, const char *bytes, size_t size)
 
 /* Ranks that are numbers become a list of all ways to make a token of two, token by token, as Hugging Face converts
  * such files. */
-static bool add_ways(const writing *w, json_t *list, int32_t id)
+static json_t *add_ways(const writing *w, json_t *list, int32_t id)
 {
     lam_merge ways[LAM_TOKEN_MAX];
     size_t n = 0, size;
@@ -111,23 +105,18 @@ static bool add_ways(const writing *w, json_t *list, int32_t id)
     }
     qsort(ways, n, sizeof *ways, by_numbers);
     for (size_t i = 0; i < n; i++)
-        if (!add_merge(w, list, ways[i]))
-            return false;
-    return true;
+        list = add_merge(w, list, ways[i]);
+    return list;
 }
 
 static json_t *merges(const writing *w)
 {
     json_t *list = json_array();
-    bool fits = list != NULL;
-    for (size_t i = 0; i < w->rules->n_merges && fits; i++)
-        fits = add_merge(w, list, w->rules->merges[i]);
-    for (int32_t i = 0; i < lam_vocab_size(w->vocab) && fits && w->rules->merges == NULL; i++)
-        fits = lam_bpe_is_special(w->bpe, i) || add_ways(w, list, i);
-    if (fits)
-        return list;
-    json_decref(list);
-    return NULL;
+    for (size_t i = 0; i < w->rules->n_merges; i++)
+        list = add_merge(w, list, w->rules->merges[i]);
+    for (int32_t i = 0; i < lam_vocab_size(w->vocab) && w->rules->merges == NULL; i++)
+        list = lam_bpe_is_special(w->bpe, i) ? list : add_ways(w, list, i);
+    return list;
 }
 
 /* ---- the whole ---- */

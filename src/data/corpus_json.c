@@ -36,19 +36,13 @@ static json_t *per_split(const int64_t *n)
 static json_t *sources_to_json(const lam_corpus_info *info)
 {
     json_t *list = json_array();
-    for (int i = 0; list != NULL && i < info->n_sources; i++) {
+    for (int i = 0; i < info->n_sources; i++) {
         const lam_source *s = &info->sources[i];
         json_t *item = json_pack("{s:o, s:I, s:s}", "file", lam_json_name(s->name), "bytes",
                                  (json_int_t)s->bytes, "md5", s->md5);
-        if (s->split < LAM_SPLITS && item != NULL &&
-            json_object_set_new(item, "split", json_string(lam_split_name(s->split))) != 0) {
-            json_decref(item);
-            item = NULL;
-        }
-        if (json_array_append_new(list, item) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        if (s->split < LAM_SPLITS)
+            item = lam_json_set(item, "split", json_string(lam_split_name(s->split)));
+        list = lam_json_add(list, item);
     }
     return list;
 }
@@ -63,11 +57,9 @@ lam_status lam_corpus_info_text(const lam_corpus_info *info, char **text)
         info->vocab_size, "tokens", per_split(info->tokens), "unknown", per_split(info->unknown),
         "bytes", per_split(info->bytes), "sources", sources_to_json(info));
     *text = NULL;
-    if (root != NULL && lam_corpus_info_divided(info) &&
-        (json_object_set_new(root, "separator", json_integer(info->separator)) != 0 ||
-         json_object_set_new(root, "documents", per_split(info->documents)) != 0)) {
-        json_decref(root);
-        root = NULL;
+    if (lam_corpus_info_divided(info)) {
+        root = lam_json_set(root, "separator", json_integer(info->separator));
+        root = lam_json_set(root, "documents", per_split(info->documents));
     }
     if (root == NULL)
         return lam_fail(LAM_ERR_MEMORY, "no memory to describe a corpus");

@@ -24,8 +24,8 @@ lam_status lam_vocab_append(lam_vocab *vocab, const char *text, size_t size, int
 
 /* A token as text; NULL without memory. */
 json_t *lam_vocab_json_token(const lam_vocab *vocab, int32_t id);
-/* Adds pattern, merges and special tokens; false without memory. */
-bool lam_vocab_json_add_bpe(json_t *root, const lam_bpe *bpe);
+/* `root` with pattern, merges and special tokens; NULL without memory. */
+json_t *lam_vocab_json_add_bpe(json_t *root, const lam_bpe *bpe);
 /* `root` has lists "symbols" and "counts" of one length, which is not 0. */
 lam_status lam_vocab_json_bpe(lam_vocab **out, const json_t *root, const char *path);
 

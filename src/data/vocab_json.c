@@ -16,16 +16,12 @@ static const size_t JSON_LIMIT = (size_t)1 << 30;
 static json_t *symbols_to_json(const lam_vocab *v)
 {
     json_t *list = json_array();
-    for (int32_t i = 0; list != NULL && i < lam_vocab_size(v); i++) {
+    for (int32_t i = 0; i < lam_vocab_size(v); i++) {
         size_t size;
         const char *text = lam_vocab_symbol(v, i, &size);
-        json_t *item = v->bpe != NULL         ? lam_vocab_json_token(v, i)
-                       : v->kind == LAM_BYTES ? json_integer((unsigned char)*text)
-                                              : json_stringn(text, size);
-        if (json_array_append_new(list, item) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = lam_json_add(list, v->bpe != NULL         ? lam_vocab_json_token(v, i)
+                                  : v->kind == LAM_BYTES ? json_integer((unsigned char)*text)
+                                                         : json_stringn(text, size));
     }
     return list;
 }
@@ -33,12 +29,8 @@ static json_t *symbols_to_json(const lam_vocab *v)
 static json_t *counts_to_json(const lam_vocab *v)
 {
     json_t *list = json_array();
-    for (int32_t i = 0; list != NULL && i < lam_vocab_size(v); i++) {
-        if (json_array_append_new(list, json_integer(v->counts[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
-    }
+    for (int32_t i = 0; i < lam_vocab_size(v); i++)
+        list = lam_json_add(list, json_integer(v->counts[i]));
     return list;
 }
 
@@ -49,15 +41,10 @@ lam_status lam_vocab_save(const lam_vocab *v, const char *path)
                   VOCAB_VERSION, "kind", lam_text_kind_name(v->kind), "size", lam_vocab_size(v),
                   "lower", v->lower, "drop_newlines", v->drop_newlines, "symbols",
                   symbols_to_json(v), "counts", counts_to_json(v));
-    if (root != NULL && v->kind == LAM_WORDS &&
-        json_object_set_new(root, "words", json_string(v->blanks ? "blanks" : "text")) != 0) {
-        json_decref(root);
-        root = NULL;
-    }
-    if (root == NULL || (v->bpe != NULL && !lam_vocab_json_add_bpe(root, v->bpe))) {
-        json_decref(root);
-        return lam_fail(LAM_ERR_MEMORY, "%s: no memory for %d symbols", path, lam_vocab_size(v));
-    }
+    if (v->kind == LAM_WORDS)
+        root = lam_json_set(root, "words", json_string(v->blanks ? "blanks" : "text"));
+    if (v->bpe != NULL)
+        root = lam_vocab_json_add_bpe(root, v->bpe);
     return lam_json_save(path, root, JSON_INDENT(1));
 }
 

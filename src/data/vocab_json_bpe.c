@@ -3,6 +3,7 @@
 #include "data/vocab_int.h"
 
 #include "data/byte_text.h"
+#include "io/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,48 +21,36 @@ json_t *lam_vocab_json_token(const lam_vocab *v, int32_t id)
     return json_stringn(text, n);
 }
 
-/* Appends a number; false without memory. */
-static bool add(json_t *list, int32_t number)
-{
-    return json_array_append_new(list, json_integer(number)) == 0;
-}
-
 static json_t *merges_to_json(const lam_bpe_rules *r)
 {
     if (r->merges == NULL)
         return json_null();
     json_t *list = json_array();
-    bool fits = list != NULL;
-    for (size_t i = 0; i < r->n_merges && fits; i++)
-        fits = add(list, r->merges[i].left) && add(list, r->merges[i].right);
-    if (fits)
-        return list;
-    json_decref(list);
-    return NULL;
+    for (size_t i = 0; i < r->n_merges; i++) {
+        list = lam_json_add(list, json_integer(r->merges[i].left));
+        list = lam_json_add(list, json_integer(r->merges[i].right));
+    }
+    return list;
 }
 
 static json_t *special_to_json(const lam_bpe_rules *r)
 {
     json_t *list = json_array();
-    bool fits = list != NULL;
-    for (size_t i = 0; i < r->n_special && fits; i++)
-        fits = add(list, r->special[i]);
-    if (fits)
-        return list;
-    json_decref(list);
-    return NULL;
+    for (size_t i = 0; i < r->n_special; i++)
+        list = lam_json_add(list, json_integer(r->special[i]));
+    return list;
 }
 
-bool lam_vocab_json_add_bpe(json_t *root, const lam_bpe *bpe)
+json_t *lam_vocab_json_add_bpe(json_t *root, const lam_bpe *bpe)
 {
     const lam_bpe_rules *r = lam_bpe_rules_of(bpe);
-    json_t *separator = r->separator >= 0 ? json_integer(r->separator) : json_null();
-    json_t *more = json_pack("{s:s, s:b, s:b, s:o, s:o, s:o}", "pattern", r->pattern, "nfc", r->nfc,
-                             "whole", r->whole, "special", special_to_json(r), "separator",
-                             separator, "merges", merges_to_json(r));
-    const bool done = more != NULL && json_object_update(root, more) == 0;
-    json_decref(more);
-    return done;
+    root = lam_json_set(root, "pattern", json_string(r->pattern));
+    root = lam_json_set(root, "nfc", json_boolean(r->nfc));
+    root = lam_json_set(root, "whole", json_boolean(r->whole));
+    root = lam_json_set(root, "special", special_to_json(r));
+    root = lam_json_set(root, "separator",
+                        r->separator >= 0 ? json_integer(r->separator) : json_null());
+    return lam_json_set(root, "merges", merges_to_json(r));
 }
 
 /* ---- reading ---- */

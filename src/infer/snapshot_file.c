@@ -101,11 +101,7 @@ lam_status lam_snapshot_save(const lam_snapshot *p, const char *path)
 {
     lam_st_writer *w = NULL;
     LAM_TRY(lam_st_writer_create(&w, path));
-    const lam_status status = write_all(w, p);
-    if (status == LAM_OK)
-        return lam_st_writer_finish(w);
-    lam_st_writer_abort(w);
-    return status;
+    return lam_st_writer_end(w, write_all(w, p));
 }
 
 lam_status lam_snapshot_write(const lam_snapshot *p, char **bytes, size_t *size)

@@ -105,6 +105,23 @@ lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t fl
     return LAM_OK;
 }
 
+static json_t *or_null(json_t *json, int failed)
+{
+    if (failed)
+        json_decref(json);
+    return failed ? NULL : json;
+}
+
+json_t *lam_json_add(json_t *list, json_t *item)
+{
+    return or_null(list, json_array_append_new(list, item));
+}
+
+json_t *lam_json_set(json_t *object, const char *key, json_t *value)
+{
+    return or_null(object, json_object_set_new(object, key, value));
+}
+
 /* Do all numbers come back from 15 digits, which is as many as a double can keep of what people write? */
 static int survives(const json_t *json)
 {

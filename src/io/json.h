@@ -22,6 +22,11 @@ lam_status lam_json_load(json_t **out, const char *path, size_t limit);
 /* A number; null for NaN and infinity, which JSON lacks. */
 json_t *lam_json_number(double x);
 
+/* `list` with one more item, `object` with one more value, which are theirs now.  NULL, and all is released: one of them
+ * was NULL, or there is no memory.  So whatever is built of many such steps is checked once, at the end. */
+json_t *lam_json_add(json_t *list, json_t *item);
+json_t *lam_json_set(json_t *object, const char *key, json_t *value);
+
 /* The value as NUL-terminated text (free), with jansson's flags; *size may be NULL. */
 lam_status lam_json_text(char **out, size_t *size, const json_t *json, size_t flags);
 /* The same with the shortest numbers, 0.1 and not 0.10000000000000001, if all of them are read back exactly. */

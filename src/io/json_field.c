@@ -1,6 +1,8 @@
 /* json_field.c -- see json_field.h. */
 #include "io/json_field.h"
 
+#include "io/json.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -120,11 +122,8 @@ static json_t *list_of(lam_json_reals reals)
 {
     json_t *list = json_array();
     for (int i = 0; i < reals.n; i++)
-        json_array_append_new(list, json_real(reals.v[i]));
-    if ((int)json_array_size(list) == reals.n)
-        return list;
-    json_decref(list);
-    return NULL;
+        list = lam_json_add(list, json_real(reals.v[i]));
+    return list;
 }
 
 int lam_json_put(json_t *object, const lam_json_field *f, const void *from)

@@ -65,5 +65,7 @@ lam_status lam_st_writer_begin(lam_st_writer *w);
 lam_status lam_st_writer_data(lam_st_writer *w, const void *data, size_t bytes);
 lam_status lam_st_writer_finish(lam_st_writer *w); /* frees w, whatever it returns */
 void lam_st_writer_abort(lam_st_writer *w);        /* frees w, leaves no file; NULL is fine */
+/* Finishes what was written with this status, where it is LAM_OK, else aborts and returns it. */
+lam_status lam_st_writer_end(lam_st_writer *w, lam_status status);
 
 #endif

@@ -85,12 +85,9 @@ lam_status lam_st_writer_meta(lam_st_writer *w, const char *key, const char *val
 
 static json_t *shape_list(const lam_shape *shape)
 {
-    json_t *const list = json_array();
+    json_t *list = json_array();
     for (int i = 0; i < shape->rank; i++)
-        if (json_array_append_new(list, json_integer(shape->dim[i])) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        list = lam_json_add(list, json_integer(shape->dim[i]));
     return list;
 }
 
@@ -211,6 +208,14 @@ lam_status lam_st_writer_take(lam_st_writer *w, char **bytes, size_t *size)
     *size = status == LAM_OK ? w->size : 0;
     if (status == LAM_OK)
         w->bytes = NULL;
+    lam_st_writer_abort(w);
+    return status;
+}
+
+lam_status lam_st_writer_end(lam_st_writer *w, lam_status status)
+{
+    if (status == LAM_OK)
+        return lam_st_writer_finish(w);
     lam_st_writer_abort(w);
     return status;
 }

@@ -219,10 +219,7 @@ static lam_status write_weights(const char *dir, const lam_params *params)
         status = lam_st_writer_begin(w);
     if (status == LAM_OK)
         status = lam_params_write(w, params, &masters, LAM_F32);
-    if (status == LAM_OK)
-        return lam_st_writer_finish(w);
-    lam_st_writer_abort(w);
-    return status;
+    return lam_st_writer_end(w, status);
 }
 
 lam_status lam_folder_write(const char *dir, lam_model *model, const char *vocab)

@@ -126,39 +126,30 @@ static json_t *print_model(const lam_comparison *c, int model)
     const lam_spread dev = lam_comparison_spread(c, model, LAM_OF_DEV);
     const lam_spread test = lam_comparison_spread(c, model, LAM_OF_TEST);
     json_t *runs = json_array();
-    int bad = !runs;
     for (int s = 0; s < c->n_seeds; s++)
-        bad |= json_array_append_new(runs, print_run(c, model, s));
-    json_t *out = json_pack(
-        "{s:s, s:s, s:s, s:I, s:i, s:i, s:f, s:o, s:i, s:o, s:o, s:o, s:o, s:o}", "label", m->label,
-        "definition", m->definition, "memory", m->cfg.memory, "parameters",
-        (json_int_t)m->parameters, "mem_len", m->cfg.mem_len, "ext_mem_len",
-        lam_macs_external_rows(&m->cfg), "macs_per_token",
-        lam_macs_token(&m->cfg, m->cfg.memory).total, "tokens_per_second",
-        lam_json_number(lam_comparison_spread(c, model, LAM_OF_SPEED).mean), "runs_done", dev.n,
-        "dev", lam_json_number(dev.mean), "dev_sd", lam_json_number(dev.deviation), "test",
-        lam_json_number(test.mean), "test_sd", lam_json_number(test.deviation), "runs", runs);
-    if (bad)
-        json_decref(out);
-    return bad ? NULL : out;
+        runs = lam_json_add(runs, print_run(c, model, s));
+    return json_pack("{s:s, s:s, s:s, s:I, s:i, s:i, s:f, s:o, s:i, s:o, s:o, s:o, s:o, s:o}",
+                     "label", m->label, "definition", m->definition, "memory", m->cfg.memory,
+                     "parameters", (json_int_t)m->parameters, "mem_len", m->cfg.mem_len,
+                     "ext_mem_len", lam_macs_external_rows(&m->cfg), "macs_per_token",
+                     lam_macs_token(&m->cfg, m->cfg.memory).total, "tokens_per_second",
+                     lam_json_number(lam_comparison_spread(c, model, LAM_OF_SPEED).mean),
+                     "runs_done", dev.n, "dev", lam_json_number(dev.mean), "dev_sd",
+                     lam_json_number(dev.deviation), "test", lam_json_number(test.mean), "test_sd",
+                     lam_json_number(test.deviation), "runs", runs);
 }
 
 static json_t *print_comparison(const lam_comparison *c)
 {
     json_t *seeds = json_array(), *models = json_array();
-    int bad = !seeds || !models;
     for (int s = 0; s < c->n_seeds; s++)
-        bad |= json_array_append_new(seeds, json_integer(c->seeds[s]));
+        seeds = lam_json_add(seeds, json_integer(c->seeds[s]));
     for (int m = 0; m < c->n_models; m++)
-        bad |= json_array_append_new(models, print_model(c, m));
-    json_t *out =
-        json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:O, s:o, s:o}", "format", FORMAT, "data",
-                  c->corpus.path, "corpus", c->corpus_name, "metric", lam_metric_name(c->metric),
-                  "tokens", (json_int_t)c->corpus.tokens, "crc", (json_int_t)c->corpus.crc,
-                  "options", c->options, "seeds", seeds, "models", models);
-    if (bad)
-        json_decref(out);
-    return bad ? NULL : out;
+        models = lam_json_add(models, print_model(c, m));
+    return json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:O, s:o, s:o}", "format", FORMAT, "data",
+                     c->corpus.path, "corpus", c->corpus_name, "metric", lam_metric_name(c->metric),
+                     "tokens", (json_int_t)c->corpus.tokens, "crc", (json_int_t)c->corpus.crc,
+                     "options", c->options, "seeds", seeds, "models", models);
 }
 
 lam_status lam_comparison_json(char **text, const lam_comparison *c)

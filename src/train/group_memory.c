@@ -203,10 +203,7 @@ lam_status lam_group_memory_save(lam_group_memory *m, const char *path, int from
     for (int g = from; g < from + n; g++)
         for (int i = 0; i < m->groups[g].mem.n_slots && status == LAM_OK; i++)
             status = write_slot(m, w, &m->groups[g].mem, &m->groups[g].mem.slots[i]);
-    if (status == LAM_OK)
-        return lam_st_writer_finish(w);
-    lam_st_writer_abort(w);
-    return status;
+    return lam_st_writer_end(w, status);
 }
 
 static lam_status read_slot(lam_group_memory *m, const lam_safetensors *st, int g, lam_slot *slot)

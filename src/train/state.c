@@ -34,12 +34,7 @@ static json_t *print_position(const lam_train_state *s)
 {
     json_t *shifts = json_array();
     for (int i = 0; i < s->n_shifts; i++)
-        if (json_array_append_new(shifts, json_integer(s->shifts[i])) != 0)
-            break; /* seen below: the count is wrong */
-    if ((int)json_array_size(shifts) != s->n_shifts) {
-        json_decref(shifts);
-        return NULL;
-    }
+        shifts = lam_json_add(shifts, json_integer(s->shifts[i]));
     const lam_rng *rng = &s->position.rng;
     return json_pack("{s:I, s:I, s:[I, I, I], s:o}", "epoch", (json_int_t)s->position.epoch, "row",
                      (json_int_t)s->position.row, "rng", (json_int_t)rng->key,
@@ -50,18 +45,14 @@ static json_t *print_counts(const lam_params *params)
 {
     json_t *counts = json_object();
     for (int i = 0; i < params->n; i++)
-        if (json_object_set_new(counts, params->list[i].name,
-                                json_integer(params->list[i].steps)) != 0) {
-            json_decref(counts);
-            return NULL;
-        }
+        counts = lam_json_set(counts, params->list[i].name, json_integer(params->list[i].steps));
     return counts;
 }
 
 static json_t *print_state(const lam_train_state *s, const lam_params *params)
 {
     json_t *root = json_pack(
-        "{s:i, s:I, s:s, s:o*, s:{s:o, s:I}, s:{s:f, s:o, s:i}, s:I, s:f, s:{s:f, s:I, s:f}}",
+        "{s:i, s:I, s:s, s:o, s:{s:o, s:I}, s:{s:f, s:o, s:i}, s:I, s:f, s:{s:f, s:I, s:f}}",
         "format", LAM_STATE_FORMAT, "step", (json_int_t)s->step, "device", s->device, "position",
         print_position(s), "best", "loss", lam_json_number(s->best_loss), "step",
         (json_int_t)s->best_step, "plateau", "factor", s->plateau.factor, "best",
@@ -73,16 +64,12 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
                               (json_int_t)s->marks.events, "events_name", s->marks.events_name);
     json_t *corpus = json_pack("{s:s, s:I, s:I}", "path", s->corpus.path, "tokens",
                                (json_int_t)s->corpus.tokens, "crc32", (json_int_t)s->corpus.crc);
-    int bad = !root || !json_object_get(root, "position");
-    bad |= json_object_set_new(root, "files", files);
-    bad |= json_object_set_new(root, "corpus", corpus);
-    bad |= json_object_set_new(root, "grown", json_boolean(s->grown));
-    bad |= json_object_set_new(root, "evals_since_best", json_integer(s->evals_since_best));
-    bad |= json_object_set_new(root, "settings", lam_settings_print(&s->settings));
-    bad |= json_object_set_new(root, "param_steps", print_counts(params));
-    if (bad)
-        json_decref(root);
-    return bad ? NULL : root;
+    root = lam_json_set(root, "files", files);
+    root = lam_json_set(root, "corpus", corpus);
+    root = lam_json_set(root, "grown", json_boolean(s->grown));
+    root = lam_json_set(root, "evals_since_best", json_integer(s->evals_since_best));
+    root = lam_json_set(root, "settings", lam_settings_print(&s->settings));
+    return lam_json_set(root, "param_steps", print_counts(params));
 }
 
 lam_status lam_train_state_save(const lam_train_state *s, const lam_params *params,
