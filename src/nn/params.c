@@ -157,6 +157,16 @@ void lam_params_free(lam_params *p)
     *p = (lam_params){0};
 }
 
+lam_weights lam_weight(const lam_params *p, int i)
+{
+    const lam_param *q = &p->list[i];
+    if (!lam_param_is_narrow(p, q))
+        return (lam_weights){lam_at(p->dev, LAM_ACT, p->weight, q->offset), LAM_ACT, NULL};
+    const int scaled = p->store == LAM_BYTE;
+    return (lam_weights){lam_at(p->dev, p->store, p->narrow, q->offset), p->store,
+                         scaled ? lam_at(p->dev, LAM_WIDE, p->scale, q->row) : NULL};
+}
+
 void *lam_vector(const lam_params *p, int i)
 {
     return lam_at(p->dev, LAM_WIDE, p->master, p->list[i].offset);

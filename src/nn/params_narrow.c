@@ -59,16 +59,6 @@ lam_status lam_params_place_narrow(lam_params *p)
     return dev->ops->alloc(dev, &p->scale, p->rows * lam_class_size(dev, LAM_WIDE));
 }
 
-lam_weights lam_weight(const lam_params *p, int i)
-{
-    const lam_param *q = &p->list[i];
-    if (!lam_param_is_narrow(p, q))
-        return (lam_weights){lam_at(p->dev, LAM_ACT, p->weight, q->offset), LAM_ACT, NULL};
-    const int scaled = p->store == LAM_BYTE;
-    return (lam_weights){lam_at(p->dev, p->store, p->narrow, q->offset), p->store,
-                         scaled ? lam_at(p->dev, LAM_WIDE, p->scale, q->row) : NULL};
-}
-
 /* One row in its new type, and its scale. */
 static lam_status narrow_row(const lam_params *p, const lam_param *q, void *out, float *scale,
                              const double *row, size_t n)
