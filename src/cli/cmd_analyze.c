@@ -287,13 +287,9 @@ static lam_status open_data(lam_corpus **corpus, lam_vocab **vocab, const lam_ar
 /* Before anything is measured: can it be read? */
 static lam_status check_text(const lam_corpus *corpus, const own_text *text, const char *argument)
 {
-    int32_t *ids = NULL;
-    size_t n;
-    if (!text->bytes)
-        return LAM_OK;
-    const lam_status status = lam_vocab_encode(corpus->vocab, &ids, &n, text->bytes, text->size);
-    free(ids);
-    return lam_prompt_blame(status, argument);
+    return text->bytes
+               ? lam_prompt_blame(lam_vocab_check(corpus->vocab, text->bytes, text->size), argument)
+               : LAM_OK;
 }
 
 static lam_status analyze(const lam_args *args, const lam_model_list *t, const own_text *prompt,

@@ -151,14 +151,8 @@ static const char *find_newline(const lam_engine *engine)
 {
     static const char *const ways[] = {"\n", " ", ""};
     int i = 0;
-    for (; i < 2; i++) {
-        int32_t *ids = NULL;
-        size_t n;
-        const lam_status status = lam_vocab_encode(engine->vocab, &ids, &n, ways[i], 1);
-        free(ids);
-        if (status == LAM_OK)
-            break;
-    }
+    while (i < 2 && lam_vocab_check(engine->vocab, ways[i], 1) != LAM_OK)
+        i++;
     return ways[i];
 }
 

@@ -21,11 +21,9 @@ static int row_of(const lam_option *table, const char *key)
     for (int i = 0; table[i].help; i++)
         if (lam_option_called(&table[i], key))
             return i;
-    for (int i = 0; lam_mem_all[i]; i++)
-        for (const lam_mem_field *f = lam_mem_all[i]->fields; f && f->json.name; f++)
-            if (f->option && strcmp(f->option, key) != 0 && strcmp(f->json.name, key) == 0)
-                return row_of(table, f->option);
-    return -1;
+    const lam_mem_ops *mem;
+    const lam_mem_field *const f = lam_fields_find(key, &mem);
+    return f && f->option ? lam_option_row(table, f->option) : -1;
 }
 
 /* Two keys of config.json say by yes and no what is a word or the contrary as an option. */
@@ -48,13 +46,9 @@ static int special_row(const lam_option *table, const char *key, const json_t *v
 static bool only_checked(const char *key)
 {
     static const char words[] = "model_type n_token vocab_size layer_norm_epsilon tie_projs";
-    if (lam_word_listed(words, key))
-        return true;
-    for (int i = 0; lam_mem_all[i]; i++)
-        for (const lam_mem_field *f = lam_mem_all[i]->fields; f && f->json.name; f++)
-            if (!f->option && strcmp(f->json.name, key) == 0)
-                return true;
-    return false;
+    const lam_mem_ops *mem;
+    const lam_mem_field *const f = lam_fields_find(key, &mem);
+    return lam_word_listed(words, key) || (f && !f->option);
 }
 
 static lam_status unknown(const lam_option *table, const char *file, const char *key)

@@ -244,14 +244,11 @@ static lam_status begin_run(lam_train_session *s)
 static lam_status check_prompt(const lam_train_session *s)
 {
     const char *const prompt = s->o->sample_prompt;
-    int32_t *ids = NULL;
-    size_t n;
     if (!prompt || !s->corpus)
         return LAM_OK;
     if (s->settings.sample_interval == 0)
         lam_log(LAM_LOG_WARN, "--sample-prompt has no effect without --sample-interval");
-    const lam_status status = lam_vocab_encode(s->corpus->vocab, &ids, &n, prompt, strlen(prompt));
-    free(ids);
+    const lam_status status = lam_vocab_check(s->corpus->vocab, prompt, strlen(prompt));
     return status == LAM_OK ? LAM_OK : lam_fail(status, "--sample-prompt: %s", lam_error());
 }
 

@@ -334,6 +334,15 @@ lam_status lam_vocab_encode(const lam_vocab *v, int32_t **ids, size_t *n, const 
     return LAM_OK;
 }
 
+lam_status lam_vocab_check(const lam_vocab *v, const char *text, size_t size)
+{
+    int32_t *ids = NULL;
+    size_t n;
+    const lam_status status = lam_vocab_encode(v, &ids, &n, text, size);
+    free(ids);
+    return status;
+}
+
 lam_status lam_vocab_same(const lam_vocab *model, const lam_vocab *text, const char *label)
 {
     const int32_t a = lam_vocab_size(model), b = lam_vocab_size(text);

@@ -95,6 +95,8 @@ bool lam_vocab_alike(const lam_vocab *a, const lam_vocab *b);
  * are text. */
 lam_status lam_vocab_encode(const lam_vocab *vocab, int32_t **ids, size_t *n, const char *text,
                             size_t size);
+/* Can it be encoded? */
+lam_status lam_vocab_check(const lam_vocab *vocab, const char *text, size_t size);
 /* The same for byte pairs, with a say about special tokens; LAM_ERR_ARG where a vocabulary without such is to read
  * them. */
 lam_status lam_vocab_encode_special(const lam_vocab *vocab, int32_t **ids, size_t *n,

@@ -124,8 +124,7 @@ void lam_fields_take_lengths(lam_config *to, const lam_config *from)
                        sizeof(int));
 }
 
-/* The row of `key` and the memory it belongs to. */
-static const lam_mem_field *find(const char *key, const lam_mem_ops **mem)
+const lam_mem_field *lam_fields_find(const char *key, const lam_mem_ops **mem)
 {
     for (int i = 0; lam_mem_all[i]; i++)
         for (const lam_mem_field *f = rows_of(lam_mem_all[i]); f->json.name; f++)
@@ -139,7 +138,7 @@ static const lam_mem_field *find(const char *key, const lam_mem_ops **mem)
 lam_status lam_fields_set(lam_config *cfg, const char *key, const char *text)
 {
     const lam_mem_ops *mem;
-    const lam_mem_field *f = find(key, &mem);
+    const lam_mem_field *f = lam_fields_find(key, &mem);
     if (!f)
         return lam_fail(LAM_ERR_ARG, "config: no memory has a field %s", key);
     if (!lam_field_set(block_of(cfg, mem), &f->json, text))
@@ -150,7 +149,7 @@ lam_status lam_fields_set(lam_config *cfg, const char *key, const char *text)
 double lam_fields_value(const lam_config *cfg, const char *key)
 {
     const lam_mem_ops *mem;
-    const lam_mem_field *f = find(key, &mem);
+    const lam_mem_field *f = lam_fields_find(key, &mem);
     return f ? lam_field_number(block_in(cfg, mem), &f->json) : NAN;
 }
 

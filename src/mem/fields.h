@@ -78,7 +78,9 @@ lam_status lam_fields_read(lam_config *cfg, const lam_mem_ops *mem, const json_t
 int lam_fields_write(json_t *object, const lam_config *cfg, const lam_mem_ops *mem,
                      lam_fields_part part);
 
-/* The field called `key` of whichever memory has it, as text: "4", "mean", "0.1 0.3".  LAM_ERR_ARG: there is none, or
+/* The field called `key` of whichever memory has it, and that memory; NULL: there is none. */
+const lam_mem_field *lam_fields_find(const char *key, const lam_mem_ops **mem);
+/* Sets that field to what a text says: "4", "mean", "0.1 0.3".  LAM_ERR_ARG: there is none, or
  * it cannot be that. */
 lam_status lam_fields_set(lam_config *cfg, const char *key, const char *text);
 /* The field's value, for a word its index; NaN: there is no such field. */
