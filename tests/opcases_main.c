@@ -2,7 +2,8 @@
  *
  * The same cases as the unit tests, with the report on stdout: of all families, of those named, or of all but
  * those named with a minus.  Exit status 1 when one fails.
- * LAM_OPCASES_SEED draws other cases; LAM_OPCASES_FULL_PREC=1 asks the device for float. */
+ * LAM_OPCASES_SEED draws other cases; LAM_OPCASES_FULL_PREC=1 asks the device for float; LAM_OPCASES_LARGE=0 leaves out
+ * cases that are large because a GPU has many multiprocessors. */
 #include "support/naive.h"
 #include "support/naive16.h"
 #include "support/opcases.h"

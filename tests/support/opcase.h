@@ -140,6 +140,7 @@ LAM_OPS(LAM_CASES_OP)
 void lam_cases_device(lam_case_run *run);
 void lam_cases_gemm_inner(lam_case_run *run);
 void lam_cases_gemm_narrow(lam_case_run *run);
+void lam_cases_attn_tiles(lam_case_run *run);
 void lam_cases_attn_narrow(lam_case_run *run);
 void lam_cases_embed_narrow(lam_case_run *run);
 void lam_cases_repeat(lam_case_run *run);

@@ -24,6 +24,7 @@ static const family families[] = {
     {"attn_narrow", lam_cases_attn_narrow},
     {"embed_narrow", lam_cases_embed_narrow},
     {"repeat", lam_cases_repeat},
+    {"attn_tiles", lam_cases_attn_tiles},
 };
 
 const char *lam_opcases_family(int i)

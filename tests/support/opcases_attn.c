@@ -24,6 +24,7 @@ typedef struct geometry {
     double spread; /* size of q and k */
     int narrow;    /* in bf16: 1 keys and values, 2 positions, 3 both */
     int past;      /* of the first keys some streams have only a part, or none */
+    int tiled; /* 1: positional keys, and nothing that a back-end's tiles may leave to plain loops */
 } geometry;
 
 static int visible(const geometry *s, int i, int j)
@@ -132,7 +133,7 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
     if (s->plain)
         l->packed = 0, l->k = lam_case_layout(c, s->B, s->keys, s->H * s->K), a->ldk = l->k.ld,
         a->ldq = l->q.ld;
-    if (lam_case_pick(c, 2) || s->plain)
+    if (!s->tiled && (lam_case_pick(c, 2) || s->plain))
         a->drop = lam_case_drop(c, 0.1 + 0.2 * lam_case_pick(c, 4));
     if (l->packed) {
         lam_view *const v[3] = {&a->q, &a->k, &a->value};
@@ -148,7 +149,7 @@ static void add_inputs(lam_case *c, const geometry *s, lam_attn *a, layouts *l)
         if (c->buffer[0].first[i] != LAM_GUARD && s->spread != 0.0)
             c->buffer[0].first[i] *= s->spread;
 
-    const int positions = lam_case_pick(c, 4); /* 0: none; 1: with rbias */
+    const int positions = s->tiled ? 2 : lam_case_pick(c, 4); /* 0: none; 1: with rbias */
     if (lam_case_pick(c, 4))
         head_vector(c, &a->u, "u", LAM_SUMMED, a);
     if (positions == 0)
@@ -429,6 +430,40 @@ void lam_cases_attn_fwd(lam_case_run *run)
 void lam_cases_attn_bwd(lam_case_run *run)
 {
     attn_list(run, 1);
+}
+
+/* Tiles of 64 x 64 pairs, three a block: queries, keys and distances around their edges, walks of one tile and of many. */
+void lam_cases_attn_tiles(lam_case_run *run)
+{
+    static const geometry list[] = {
+        {1, 1, 64, 64, 64, LAM_CAUSAL, .shift = 0}, /* empty memory: one tile, its band half used */
+        {1, 2, 64, 192, 192, LAM_CAUSAL, .shift = 0},
+        {1, 1, 32, 65, 129, LAM_CAUSAL, .shift = 64},
+        {2, 1, 48, 63, 127, LAM_CAUSAL, .shift = 64},
+        {1, 1, 64, 193, 321, LAM_CAUSAL, .shift = 128},
+        {1, 1, 32, 191, 450, LAM_CAUSAL, .shift = 259}, /* M > N */
+        {1, 2, 48, 256, 320, LAM_CAUSAL, .shift = 64},  /* M < N */
+        {3, 1, 64, 70, 134, LAM_CAUSAL, .shift = 64},
+        {1, 1, 64, 385, 514, LAM_CAUSAL, .shift = 129}, /* three blocks, the last with one query */
+        {1, 1, 64, 64, 900, LAM_CAUSAL, .shift = 836},
+        {1, 1, 32, 20, 700, LAM_CAUSAL, .shift = 680},
+        {1, 1, 64, 100, 400, LAM_CAUSAL, .shift = 300, .reach = 65},
+        {1, 1, 32, 130, 500, LAM_CAUSAL, .shift = 370, .reach = 64},
+        {1, 1, 48, 200, 70, LAM_CAUSAL, .shift = -130}, /* blocks of queries that see nothing */
+        {1, 2, 64, 192, 192, LAM_AHEAD, .shift = -1},
+        {2, 1, 64, 65, 65, LAM_AHEAD, .shift = -1},
+        {1, 1, 64, 64, 64, LAM_AHEAD, .shift = 0},
+        {1, 1, 48, 256, 128, LAM_AHEAD, .shift = -129}, /* M > N */
+        {1, 1, 32, 300, 321, LAM_AHEAD, .shift = 20},
+        {1, 1, 32, 193, 65, LAM_FULL, .shift = -20},
+        {1, 2, 64, 128, 256, LAM_FULL, .shift = 63},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        for (int backward = 0; backward < 2; backward++) {
+            geometry s = list[i];
+            s.tiled = 1;
+            attn_one(run, s, backward);
+        }
 }
 
 /* Forward only: nothing is trained on caches.  Few queries and many go different ways. */
