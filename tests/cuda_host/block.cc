@@ -1,22 +1,22 @@
 /* cuda_host/block.cc -- blocks one after the other, their threads as fibers that take turns.
  *
  * A thread runs until it has to wait for others; then the next one goes on.  Warps take turns too, each as
- * far as it comes.  When nobody can go on, the barriers where all have come that they wait for open; if there
- * is none the threads have gone ways that never meet, and the program ends.
+ * far as it comes.  When nobody can go on, either the barriers where all have come that they wait for open, or
+ * something in the background happens (hopper.cc); if there is nothing the threads have gone ways that never
+ * meet: what each waits for is printed, and the program ends.
  *
- * Every other launch begins with the last block, warp and lane: what depends on an order that
+ * Every other launch begins with the last block, warp and lane, and launches differ in who goes on first, and in
+ * whether things in the background happen as late as they may or now and then: what depends on an order that
  * nothing promises gives different results then. */
-#include "ops/cuda/attn_int.cuh"
-#include "ops/cuda/gemm_int.cuh"
+#include "block.h"
 #include "ops/cuda/ptx.cuh"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <ucontext.h>
 
 #include <map>
+#include <string>
 #include <vector>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -24,36 +24,25 @@ enum { STACK_BYTES = 256 << 10 };
 #else
 enum { STACK_BYTES = 64 << 10 };
 #endif
-enum { MOST_THREADS = 1024, WARP = 32, BARRIERS = 16 };
+enum { BARRIERS = 16 };
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 /* ---- fibers -------------------------------------------------------------------------------------- */
 
-struct copy {
-    uint32_t to;
-    const void *from;
-    int bytes;
-    bool valid;
-};
-
-enum state { READY, AT_BARRIER, WITH_LANES, DONE };
-
-struct context {
-    ucontext_t full;
-    jmp_buf quick;
-    bool begun;
-};
-
-struct fiber {
-    context at; /* has a stack from its first thread on */
-    dim3 index;
-    state now;
-    int barrier, count; /* AT_BARRIER */
-    const char *file;
-    int line;
-    std::vector<std::vector<copy>> copies; /* groups in the background, the newest one open */
-};
+using emu::AT_BARRIER;
+using emu::copy;
+using emu::DONE;
+using emu::draw;
+using emu::fiber;
+using emu::fibers;
+using emu::MOST_THREADS;
+using emu::place_of;
+using emu::READY;
+using emu::self;
+using emu::threads;
+using emu::WARP;
+using emu::WITH_LANES;
 
 /* Lanes that meet, under the number of the lowest. */
 struct meeting {
@@ -62,15 +51,25 @@ struct meeting {
     void *given[WARP];
 };
 
-static fiber fibers[MOST_THREADS];
+/* How a launch goes on. */
+struct manners {
+    bool backwards; /* the last block, warp and lane first */
+    bool unfair;    /* a warp runs again before those behind it get their turn */
+    bool lively; /* things in the background happen now and then, not only when nobody can go on */
+    bool barriers; /* when nobody can go on: first the barriers open, then things happen */
+    bool chained;  /* launched so that it may begin early */
+};
+
+fiber emu::fibers[MOST_THREADS];
+int emu::self, emu::threads;
 static meeting meetings[MOST_THREADS];
-static context scheduler;
-static int self, threads;
+static emu::context scheduler;
 static const std::function<void()> *work;
+static manners mode;
 
 /* Leaves `from`, goes on in `to`.  swapcontext asks the kernel about signals each time, longjmp does not; but
  * ASan understands only the former. */
-static void change(context *from, context *to)
+static void change(emu::context *from, emu::context *to)
 {
 #ifdef __SANITIZE_ADDRESS__
     swapcontext(&from->full, &to->full);
@@ -84,10 +83,15 @@ static void change(context *from, context *to)
 #endif
 }
 
-static void wait(state now)
+void emu::wait(state now, int what, int much, const char *file, int line)
 {
-    fibers[self].now = now;
-    change(&fibers[self].at, &scheduler);
+    fiber *f = &fibers[self];
+    f->now = now;
+    f->what = what;
+    f->much = much;
+    f->file = file;
+    f->line = line;
+    change(&f->at, &scheduler);
 }
 
 /* A fiber serves one thread of a block after the other. */
@@ -95,7 +99,9 @@ static void live(void)
 {
     for (;;) {
         (*work)();
-        wait(DONE);
+        if (mode.chained && !fibers[self].chained)
+            emu::die("a thread that may begin early has not waited for the kernel in front");
+        emu::wait(DONE, 0, 0, "", 0);
     }
 }
 
@@ -135,12 +141,7 @@ int emu::lane(void)
 
 void emu::barrier(int id, int count, const char *file, int line)
 {
-    fiber *f = &fibers[self];
-    f->barrier = id;
-    f->count = count;
-    f->file = file;
-    f->line = line;
-    wait(AT_BARRIER);
+    wait(AT_BARRIER, id, count, file, line);
 }
 
 void emu::gather(unsigned mask, void (*meet)(unsigned, void **), void *given)
@@ -156,7 +157,7 @@ void emu::gather(unsigned mask, void (*meet)(unsigned, void **), void *given)
     m->given[lane()] = given;
     m->here |= 1u << lane();
     if (m->here != mask) {
-        wait(WITH_LANES);
+        wait(WITH_LANES, 0, 0, "", 0);
         return;
     }
     m->here = 0;
@@ -174,13 +175,13 @@ static bool open_barriers(void)
     for (int t = 0; t < threads; t++) {
         alive += fibers[t].now != DONE;
         if (fibers[t].now == AT_BARRIER)
-            here[fibers[t].barrier]++;
+            here[fibers[t].what]++;
     }
     const fiber *first[BARRIERS] = {};
     for (int t = 0; t < threads; t++) {
         fiber *f = &fibers[t];
-        const int id = f->barrier;
-        if (f->now != AT_BARRIER || here[id] != (f->count > 0 ? f->count : alive))
+        const int id = f->what; /* of a barrier, in this state */
+        if (f->now != AT_BARRIER || here[id] != (f->much > 0 ? f->much : alive))
             continue;
         if (!first[id])
             first[id] = f;
@@ -195,7 +196,7 @@ static bool open_barriers(void)
 /* ---- blocks -------------------------------------------------------------------------------------- */
 
 static unsigned char *dynamic_shared;
-static size_t dynamic_bytes;
+size_t emu::dynamic_bytes;
 static std::map<int, void *> shared_blocks;
 
 /* Memory on a border of `border` bytes, full of NaN. */
@@ -220,56 +221,118 @@ void *emu::shared_at(int place, size_t bytes)
     return p;
 }
 
-static void run_block(bool backwards)
+/* Lets a warp go as far as it comes; the number of its threads that end meanwhile is added to `done`. */
+static bool run_warp(int first, int &done)
 {
-    int done = 0;
+    const int lanes = threads - first < WARP ? threads - first : WARP;
+    bool moved = false;
+    for (bool again = true; again; moved |= again) {
+        again = false;
+        for (int i = 0; i < lanes; i++) {
+            const int t = first + (mode.backwards ? lanes - 1 - i : i);
+            fiber *f = &fibers[t];
+            if (f->now == AT_BARRIER || f->now == WITH_LANES || f->now == DONE ||
+                (f->now != READY && !emu::has_come(*f)))
+                continue;
+            f->now = READY;
+            go_on(t);
+            done += f->now == DONE;
+            again = true;
+        }
+    }
+    return moved;
+}
+
+static std::string what_it_waits_for(const fiber &f)
+{
+    char text[256];
+    if (f.now != AT_BARRIER)
+        return f.now == DONE         ? "has ended"
+               : f.now == WITH_LANES ? "waits for other lanes of its warp"
+                                     : emu::told(f);
+    snprintf(text, sizeof text, "waits at barrier %d for %s threads, %s:%d", f.what,
+             f.much > 0 ? std::to_string(f.much).c_str() : "all", f.file, f.line);
+    return text;
+}
+
+/* Nobody can go on, and nothing more will happen. */
+[[noreturn]] static void give_up(void)
+{
+    for (int t = 0, end; t < threads; t = end) {
+        const std::string why = what_it_waits_for(fibers[t]);
+        for (end = t + 1; end < threads && what_it_waits_for(fibers[end]) == why;)
+            end++;
+        fprintf(stderr, "cuda_host: threads %d to %d: %s\n", t, end - 1, why.c_str());
+    }
+    emu::die("threads wait for others that do not come");
+}
+
+static void begin_block(void)
+{
     for (int t = 0; t < threads; t++) {
         const unsigned x = (unsigned)t;
         fibers[t].index =
             dim3(x % blockDim.x, x / blockDim.x % blockDim.y, x / blockDim.x / blockDim.y);
         fibers[t].now = READY;
+        fibers[t].chained = false;
         fibers[t].copies.assign(1, {});
         meetings[t].here = 0;
     }
-    while (done < threads) {
+    emu::begin_background();
+}
+
+static bool something_happens(void)
+{
+    if (mode.barriers)
+        return open_barriers() || emu::background_happens(true);
+    return emu::background_happens(true) || open_barriers();
+}
+
+static void run_block(void)
+{
+    begin_block();
+    for (int done = 0; done < threads;) {
         bool moved = false;
-        for (int w = 0; w < threads; w += WARP) {
-            const int first = backwards ? (threads - 1 - w) / WARP * WARP : w;
-            const int lanes = threads - first < WARP ? threads - first : WARP;
-            for (bool again = true; again; moved |= again) {
-                again = false;
-                for (int i = 0; i < lanes; i++) {
-                    const int t = first + (backwards ? lanes - 1 - i : i);
-                    if (fibers[t].now != READY)
-                        continue;
-                    go_on(t);
-                    done += fibers[t].now == DONE;
-                    again = true;
-                }
-            }
+        for (int w = 0; w < threads && !(moved && mode.unfair); w += WARP) {
+            moved |= run_warp(mode.backwards ? (threads - 1 - w) / WARP * WARP : w, done);
+            if (mode.lively && draw(4) == 0)
+                moved |= draw(2) ? open_barriers() : emu::background_happens(false);
         }
-        if (!moved && !open_barriers())
-            emu::die("threads wait for others that do not come");
+        if (!moved && done < threads && !something_happens())
+            give_up();
     }
+    emu::end_background();
+}
+
+static uint64_t luck;
+
+unsigned emu::draw(unsigned n)
+{
+    luck = luck * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(luck >> 33) % n;
 }
 
 void emu::run_grid(const cudaLaunchConfig_t &config, const std::function<void()> &thread)
 {
     static unsigned launches;
-    const bool backwards = launches++ % 2;
     const dim3 g = config.gridDim, b = config.blockDim;
     const size_t blocks = (size_t)g.x * g.y * g.z;
+    mode.backwards = launches++ % 2;
+    mode.unfair = draw(2);
+    mode.lively = draw(2);
+    mode.barriers = draw(2);
+    mode.chained = config.numAttrs > 0;
     work = &thread;
     gridDim = g;
     blockDim = b;
     threads = (int)(b.x * b.y * b.z);
     for (size_t i = 0; i < blocks; i++) {
-        const size_t at = backwards ? blocks - 1 - i : i;
+        const size_t at = mode.backwards ? blocks - 1 - i : i;
         blockIdx =
             dim3((unsigned)(at % g.x), (unsigned)(at / g.x % g.y), (unsigned)(at / g.x / g.y));
         dynamic_bytes = config.dynamicSmemBytes;
         dynamic_shared = (unsigned char *)fresh(1024, dynamic_bytes);
-        run_block(backwards);
+        run_block();
         free(dynamic_shared);
         for (auto &room : shared_blocks)
             free(room.second);
@@ -277,9 +340,24 @@ void emu::run_grid(const cudaLaunchConfig_t &config, const std::function<void()>
     }
 }
 
+void emu::chain(void)
+{
+    fibers[self].chained = true;
+}
+
 /* ---- what lanes do together ---------------------------------------------------------------------- */
 
 void emu::nothing(unsigned, void **) {}
+
+void emu::any(unsigned mask, void **given)
+{
+    unsigned x = 0;
+    for (int i = 0; i < WARP; i++)
+        x |= mask >> i & 1 ? *(unsigned *)given[i] : 0;
+    for (int i = 0; i < WARP; i++)
+        if (mask >> i & 1)
+            *(unsigned *)given[i] = x;
+}
 
 void emu::match(unsigned mask, void **given)
 {
@@ -296,8 +374,7 @@ void emu::match(unsigned mask, void **given)
         }
 }
 
-/* `bytes` of the dynamic shared memory, which must be there. */
-static unsigned char *place_of(uint32_t address, int bytes)
+unsigned char *emu::place_of(uint32_t address, int bytes)
 {
     if (address % (uint32_t)bytes != 0 || address + (size_t)bytes > dynamic_bytes)
         emu::die("an address outside the shared memory, or not on its border");
@@ -411,21 +488,4 @@ void emu::wait_for_copies(int but)
         }
         groups.erase(groups.begin());
     }
-}
-
-/* ---- Hopper's own kernels are not here ----------------------------------------------------------- */
-
-bool lam_cuda_gemm_sm90(lam_cuda_dev *, const lam_gemm *)
-{
-    return false;
-}
-
-void lam_cuda_attn_sm90_fwd(lam_cuda_dev *, const attn_call *)
-{
-    emu::die("a kernel of Hopper");
-}
-
-void lam_cuda_attn_sm90_bwd(lam_cuda_dev *, const attn_call *)
-{
-    emu::die("a kernel of Hopper");
 }

@@ -30,4 +30,16 @@ static inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y)
     return {__float2bfloat16_rn(x), __float2bfloat16_rn(y)};
 }
 
+static inline __nv_bfloat162 __float2bfloat162_rn(float x)
+{
+    return __floats2bfloat162_rn(x, x);
+}
+
+/* All bits of a half where a > b, none elsewhere. */
+static inline unsigned __hgt2_mask(__nv_bfloat162 a, __nv_bfloat162 b)
+{
+    return (__bfloat162float(a.x) > __bfloat162float(b.x) ? 0xffffu : 0u) |
+           (__bfloat162float(a.y) > __bfloat162float(b.y) ? 0xffff0000u : 0u);
+}
+
 #endif

@@ -177,6 +177,7 @@ T shuffle(unsigned mask, T value, int from)
 }
 
 void match(unsigned mask, void **given);
+void any(unsigned mask, void **given);
 void nothing(unsigned mask, void **given);
 
 } // namespace emu
@@ -213,6 +214,13 @@ static inline T __shfl_up_sync(unsigned mask, T x, unsigned by)
 {
     const int from = emu::lane() - (int)by;
     return emu::shuffle(mask, x, from < 0 ? emu::lane() : from);
+}
+
+static inline bool __any_sync(unsigned mask, bool x)
+{
+    unsigned given = x;
+    emu::gather(mask, emu::any, &given);
+    return given;
 }
 
 /* The lanes that have the same x. */

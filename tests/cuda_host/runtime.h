@@ -83,6 +83,12 @@ inline cudaError_t note(cudaError_t error)
     return error;
 }
 
+inline bool is_hopper(void)
+{
+    const char *wanted = getenv("CUDA_HOST_HOPPER");
+    return wanted && strcmp(wanted, "0") != 0;
+}
+
 inline bool is_pinned(const void *p)
 {
     auto at = pinned.upper_bound((const char *)p);
@@ -121,7 +127,6 @@ inline cudaError_t cudaGetDevice(int *number)
     return cudaSuccess;
 }
 
-/* 8.0, so that Hopper's own kernels are not asked for; few multiprocessors, so that blocks have several turns. */
 inline cudaError_t cudaSetDevice(int)
 {
     return cudaSuccess;
@@ -135,9 +140,11 @@ inline cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int)
     return cudaSuccess;
 }
 
+/* 8.0, or 9.0 where CUDA_HOST_HOPPER is set, for whose own kernels the code asks then; few multiprocessors, so that
+ * blocks have several turns. */
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int)
 {
-    static const int of_card[] = {8, 0, 4};
+    const int of_card[] = {emu::is_hopper() ? 9 : 8, 0, 4};
     *value = of_card[name];
     return cudaSuccess;
 }
@@ -318,10 +325,10 @@ inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *out, const void *ke
     return cudaSuccess;
 }
 
-/* The most shared memory a block may have, as compute capability 8.0 has it. */
+/* The most shared memory a block may have. */
 inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes)
 {
-    if (bytes > 163 << 10)
+    if (bytes > (emu::is_hopper() ? 227 : 163) << 10)
         return emu::note(cudaErrorInvalidValue);
     emu::granted[kernel] = (size_t)bytes;
     return cudaSuccess;

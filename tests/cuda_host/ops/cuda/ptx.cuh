@@ -41,6 +41,9 @@ void mma8(unsigned mask, void **given);
 void copy_later(uint32_t to, const void *from, int bytes, bool valid);
 void close_copies(void);
 void wait_for_copies(int but);
+
+/* This thread has waited for the kernels in front. */
+void chain(void);
 } // namespace emu
 
 static inline void lam_load4(uint32_t r[4], uint32_t address)
@@ -102,9 +105,18 @@ static inline uint32_t lam_pack(float low, float high)
     return (uint32_t)__float2bfloat16_rn(high).bits << 16 | __float2bfloat16_rn(low).bits;
 }
 
+/* fmaxf() would make a NaN zero. */
+static inline uint32_t lam_pack_relu(float low, float high)
+{
+    return lam_pack(low < 0.0f ? 0.0f : low, high < 0.0f ? 0.0f : high);
+}
+
 static inline void lam_prefetch(const void *) {}
 
-static inline void lam_chain(void) {}
+static inline void lam_chain(void)
+{
+    emu::chain();
+}
 
 static inline uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {
