@@ -32,15 +32,16 @@ enum {
     WG_REGISTERS = 160 /* of a thread that computes */
 };
 
-/* d = a b^T in the background, for a tile a of 64 rows of K elements and N / 64 tiles b in line. */
-template <int K, int N>
-static __device__ __forceinline__ void attn_wg_rows(float (&d)[N / 8][4], uint32_t a, uint32_t b)
+/* d = a b^T, or d += a b^T, in the background, for tiles of 64 rows of K elements. */
+template <int K>
+static __device__ __forceinline__ void attn_wg_rows(float (&d)[8][4], uint32_t a, uint32_t b,
+                                                    bool add)
 {
     const uint32_t left = lam_wg_operand(a), right = lam_wg_operand(b);
 #pragma unroll
     for (int kk = 0; kk < K / 16; kk++)
-        lam_wg_mma<N, BY_ROWS, BY_ROWS>(d, left + WG_STEP_ROWS * kk, right + WG_STEP_ROWS * kk,
-                                        kk > 0);
+        lam_wg_mma<WG_ROWS, BY_ROWS, BY_ROWS>(d, left + WG_STEP_ROWS * kk,
+                                              right + WG_STEP_ROWS * kk, add || kk > 0);
 }
 
 /* d += a b for four left operands a in registers, 16 columns each, and the 64 rows of b. */
@@ -188,8 +189,8 @@ static __device__ __forceinline__ int attn_fresh_chunks(const attn_producer &p)
 }
 
 /* Loads those that no tile before brought.  The tile's first chunk is number `first` of those that begin at
- * `row` of r.  TWICE: slot 0 is kept twice, again behind the last, so that any two neighbours lie in line. */
-template <int SLOTS, bool TWICE>
+ * `row` of r. */
+template <int SLOTS>
 static __device__ __forceinline__ void attn_load_chunks(attn_producer &p, uint32_t band,
                                                         const CUtensorMap *r, int x, int row,
                                                         int first, uint32_t bar)
@@ -197,8 +198,6 @@ static __device__ __forceinline__ void attn_load_chunks(attn_producer &p, uint32
     for (int chunk = p.tile == 0 ? 0 : WG_GROUPS; chunk <= WG_GROUPS; chunk++) {
         lam_tma_tile(band + (uint32_t)(p.slot * WG_TILE), r, x, row + (first + chunk) * WG_ROWS, 0,
                      bar);
-        if (TWICE && p.slot == 0)
-            lam_tma_tile(band + SLOTS * WG_TILE, r, x, row + (first + chunk) * WG_ROWS, 0, bar);
         p.slot = attn_next<SLOTS>(p.slot);
     }
 }

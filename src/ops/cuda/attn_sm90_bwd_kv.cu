@@ -63,7 +63,7 @@ static __device__ __forceinline__ void load_stage(const attn_call &c, const attn
     lam_bar_expect(bar, (uint32_t)(3 + attn_fresh_chunks(p)) * WG_TILE + 2 * WG_ROWS * 4);
     lam_tma_tile(smem + QU + stage * WG_TILE, &maps.qu, 0, line, 0, bar);
     lam_tma_tile(smem + QV + stage * WG_TILE, &maps.qv, 0, line, 0, bar);
-    attn_load_chunks<SLOTS, false>(p, smem + BAND, &maps.r, w.h * K, row, 0, bar);
+    attn_load_chunks<SLOTS>(p, smem + BAND, &maps.r, w.h * K, row, 0, bar);
     lam_tma_tile(smem + DO + stage * WG_TILE, &maps.d_o, w.h * K, i0, w.b, bar);
     lam_tma_line(smem + LSE2 + stage * WG_ROWS * 4, c.lse2 + line, WG_ROWS * 4, bar);
     lam_tma_line(smem + DELTA + stage * WG_ROWS * 4, c.delta + line, WG_ROWS * 4, bar);
@@ -151,8 +151,8 @@ visit(const attn_call &c, const walk &w, const attn_me &me, const tile_at &t, in
     lam_wg_hold(s);
     lam_wg_hold(band);
     lam_wg_begin();
-    attn_wg_rows<K, 64>(s, t.qu, me.mine + KEY);
-    attn_wg_rows<K, 64>(band, t.qv, t.chunk0);
+    attn_wg_rows<K>(s, t.qu, me.mine + KEY, false);
+    attn_wg_rows<K>(band, t.qv, t.chunk0, false);
     lam_wg_close();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -166,7 +166,7 @@ visit(const attn_call &c, const walk &w, const attn_me &me, const tile_at &t, in
     attn_add_skewed<0>(s, band, last, me.warp, skew);
     lam_wg_hold(band);
     lam_wg_begin();
-    attn_wg_rows<K, 64>(band, t.qv, t.chunk1);
+    attn_wg_rows<K>(band, t.qv, t.chunk1, false);
     lam_wg_close();
     if (lead)
         lam_tma_stores_read(); /* dS of the tile before has left */
@@ -175,7 +175,7 @@ visit(const attn_call &c, const walk &w, const attn_me &me, const tile_at &t, in
     attn_add_skewed<8>(s, band, last, me.warp, skew);
     lam_wg_hold(band);
     lam_wg_begin();
-    attn_wg_rows<K, 64>(band, t.d_o, me.mine + VALUE); /* dP */
+    attn_wg_rows<K>(band, t.d_o, me.mine + VALUE, false); /* dP */
     lam_wg_close();
     attn_wg_hide(s, c, me, t.at, j0);
     probabilities(s, scale2, lse2);

@@ -110,7 +110,7 @@ static __device__ __forceinline__ void load_stage(const attn_call &c, const attn
                          attn_ds_tile(c, w.b, w.h, i0 / WG_ROWS, j0 / WG_ROWS), WG_TILE, bar);
     }
     lam_tma_tile(smem + KEY + stage * WG_TILE, &maps.k, x, j0, w.b, bar);
-    attn_load_chunks<SLOTS, false>(p, smem + BAND, &maps.r, x, w.r0, p.tile, bar);
+    attn_load_chunks<SLOTS>(p, smem + BAND, &maps.r, x, w.r0, p.tile, bar);
     attn_close_stage<STAGES>(p);
 }
 

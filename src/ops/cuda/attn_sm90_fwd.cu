@@ -4,6 +4,9 @@
  * 64; tiles of 64 keys and chunks of 64 rows of r come by, loaded ahead of their use.  q + u and
  * q + v stay in shared memory, the left operands of both parts of the scores.
  *
+ * A tile's band of r is two chunks, and the second is the first of the next tile's: every chunk is multiplied
+ * once, and what it adds to the next tile's scores is where their sums begin.
+ *
  * The softmax is online with a lazy base: weights are 2^(S - base), and the base only moves when a
  * score passes it by more than 8 (in base 2), so the sums hardly ever have to be scaled again. */
 #include "ops/cuda/attn_sm90.cuh"
@@ -16,7 +19,7 @@ enum {
     KEY = QV + WG_GROUPS * WG_TILE,
     VALUE = KEY + STAGES * WG_TILE,
     BAND = VALUE + STAGES * WG_TILE,
-    BARS = BAND + (SLOTS + 1) * WG_TILE,
+    BARS = BAND + SLOTS * WG_TILE,
     BYTES = BARS + 8 * (2 * STAGES + 1)
 };
 
@@ -110,10 +113,9 @@ static __device__ __forceinline__ void load_stage(const attn_maps &maps, const a
     const uint32_t bar = attn_open_stage<STAGES>(smem + BARS, p.tile, p.turn);
     const uint32_t stage = (uint32_t)(p.turn.stage * WG_TILE);
     const int x = w.h * K, key = w.key_lo + p.tile * WG_ROWS;
-    const int twice = p.slot == 0; /* chunk 0 is the only one of the first WG_GROUPS + 1 */
-    lam_bar_expect(bar, (uint32_t)(2 + attn_fresh_chunks(p) + twice) * WG_TILE);
+    lam_bar_expect(bar, (uint32_t)(2 + attn_fresh_chunks(p)) * WG_TILE);
     lam_tma_tile(smem + KEY + stage, &maps.k, x, key, w.b, bar);
-    attn_load_chunks<SLOTS, true>(p, smem + BAND, &maps.r, x, w.r0, p.tile, bar);
+    attn_load_chunks<SLOTS>(p, smem + BAND, &maps.r, x, w.r0, p.tile, bar);
     lam_tma_tile(smem + VALUE + stage, &maps.value, x, key, w.b, bar);
     attn_close_stage<STAGES>(p);
 }
@@ -151,6 +153,59 @@ static __device__ __forceinline__ void add_biases(const attn_call &c, const attn
     }
 }
 
+/* The scores of a tile as they are made: what the first chunk of its band adds to them is there before, as is
+ * the number `last` that the skew carries on to the second. */
+struct scores {
+    float s[8][4], band[8][4], last[4];
+};
+
+/* The first tile has no tile before it that left its first chunk's part behind. */
+template <int K>
+static __device__ __forceinline__ void begin_scores(scores &x, const attn_me &me, uint32_t chunk,
+                                                    const attn_skew &skew)
+{
+    lam_wg_hold(x.band);
+    lam_wg_begin();
+    attn_wg_rows<K>(x.band, me.mine + QV, chunk, false);
+    lam_wg_close();
+    lam_wg_wait<0>();
+    lam_wg_hold(x.band);
+    attn_begin_skewed(x.s, x.band, x.last, me.warp, skew);
+}
+
+/* Adds the products with the keys and with the second chunk. */
+template <int K>
+static __device__ __forceinline__ void add_scores(scores &x, const attn_me &me, uint32_t key,
+                                                  uint32_t chunk, const attn_skew &skew)
+{
+    lam_wg_hold(x.s);
+    lam_wg_hold(x.band);
+    lam_wg_begin();
+    attn_wg_rows<K>(x.s, me.mine + QU, key, true);
+    attn_wg_rows<K>(x.band, me.mine + QV, chunk, false);
+    lam_wg_close();
+    lam_wg_wait<0>();
+    lam_wg_hold(x.s);
+    lam_wg_hold(x.band);
+    attn_add_skewed<8>(x.s, x.band, x.last, me.warp, skew);
+}
+
+/* o += P value; meanwhile the next tile's scores begin, in place of P. */
+template <int K>
+static __device__ __forceinline__ void add_values(state<K> &st, scores &x, const attn_me &me,
+                                                  uint32_t value, const attn_skew &skew)
+{
+    uint32_t p[4][4];
+    attn_pack_left(p, x.s);
+    lam_wg_hold(st.o);
+    lam_wg_begin();
+    attn_wg_left<K>(st.o, p, value);
+    lam_wg_close();
+    attn_begin_skewed(x.s, x.band, x.last, me.warp, skew);
+    lam_wg_wait<0>();
+    lam_wg_hold(st.o);
+}
+
 template <int K>
 static __device__ __forceinline__ void compute(const attn_call &c, const attn_walk &w)
 {
@@ -167,38 +222,26 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
     state<K> st = {};
     st.base[0] = st.base[1] = -CUDART_INF_F;
 
+    scores x;
     attn_turn turn = {};
     int slot = WG_GROUPS - 1 - me.group; /* the first chunk of the group's band */
+    bool begun = false;                  /* tiles that a group uses are neighbours */
     for (int t = 0; t < w.tiles; t++) {
         const int j0 = w.key_lo + t * WG_ROWS, stage = turn.stage;
-        const uint32_t key = me.smem + KEY + (uint32_t)(stage * WG_TILE);
-        const uint32_t value = me.smem + VALUE + (uint32_t)(stage * WG_TILE);
-        const uint32_t chunks = me.smem + BAND + (uint32_t)(slot * WG_TILE);
+        const uint32_t at_stage = me.smem + (uint32_t)(stage * WG_TILE);
+        const uint32_t chunk0 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         slot = attn_next<SLOTS>(slot);
+        const uint32_t chunk1 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         lam_bar_wait(attn_full<STAGES>(bars, stage), turn.phase);
         attn_advance<STAGES>(turn);
         if (attn_uses(c, i0, j0)) {
-            float s[8][4], band[16][4], last[4];
-            lam_wg_hold(s);
-            lam_wg_hold(band);
-            lam_wg_begin();
-            attn_wg_rows<K, 64>(s, me.mine + QU, key);
-            attn_wg_rows<K, 128>(band, me.mine + QV, chunks);
-            lam_wg_close();
-            lam_wg_wait<0>();
-            lam_wg_hold(s);
-            lam_wg_hold(band);
-            attn_add_skewed<0>(s, band, last, me.warp, skew);
-            attn_wg_hide(s, c, me, at, j0);
-            softmax_step<K>(st, s, scale2);
-            uint32_t p[4][4];
-            attn_pack_left(p, s);
-            lam_wg_hold(st.o);
-            lam_wg_begin();
-            attn_wg_left<K>(st.o, p, value);
-            lam_wg_close();
-            lam_wg_wait<0>();
-            lam_wg_hold(st.o);
+            if (!begun)
+                begin_scores<K>(x, me, chunk0, skew);
+            begun = true;
+            add_scores<K>(x, me, at_stage + KEY, chunk1, skew);
+            attn_wg_hide(x.s, c, me, at, j0);
+            softmax_step<K>(st, x.s, scale2);
+            add_values<K>(st, x, me, at_stage + VALUE, skew);
         }
         lam_bar_leave(attn_empty<STAGES>(bars, stage));
     }
