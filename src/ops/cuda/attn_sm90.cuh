@@ -129,7 +129,12 @@ struct attn_producer {
     attn_turn turn;
 };
 
-/* Barriers at `bars`: full[STAGES], empty[STAGES] and one for what is copied once. */
+/* Barriers at `bars`: full[STAGES], empty[STAGES], one for what is copied once, and order[WG_GROUPS]. */
+template <int STAGES>
+struct attn_bars {
+    enum { BYTES = 8 * (2 * STAGES + 1 + WG_GROUPS) };
+};
+
 template <int STAGES>
 static __device__ __forceinline__ void attn_open_bars(uint32_t bars)
 {
@@ -139,6 +144,8 @@ static __device__ __forceinline__ void attn_open_bars(uint32_t bars)
             lam_bar_init(bars + 8 * (uint32_t)(STAGES + x), WG_BLOCK / LAM_WARP);
         }
         lam_bar_init(bars + 16 * STAGES, 1);
+        for (int x = 0; x < WG_GROUPS; x++)
+            lam_bar_init(bars + 8 * (uint32_t)(2 * STAGES + 1 + x), WG_THREADS / LAM_WARP);
         lam_bar_publish();
     }
     __syncthreads();
@@ -160,6 +167,28 @@ template <int STAGES>
 static __device__ __forceinline__ uint32_t attn_once(uint32_t bars)
 {
     return bars + 16 * STAGES;
+}
+
+template <int STAGES>
+static __device__ __forceinline__ uint32_t attn_order(uint32_t bars, int group)
+{
+    return bars + 8 * (uint32_t)(2 * STAGES + 1 + group);
+}
+
+/* Groups that start their products together also compute together, while the tensor cores have nothing to do.
+ * So they start those of a tile in turns, 0, 1, 2, 0, ...; group 0 waits for the end of the tile before, and
+ * for the first one for the phase that a new barrier has behind it.  Nobody gets two phases ahead: the next turn
+ * of the group in front comes after this group's. */
+template <int STAGES>
+static __device__ __forceinline__ void attn_wait_order(uint32_t bars, int group, int tile)
+{
+    lam_bar_wait(attn_order<STAGES>(bars, group), (uint32_t)(group == 0 ? tile + 1 : tile) & 1);
+}
+
+template <int STAGES>
+static __device__ __forceinline__ void attn_pass_order(uint32_t bars, int group)
+{
+    lam_bar_leave(attn_order<STAGES>(bars, attn_next<WG_GROUPS>(group)));
 }
 
 /* Waits until the stage for tile `tile` of the walk is free; returns the barrier that counts its bytes. */

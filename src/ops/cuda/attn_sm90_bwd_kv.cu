@@ -23,7 +23,7 @@ enum {
     LSE2 = DS + WG_GROUPS * WG_TILE,
     DELTA = LSE2 + STAGES * WG_ROWS * 4,
     BARS = DELTA + STAGES * WG_ROWS * 4,
-    BYTES = BARS + 8 * (2 * STAGES + 1)
+    BYTES = BARS + attn_bars<STAGES>::BYTES
 };
 
 struct walk {

@@ -15,7 +15,7 @@ enum {
     KEY = DS + STAGES * WG_GROUPS * WG_TILE,
     BAND = KEY + STAGES * WG_TILE,
     BARS = BAND + SLOTS * WG_TILE,
-    BYTES = BARS + 8 * (2 * STAGES + 1)
+    BYTES = BARS + attn_bars<STAGES>::BYTES
 };
 
 /* Sixteen rows of dS as left operands become those of the band's eight steps, as warp W of its group

@@ -16,7 +16,7 @@ enum {
     QV = DS + STAGES * CHUNKS * WG_TILE,
     SKEWED = QV + STAGES * WG_TILE, /* two for each warpgroup */
     BARS = SKEWED + 2 * WG_GROUPS * WG_TILE,
-    BYTES = BARS + 8 * (2 * STAGES + 1)
+    BYTES = BARS + attn_bars<STAGES>::BYTES
 };
 
 /* x / 64, rounded down. */

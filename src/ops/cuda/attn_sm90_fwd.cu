@@ -20,7 +20,7 @@ enum {
     VALUE = KEY + STAGES * WG_TILE,
     BAND = VALUE + STAGES * WG_TILE,
     BARS = BAND + SLOTS * WG_TILE,
-    BYTES = BARS + 8 * (2 * STAGES + 1)
+    BYTES = BARS + attn_bars<STAGES>::BYTES
 };
 
 template <int K>
@@ -173,7 +173,7 @@ static __device__ __forceinline__ void begin_scores(scores &x, const attn_me &me
     attn_begin_skewed(x.s, x.band, x.last, me.warp, skew);
 }
 
-/* Adds the products with the keys and with the second chunk. */
+/* Adds the products with the keys and with the second chunk, then passes the turn. */
 template <int K>
 static __device__ __forceinline__ void add_scores(scores &x, const attn_me &me, uint32_t key,
                                                   uint32_t chunk, const attn_skew &skew)
@@ -184,6 +184,7 @@ static __device__ __forceinline__ void add_scores(scores &x, const attn_me &me, 
     attn_wg_rows<K>(x.s, me.mine + QU, key, true);
     attn_wg_rows<K>(x.band, me.mine + QV, chunk, false);
     lam_wg_close();
+    attn_pass_order<STAGES>(me.smem + BARS, me.group);
     lam_wg_wait<0>();
     lam_wg_hold(x.s);
     lam_wg_hold(x.band);
@@ -238,10 +239,14 @@ static __device__ __forceinline__ void compute(const attn_call &c, const attn_wa
             if (!begun)
                 begin_scores<K>(x, me, chunk0, skew);
             begun = true;
+            attn_wait_order<STAGES>(bars, me.group, t);
             add_scores<K>(x, me, at_stage + KEY, chunk1, skew);
             attn_wg_hide(x.s, c, me, at, j0);
             softmax_step<K>(st, x.s, scale2);
             add_values<K>(st, x, me, at_stage + VALUE, skew);
+        } else {
+            attn_wait_order<STAGES>(bars, me.group, t);
+            attn_pass_order<STAGES>(bars, me.group);
         }
         lam_bar_leave(attn_empty<STAGES>(bars, stage));
     }
