@@ -538,12 +538,13 @@ static void hand_out(void)
         }
 }
 
-void emu::give_registers(unsigned, void **)
+void emu::give_registers(unsigned, void **given)
 {
-    enum { LEFT = 24 };
-    const int warp = self / WARP;
-    unused += registers[warp] - LEFT;
-    registers[warp] = LEFT;
+    const int warp = self / WARP, left = *(int *)given[0];
+    if (left > registers[warp])
+        die("more registers than it has are left to a warp that gives some away");
+    unused += registers[warp] - left;
+    registers[warp] = left;
     hand_out();
 }
 
@@ -563,14 +564,13 @@ void emu::begin_background(void)
     soon = {draw(2) == 0, draw(2) == 0, draw(2) == 0};
     together = draw(2) == 0;
     read_before.clear();
-    unused = REGISTERS / WARP;
+    unused = 0; /* only what a warp gives up can be taken */
     for (int w = 0; w < (threads + WARP - 1) / WARP; w++) {
         products[w].closed = products[w].target = 0;
         products[w].open = false;
         products[w].trace = products[w].count = 0;
         registers[w] = min(REGISTERS / threads, 255) / 8 * 8;
         wanted[w] = 0;
-        unused -= registers[w];
     }
 }
 

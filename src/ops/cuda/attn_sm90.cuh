@@ -279,7 +279,7 @@ static __device__ __forceinline__ void attn_run(uint32_t bars, COPY copy, COMPUT
 {
     attn_open_bars<STAGES>(bars);
     if (threadIdx.x >= WG_BLOCK) {
-        lam_give_registers();
+        lam_give_registers<24>();
         if (threadIdx.x == WG_BLOCK)
             copy();
     } else {

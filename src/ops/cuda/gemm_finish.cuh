@@ -1,5 +1,5 @@
 /* cuda/gemm_finish.cuh -- what gemm_sm90.cu does with a tile of 128 x 128 sums, warp by warp:
- *   forward   C = drop(relu(sum + bias)), with the masks every back-end draws (core/rng.h)
+ *   forward   C = drop(relu(sum + bias)), with the masks every back-end draws (core/rng.h), here other warps
  *   backward  C = h > 0 ? scale * sum : 0, and the column sums of that
  * Accumulators are scaled and rounded as they lie, then pass through shared memory (gemm_layout.h) to
  * become octets: there one Philox block, or 16 bytes of h, decides about eight elements, and whole
@@ -46,22 +46,33 @@ static __device__ __forceinline__ size_t gemm_index(const gemm_out &f, const gem
            (size_t)(s.col + gemm_right(piece));
 }
 
-/* Four Philox blocks side by side: one after the other they would wait for themselves. */
-static __device__ __forceinline__ gemm_gates gemm_draw(const gemm_out &f, uint32_t step,
-                                                       const gemm_spot &s, int piece)
+/* The word of a lane's piece (gemm_layout.h).  Four Philox blocks side by side: one after the other they would wait for
+ * themselves. */
+static __device__ __forceinline__ uint32_t gemm_draw(const gemm_out &f, uint32_t step,
+                                                     const gemm_spot &s, int piece)
 {
-    gemm_gates g;
+    uint32_t word = 0;
 #pragma unroll
     for (int x = 0; x < GEMM_OCTETS; x++) {
         const uint64_t above = (uint64_t)(s.row + gemm_down(piece, x));
         const uint64_t left = (uint64_t)((s.col + gemm_right(piece)) / 8);
         const uint4 bits = lam_mask_bits(f.mask, step, above * (uint64_t)(f.n / 8) + left);
-        uint32_t *keep = &g.of[x].v[0].x;
+        const uint32_t pairs[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            keep[i] = (lam_mask_keep(f.mask, bits, 2 * i) ? 0xffffu : 0u) |
-                      (lam_mask_keep(f.mask, bits, 2 * i + 1) ? 0xffff0000u : 0u);
+            word |= lam_mask_keep2(f.mask, pairs[i]) >> (4 * x + i);
     }
+    return word;
+}
+
+static __device__ __forceinline__ gemm_gates gemm_masks(uint32_t word)
+{
+    gemm_gates g;
+#pragma unroll
+    for (int x = 0; x < GEMM_OCTETS; x++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            (&g.of[x].v[0].x)[i] = lam_spread(word << (4 * x + i));
     return g;
 }
 
@@ -141,14 +152,14 @@ static __device__ __forceinline__ void gemm_write(const gemm_out &f, const unsig
             *(uint4 *)(f.c + gemm_index(f, s, piece, x)) = c[x].v[0];
 }
 
-/* Finishes a tile.  smem: the warp's own part; bias: [128] times scale, in shared memory; sums: of the
- * columns of this lane's octets, either side. */
+/* Finishes a tile.  smem: the warp's own part; bias: [128] times scale, in shared memory; masks: words of this
+ * lane's pieces, where there is dropout; sums: of the columns of this lane's octets, either side. */
 template <bool BACK>
-static __device__ __forceinline__ void gemm_finish(const gemm_out &f, const float (&acc)[2][16][4],
-                                                   unsigned char *smem, const float *bias,
-                                                   const gemm_spot &s, lam_f8 (&sums)[2])
+static __device__ __forceinline__ void
+gemm_finish(const gemm_out &f, const float (&acc)[2][16][4], unsigned char *smem, const float *bias,
+            const gemm_spot &s, const uint4 &masks, lam_f8 (&sums)[2])
 {
-    const uint32_t step = BACK ? 0 : lam_mask_step(f.mask);
+    const uint32_t words[GEMM_PIECES] = {masks.x, masks.y, masks.z, masks.w};
     gemm_gates g;
     float2 b[8] = {};
     memset(&g, 0xff, sizeof g);
@@ -158,7 +169,7 @@ static __device__ __forceinline__ void gemm_finish(const gemm_out &f, const floa
         if (BACK)
             g = gemm_fetch(f, s, piece);
         else if (f.mask.threshold != 0)
-            g = gemm_draw(f, step, s, piece);
+            g = gemm_masks(words[piece]);
 #pragma unroll
         for (int n = 0; n < 8 && !BACK && half == 0; n++)
             b[n] = *(const float2 *)(bias + 64 * side + 8 * n + 2 * (s.lane % 4));

@@ -70,6 +70,23 @@ GEMM_BOTH unsigned gemm_load_at(int lane, int x)
     return (unsigned)(128 * row + 16 * (chunk ^ row % 8));
 }
 
+/* Dropout: word `word` of a tile holds the masks of a lane's piece, in octet x those of elements 2 i and 2 i + 1 in
+ * bits 15 - 4 x - i and 31 - 4 x - i; the words of a lane's pieces are neighbours. */
+GEMM_BOTH int gemm_mask_warp(int word)
+{
+    return word / (32 * GEMM_PIECES);
+}
+
+GEMM_BOTH int gemm_mask_lane(int word)
+{
+    return word / GEMM_PIECES % 32;
+}
+
+GEMM_BOTH int gemm_mask_piece(int word)
+{
+    return word % GEMM_PIECES;
+}
+
 /* The pipeline: use u of a stage, counted over all steps of all tiles of a block, is this stage in
  * this phase of its barriers. */
 GEMM_BOTH int gemm_stage(int use)

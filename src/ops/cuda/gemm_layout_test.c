@@ -77,6 +77,24 @@ START_TEST(every_element_of_a_tile_reaches_its_octet)
 }
 END_TEST
 
+START_TEST(every_octet_of_a_tile_has_its_masks_in_one_word)
+{
+    static int seen[GEMM_TILE][GEMM_TILE / 8];
+    memset(seen, 0, sizeof seen);
+    for (int word = 0; word < WARPS * LANES * GEMM_PIECES; word++) {
+        const int warp = gemm_mask_warp(word), lane = gemm_mask_lane(word);
+        const int piece = gemm_mask_piece(word);
+        ck_assert_int_eq((warp * LANES + lane) * GEMM_PIECES + piece, word);
+        for (int x = 0; x < GEMM_OCTETS; x++)
+            seen[gemm_lane_row(warp, lane) + gemm_down(piece, x)]
+                [(gemm_lane_col(lane) + gemm_right(piece)) / 8]++;
+    }
+    for (int row = 0; row < GEMM_TILE; row++)
+        for (int octet = 0; octet < GEMM_TILE / 8; octet++)
+            ck_assert_int_eq(seen[row][octet], 1);
+}
+END_TEST
+
 /* Eight lanes at a time move 16 bytes each: all 32 banks of 4 bytes, each once. */
 START_TEST(no_two_lanes_of_eight_meet_in_a_bank)
 {
@@ -207,6 +225,7 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, every_element_of_a_tile_reaches_its_octet);
+    tcase_add_test(tests, every_octet_of_a_tile_has_its_masks_in_one_word);
     tcase_add_test(tests, no_two_lanes_of_eight_meet_in_a_bank);
     tcase_add_test(tests, all_lines_of_h_are_announced);
     tcase_add_loop_test(tests, the_pipeline_neither_stops_nor_mixes_up_its_stages, 0, 4);

@@ -8,7 +8,8 @@
  * tiles of 128 rows of A come by: from L2 a block takes 32 bytes a cycle of full tensor speed, where
  * tiles of 128 x 256 that bring both operands along would take 48.  Blocks with equal rows run at the
  * same time, so A comes from memory once.  The two warpgroups that compute take turns: while one
- * multiplies its tile (4096 cycles for k = 512), the other finishes the one before (some 2000).
+ * multiplies its tile (4096 cycles for k = 512), the other finishes the one before (some 1000).  Of the other
+ * warps one copies, and in forward seven draw the masks of dropout, which would double the time of finishing.
  *
  * Why the barriers suffice.  Number the uses of stages u = 0, 1, .. over all steps of all tiles.  Use u
  * is phase u / STAGES of full[u % STAGES] (one arrival and the bytes) and of empty[u % STAGES] (the four
@@ -21,6 +22,8 @@
  *     that this one gives after it took this one.
  *   - Step j of B comes with use j, on the same barrier.  Group 0 waits for it; group 1 begins after
  *     group 0 has seen them all.  B is never replaced, so nobody has to give it back.
+ *   - The masks of a tile wait in registers until those of the tile before were taken; each group has a barrier of its
+ *     own that tells of its masks, because the groups may wait for theirs at the same time.
  *   - Nothing waits for anything later: uses are given back without waiting for another group. */
 #include "ops/cuda/gemm_finish.cuh"
 #include "ops/cuda/gemm_int.cuh"
@@ -35,13 +38,19 @@ enum {
     GROUPS = 2,
     GROUP = 128, /* threads of a warpgroup */
     WARPS = GROUPS * GROUP / LAM_WARP,
-    THREADS = (GROUPS + 1) * GROUP, /* the last one copies */
-    RIGHT = 0,                      /* B */
+    COPIER = GROUPS * GROUP, /* the thread that copies */
+    FIRST_DRAWER = COPIER + LAM_WARP,
+    THREADS = (GROUPS + 2) * GROUP, /* forward: seven warps draw */
+    THREADS_BACK = (GROUPS + 1) * GROUP,
+    DRAWERS = THREADS - FIRST_DRAWER,
+    WORDS = GROUP * GEMM_PIECES, /* of masks, in a tile */
+    RIGHT = 0,                   /* B */
     LEFT = RIGHT + MOST_STEPS * STEP,
     PIECES = LEFT + STAGES * STEP,
     BIAS = PIECES + WARPS * GEMM_PIECE_BYTES,
-    BARS = BIAS + TILE * (int)sizeof(float), /* full, empty, turn */
-    BYTES = BARS + 8 * (2 * STAGES + GROUPS),
+    MASKS = BIAS + TILE * (int)sizeof(float),
+    BARS = MASKS + WORDS * (int)sizeof(uint32_t), /* full, empty, turn, drawn, taken */
+    BYTES = BARS + 8 * (2 * STAGES + 2 * GROUPS + 1),
     WORTH_ROWS = 256, /* fewer rows do not pay for fetching B */
     WORTH_COLS = 128
 };
@@ -66,6 +75,59 @@ static __device__ __forceinline__ uint32_t empty(uint32_t smem, int use)
 static __device__ __forceinline__ uint32_t turn(uint32_t smem, int group)
 {
     return smem + BARS + 8 * (uint32_t)(2 * STAGES + group);
+}
+
+/* The masks of this group's next tile are there; those of the last tile that was drawn have been read. */
+static __device__ __forceinline__ uint32_t drawn(uint32_t smem, int group)
+{
+    return smem + BARS + 8 * (uint32_t)(2 * STAGES + GROUPS + group);
+}
+
+static __device__ __forceinline__ uint32_t taken(uint32_t smem)
+{
+    return smem + BARS + 8 * (uint32_t)(2 * STAGES + 2 * GROUPS);
+}
+
+/* Draws the masks of all tiles; `me` of DRAWERS threads. */
+static __device__ __forceinline__ void draw(const fused &f, uint32_t smem, int me)
+{
+    enum { MOST = (WORDS + DRAWERS - 1) / DRAWERS };
+    const uint32_t step = lam_mask_step(f.out.mask);
+    const int col = (int)blockIdx.x * TILE;
+    uint32_t *to = (uint32_t *)(lam_shared_memory() + MASKS);
+    int n = 0;
+    for (int tile = (int)blockIdx.y; tile < f.tiles; tile += (int)gridDim.y, n++) {
+        uint32_t words[MOST]; /* the newest first, so that the loop need not be unrolled */
+#pragma unroll 1
+        for (int x = 0; x < MOST; x++) {
+            const int word = me + x * DRAWERS, lane = gemm_mask_lane(word);
+            const gemm_spot s = {tile * TILE + gemm_lane_row(gemm_mask_warp(word), lane),
+                                 col + gemm_lane_col(lane), lane};
+#pragma unroll
+            for (int y = MOST - 1; y > 0; y--)
+                words[y] = words[y - 1];
+            if (word < WORDS) /* whole warps */
+                words[0] = gemm_draw(f.out, step, s, gemm_mask_piece(word));
+        }
+        if (n > 0)
+            lam_bar_wait(taken(smem), (uint32_t)(n - 1) & 1);
+#pragma unroll
+        for (int x = 0; x < MOST; x++)
+            if (me + x * DRAWERS < WORDS)
+                to[me + x * DRAWERS] = words[MOST - 1 - x];
+        lam_bar_leave(drawn(smem, n % GROUPS));
+    }
+}
+
+/* This lane's masks of tile n of the block. */
+static __device__ __forceinline__ uint4 take_masks(const fused &f, uint32_t smem, int n)
+{
+    if (f.out.mask.threshold == 0)
+        return make_uint4(0, 0, 0, 0);
+    lam_bar_wait(drawn(smem, n % GROUPS), (uint32_t)(n / GROUPS) & 1);
+    const uint4 masks = ((const uint4 *)(lam_shared_memory() + MASKS))[threadIdx.x % GROUP];
+    lam_bar_leave(taken(smem));
+    return masks;
 }
 
 /* The producer, one thread, loads all that the block needs. */
@@ -144,8 +206,9 @@ static __device__ __forceinline__ void compute(const fused &f, uint32_t smem)
             gemm_announce(f.out, s);
         lam_bar_wait(turn(smem, group), gemm_turn_phase(i));
         multiply<B>(acc, f, smem, i * f.steps, group);
+        const uint4 masks = BACK ? make_uint4(0, 0, 0, 0) : take_masks(f, smem, i);
         gemm_finish<BACK>(f.out, acc, lam_shared_memory() + PIECES + warp * GEMM_PIECE_BYTES,
-                          (const float *)(lam_shared_memory() + BIAS), s, sums);
+                          (const float *)(lam_shared_memory() + BIAS), s, masks, sums);
     }
     if (BACK)
         gemm_put_sums(f.out.lines + (size_t)(blockIdx.y * WARPS + (unsigned)warp) * f.out.n, sums,
@@ -159,14 +222,18 @@ static __device__ __forceinline__ void open_bars(uint32_t smem)
             lam_bar_init(full(smem, x), 1);
             lam_bar_init(empty(smem, x), GROUP / LAM_WARP);
         }
-        for (int x = 0; x < GROUPS; x++)
+        for (int x = 0; x < GROUPS; x++) {
             lam_bar_init(turn(smem, x), GROUP / LAM_WARP);
+            lam_bar_init(drawn(smem, x), DRAWERS / LAM_WARP);
+        }
+        lam_bar_init(taken(smem), GROUP / LAM_WARP);
         lam_bar_publish();
     }
 }
 
 template <lam_wg_by B, bool BACK>
-static __global__ void __launch_bounds__(THREADS, 1) product(const __grid_constant__ fused f)
+static __global__ void __launch_bounds__(BACK ? THREADS_BACK : THREADS, 1)
+    product(const __grid_constant__ fused f)
 {
     const uint32_t smem = lam_address(lam_shared_memory());
     open_bars(smem);
@@ -176,12 +243,14 @@ static __global__ void __launch_bounds__(THREADS, 1) product(const __grid_consta
             f.bias && col < f.out.n ? f.bias[col] * f.out.scale : 0.0f;
     }
     __syncthreads();
-    if (threadIdx.x >= GROUPS * GROUP) {
-        lam_give_registers();
-        if (threadIdx.x == GROUPS * GROUP)
+    if (threadIdx.x >= COPIER) {
+        lam_give_registers<BACK ? 24 : 48>();
+        if (threadIdx.x == COPIER)
             copy<B>(f, smem);
+        else if (!BACK && threadIdx.x >= FIRST_DRAWER && f.out.mask.threshold != 0)
+            draw(f, smem, (int)threadIdx.x - FIRST_DRAWER);
     } else {
-        lam_take_registers<240>();
+        lam_take_registers<BACK ? 240 : 208>();
         compute<B, BACK>(f, smem);
     }
 }
@@ -231,7 +300,7 @@ bool lam_cuda_gemm_sm90(lam_cuda_dev *dev, const lam_gemm *a)
         lam_cuda_launch(dev, "gemm", product<BY_ROWS, false>, {grid, THREADS, BYTES}, f);
         return true;
     }
-    lam_cuda_launch(dev, "gemm", product<BY_COLUMNS, true>, {grid, THREADS, BYTES}, f);
+    lam_cuda_launch(dev, "gemm", product<BY_COLUMNS, true>, {grid, THREADS_BACK, BYTES}, f);
     const lam_cuda_sums sums = {{(float *)a->dbias}, f.out.lines, (size_t)a->n, 0,
                                 rows * WARPS,        a->n};
     lam_cuda_fold(dev, "gemm", &sums);

@@ -68,6 +68,15 @@ static __device__ __forceinline__ bool lam_mask_keep(const lam_cuda_mask &m, con
     return (i % 2 ? w : w << 16) >= m.threshold << 16; /* the lower half cannot decide */
 }
 
+/* Two elements at once, those of one word: bits 15 and 31 are set where the lower and the upper one are kept. */
+static __device__ __forceinline__ uint32_t lam_mask_keep2(const lam_cuda_mask &m, uint32_t word)
+{
+    const uint32_t top = 0x80008000u, least = m.threshold * 0x10001u;
+    const uint32_t rest =
+        (word | top) - (least & ~top); /* the top bits aside: set where not less */
+    return ((word & ~least) | (~(word ^ least) & rest)) & top;
+}
+
 /* x = drop(x) for the eight elements of one block.  Loads the step every time, from the L1 cache; a kernel that is
  * short of instructions takes lam_mask_step() once and uses lam_mask_bits() itself, as gemm_finish.cuh does. */
 static __device__ __forceinline__ void lam_mask8(lam_f8 &x, const lam_cuda_mask &m, uint64_t block)

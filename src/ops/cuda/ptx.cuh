@@ -137,6 +137,14 @@ static __device__ __forceinline__ uint32_t lam_bytes(uint32_t x, uint32_t y, uin
     return __byte_perm(x, y, selector);
 }
 
+/* All bits of either half of x as its top bit is. */
+static __device__ __forceinline__ uint32_t lam_spread(uint32_t x)
+{
+    uint32_t y;
+    asm("prmt.b32 %0, %1, 0, 0xbb99;\n" : "=r"(y) : "r"(x));
+    return y;
+}
+
 /* Waits at barrier `number` (1 .. 15: __syncthreads is 0) for N threads of the block. */
 template <int N>
 static __device__ __forceinline__ void lam_barrier(int number)

@@ -78,10 +78,11 @@ static __device__ __forceinline__ void lam_wg_barrier(int group)
     asm volatile("bar.sync %0, 128;\n" ::"r"(group + 1) : "memory");
 }
 
-/* A warpgroup that only copies gives up registers, those that compute take them. */
+/* A warpgroup that needs no more than N gives up registers, those that compute take them. */
+template <int N>
 static __device__ __forceinline__ void lam_give_registers(void)
 {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;\n");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(N));
 }
 
 template <int N>

@@ -127,6 +127,11 @@ static inline uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
     return out;
 }
 
+static inline uint32_t lam_spread(uint32_t x)
+{
+    return (x & 0x8000u ? 0xffffu : 0u) | (x & 0x80000000u ? 0xffff0000u : 0u);
+}
+
 template <int N>
 static inline void lam_barrier(int number)
 {

@@ -73,9 +73,11 @@ static inline void lam_wg_barrier(int group, const char *file = __builtin_FILE()
     emu::barrier(group + 1, 128, file, line);
 }
 
+template <int N>
 static inline void lam_give_registers(void)
 {
-    emu::gather(~0u, emu::give_registers, NULL);
+    int left = N;
+    emu::gather(~0u, emu::give_registers, &left);
 }
 
 template <int N>
