@@ -160,15 +160,19 @@ gemm_finish(const gemm_out &f, const float (&acc)[2][16][4], unsigned char *smem
             const gemm_spot &s, const uint4 &masks, lam_f8 (&sums)[2])
 {
     const uint32_t words[GEMM_PIECES] = {masks.x, masks.y, masks.z, masks.w};
-    gemm_gates g;
+    gemm_gates g, next; /* h is asked for a piece ahead of its use */
     float2 b[8] = {};
     memset(&g, 0xff, sizeof g);
+    if (BACK)
+        next = gemm_fetch(f, s, 0);
 #pragma unroll
     for (int piece = 0; piece < GEMM_PIECES; piece++) {
         const int side = gemm_side(piece), half = gemm_half(piece);
-        if (BACK)
-            g = gemm_fetch(f, s, piece);
-        else if (f.mask.threshold != 0)
+        if (BACK) {
+            g = next;
+            if (piece + 1 < GEMM_PIECES)
+                next = gemm_fetch(f, s, piece + 1);
+        } else if (f.mask.threshold != 0)
             g = gemm_masks(words[piece]);
 #pragma unroll
         for (int n = 0; n < 8 && !BACK && half == 0; n++)
