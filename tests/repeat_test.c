@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const char *const memories[] = {
-    "none", "xl", "compressive", "compressive carry thirds", "lamemo", "infinite within"};
+    "none",           "xl", "compressive", "compressive carry thirds", "lamemo", "lamemo every2",
+    "infinite within"};
 enum { MEMORIES = sizeof memories / sizeof *memories };
 
 /* In groups, over several epochs and emptied memories, with dropout. */
@@ -145,7 +146,7 @@ START_TEST(decoding_by_replay_is_decoding)
 {
     static double plain[TOTAL * STREAMS * V], replayed[TOTAL * STREAMS * V];
     const int M = strcmp(memories[_i], "none") == 0 ? 0 : 6;
-    const int type = strcmp(memories[_i], "lamemo") == 0 ? 3 : 0;
+    const int type = strncmp(memories[_i], "lamemo", 6) == 0 ? 3 : 0;
     const lam_config cfg = toy_config(memories[_i], type, 6, M);
     const long before = replayed_times();
     decode("cpu", &cfg, plain);

@@ -35,6 +35,9 @@ START_TEST(a_memory_is_its_name_and_what_is_special)
     must(lam_fields_set(&cfg, "window", "current"));
     cfg.attn_type = LAM_ATTN_LAMEMO;
     ck_assert_str_eq(told(&cfg), "lamemo (window current, refresh from layer 2)");
+    must(lam_fields_set(&cfg, "window", "previous"));
+    must(lam_fields_set(&cfg, "refresh_every", "3"));
+    ck_assert_str_eq(told(&cfg), "lamemo (refresh from layer 2, refresh every 3 segments)");
     cfg = made("xl");
     ck_assert_str_eq(told(&cfg), "xl");
     cfg.ext_len = 4;

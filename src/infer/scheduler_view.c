@@ -87,7 +87,7 @@ static lam_status look_at_alpha(const lam_segment *g, lam_memory_view *v)
 {
     const lam_mem_ops *ops = g->mem->ops;
     const size_t H = (size_t)v->heads, m = (size_t)v->remembered;
-    if (!ops->lacks_alpha || ops->lacks_alpha(g->cfg) || m == 0)
+    if (!ops->lacks_alpha || ops->lacks_alpha(g->cfg) || m == 0 || lam_mem_rests(g->mem, g->cfg))
         return LAM_OK;
     while (v->alpha_layers < v->layers && lam_mem_leads(ops, g->cfg, v->alpha_layers))
         v->alpha_layers++;

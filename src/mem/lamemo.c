@@ -11,11 +11,18 @@
  * refresh_from = R, beyond the paper: the layers below R are Transformer-XL's, their own inputs are kept and are constant
  * keys; layer R keeps its inputs as well, and from there memory rows climb as they do from the embeddings where R = 0.
  *
+ * refresh_every = K, beyond the paper: a segment refreshes the memory only if more than (K - 1) tgt_len tokens were read
+ * since the last one that did, with equal segments every K-th one; prev counts these tokens.  The other segments are
+ * Transformer-XL's: the inputs of every layer are kept, and are constant keys.  C and log s wait meanwhile, and the next
+ * look-ahead covers all that they have not seen.
+ *
  * Ablations: alpha = 0 (no interpolation) keeps only C<-; alpha = 1 (no look-ahead) keeps only C->. */
 #include "mem/causal.h"
 #include "mem/fields.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What alpha of Eq. 11 is. */
 typedef enum alpha_kind {
@@ -34,7 +41,8 @@ typedef struct lamemo {
     double interp_eps; /* eps of Eq. 11, relative to the larger sum */
     alpha_kind alpha;
     window_kind window;
-    int refresh_from; /* the lowest layer whose memory rows are refreshed; n_layer: none */
+    int refresh_from;  /* the lowest layer whose memory rows are refreshed; n_layer: none */
+    int refresh_every; /* segments from one refresh to the next */
 } lamemo;
 
 static const char *const alpha_names[] = {"learned", "zero", "one", NULL};
@@ -57,6 +65,13 @@ static const lam_mem_field fields[] = {
      .help = "Refresh the memory (look-ahead) in layer N, counted from 0, and above; below it the "
              "memory is Transformer-XL's. 0: in all layers, as in the paper; the number of layers: "
              "in none. Not in the paper."},
+    {LAM_FIELD(lamemo, refresh_every, INT), .value = "1", .min = 1, .max = 1000,
+     .option = "refresh-every",
+     .help = "Refresh the memory in every N-th segment; between these it is Transformer-XL's. "
+             "Segments of another "
+             "length than tgt-len refresh it once more than (N - 1) * tgt-len tokens were read "
+             "since the last time. 1: "
+             "in every segment, as in the paper. Not in the paper."},
     {.json = {0}}};
 
 extern const lam_mem_ops lam_mem_lamemo;
@@ -66,6 +81,12 @@ static lamemo fields_of(const lam_config *cfg)
     lamemo own;
     lam_fields_get(&own, sizeof own, cfg, &lam_mem_lamemo);
     return own;
+}
+
+static int rests(const lam_config *cfg, const lam_mem *mem)
+{
+    const int every = fields_of(cfg).refresh_every;
+    return every > 1 && mem->prev <= (every - 1) * cfg->tgt_len;
 }
 
 /* Of a layer: look-ahead's contexts and log-denominators, and what interpolation made of them. */
@@ -111,23 +132,33 @@ static int implied(const lam_config *cfg)
 
 static lam_status resolve(lam_config *cfg)
 {
-    const int from = fields_of(cfg).refresh_from;
+    const lamemo own = fields_of(cfg);
     if (cfg->mem_len <= 0)
         return lam_fail(LAM_ERR_ARG, "config: memory lamemo needs mem_len above 0");
-    if (from > cfg->n_layer)
+    if (own.refresh_from > cfg->n_layer)
         return lam_fail(LAM_ERR_ARG,
-                        "config: refresh_from %d, must be 0 to the number of layers, %d", from,
-                        cfg->n_layer);
+                        "config: refresh_from %d, must be 0 to the number of layers, %d",
+                        own.refresh_from, cfg->n_layer);
+    if (own.refresh_every > 1 && own.window == CURRENT)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: refresh_every %d needs window previous: a slot would never meet "
+                        "the keys of segments that do not refresh it",
+                        own.refresh_every);
+    if ((double)(own.refresh_every - 1) * cfg->tgt_len >= LAM_MAX_LEN)
+        return lam_fail(LAM_ERR_ARG,
+                        "config: refresh_every %d times tgt_len %d must be below %d tokens",
+                        own.refresh_every, cfg->tgt_len, LAM_MAX_LEN);
     return LAM_OK;
 }
 
 static int slots(const lam_mem *mem, const lam_config *cfg, int full, lam_slot *out)
 {
-    const int from = fields_of(cfg).refresh_from;
+    const lamemo own = fields_of(cfg);
+    const int from = own.refresh_from;
     int n = 0;
     (void)mem;
     for (int l = 0; l < cfg->n_layer; l++) {
-        if (l <= from)
+        if (l <= from || own.refresh_every > 1)
             out[n++] = (lam_slot){.name = "x", .source = LAM_FROM_X, .layer = l, .front = 1};
         if (l >= from && (full || l < cfg->n_layer - 1)) {
             out[n++] = (lam_slot){.name = "c", .source = LAM_FROM_C, .layer = l};
@@ -151,12 +182,13 @@ static int leads(const lam_config *cfg, int layer)
 /* The slot with the contexts of a layer that is refreshed; that with their log-denominators follows. */
 static const lam_slot *contexts_of(const lam_segment *s, int layer)
 {
-    const int from = fields_of(s->cfg).refresh_from;
-    return &s->mem->slots[from + 1 + 2 * (layer - from)];
+    const lamemo own = fields_of(s->cfg);
+    const int per_layer = own.refresh_every > 1 ? 3 : 2;
+    return &s->mem->slots[own.refresh_from + 1 + per_layer * (layer - own.refresh_from)];
 }
 
-/* Are memory rows refreshed in this call? */
-static int refreshes(const lam_segment *s, int layer)
+/* Do memory rows have contexts in this layer, and are they dealt with in this call: refreshed, or kept as they are? */
+static int has_contexts(const lam_segment *s, int layer)
 {
     const int full = s->full && layer >= fields_of(s->cfg).refresh_from;
     return s->ctx > 0 && s->first == 0 && (leads(s->cfg, layer) || full);
@@ -214,7 +246,7 @@ static lam_interp interpolation(const lam_segment *s, int layer)
                         .alpha = {b->alpha, M * H}};
 }
 
-/* alpha = 1: the slot's context is what it was. */
+/* The slot's context is what it was: alpha = 1, or the segment does not refresh it. */
 static void keep_old(const lam_segment *s, int layer)
 {
     const lam_interp i = interpolation(s, layer);
@@ -226,14 +258,13 @@ static void keep_old(const lam_segment *s, int layer)
 
 static void attend_fwd(const lam_segment *s, int layer)
 {
-    const int refresh = refreshes(s, layer);
-    lam_causal_fwd(s, layer, refresh && fields_of(s->cfg).alpha != ONE);
-    if (!refresh)
-        return;
-    if (fields_of(s->cfg).alpha == ONE) {
+    const int contexts = has_contexts(s, layer);
+    const int keeps = fields_of(s->cfg).alpha == ONE || rests(s->cfg, s->mem);
+    lam_causal_fwd(s, layer, contexts && !keeps);
+    if (contexts && keeps)
         keep_old(s, layer);
+    if (!contexts || keeps)
         return;
-    }
     const lam_attn a = ahead_attn(s, layer);
     s->dev->ops->attn_fwd(s->dev, &a);
     if (fields_of(s->cfg).alpha == LEARNED) {
@@ -272,7 +303,8 @@ static void ahead_bwd(const lam_segment *s, int layer)
  * before it goes through the projections; where nothing was refreshed, memory rows had no queries. */
 static void attend_bwd(const lam_segment *s, int layer)
 {
-    const int ahead = s->ctx > 0 && leads(s->cfg, layer) && fields_of(s->cfg).alpha != ONE;
+    const int ahead = s->ctx > 0 && leads(s->cfg, layer) && fields_of(s->cfg).alpha != ONE &&
+                      !rests(s->cfg, s->mem);
     lam_causal_bwd(s, layer);
     if (ahead)
         ahead_bwd(s, layer);
@@ -286,8 +318,21 @@ static double ahead_keys(double N, double M)
     return M > 0.0 ? (W * (M - W + 1.0) + W * (W - 1.0) / 2.0) / M : 0.0;
 }
 
+/* The mean over K segments, one of which refreshes. */
+static void spread_cost(lam_mem_cost *c, const lam_config *cfg)
+{
+    const double share = 1.0 / fields_of(cfg).refresh_every;
+    lam_mem_cost keys = {0};
+    lam_cost_keys(&keys, cfg);
+    c->memory = share * c->memory + (1.0 - share) * keys.memory;
+    c->constant = share * c->constant + (1.0 - share) * keys.constant;
+    c->unused *= share;
+    c->look_ahead *= share;
+    c->attention *= share;
+}
+
 /* Where rows are refreshed, every slot goes through the whole layer; the last one needs only keys and values of them, as
- * do the layers below. */
+ * do the layers below and all layers of a segment that refreshes nothing. */
 static void cost(lam_mem_cost *out, const lam_config *cfg)
 {
     const double D = cfg->d_model, HK = lam_cost_heads(cfg), F = cfg->d_inner;
@@ -301,23 +346,44 @@ static void cost(lam_mem_cost *out, const lam_config *cfg)
     /* keys and values of the layers up to R, and the queries of R's rows where they climb */
     out->constant = M * D * HK * (climbing > 0.0 ? 2.0 * R + 3.0 : 2.0 * cfg->n_layer);
     out->positions = M;
+    if (fields_of(cfg).refresh_every > 1)
+        spread_cost(out, cfg);
+}
+
+/* Appends a part of the description. */
+static void tell(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void tell(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    const int begun = used > 0;
+    va_list args;
+    if (begun)
+        snprintf(text + used, size - used, ", ");
+    const size_t at = strlen(text);
+    va_start(args, format);
+    vsnprintf(text + at, size - at, format, args);
+    va_end(args);
 }
 
 static void details(char *text, size_t size, const lam_config *cfg)
 {
     const lamemo o = fields_of(cfg);
-    const int other = o.alpha != LEARNED, window = o.window != PREVIOUS, some = o.refresh_from > 0;
-    char layer[32] = "";
-    if (some)
-        snprintf(layer, sizeof layer, "refresh from layer %d", o.refresh_from);
-    snprintf(text, size, "%s%s%s%s%s%s%s", other ? "alpha " : "", other ? alpha_names[o.alpha] : "",
-             other && (window || some) ? ", " : "", window ? "window " : "",
-             window ? window_names[o.window] : "", window && some ? ", " : "", layer);
+    *text = '\0';
+    if (o.alpha != LEARNED)
+        tell(text, size, "alpha %s", alpha_names[o.alpha]);
+    if (o.window != PREVIOUS)
+        tell(text, size, "window %s", window_names[o.window]);
+    if (o.refresh_from > 0)
+        tell(text, size, "refresh from layer %d", o.refresh_from);
+    if (o.refresh_every > 1)
+        tell(text, size, "refresh every %d segments", o.refresh_every);
 }
 
 static const char *not_in_torch(const lam_config *cfg)
 {
-    return fields_of(cfg).refresh_from > 0 ? "refresh_from" : NULL;
+    const lamemo own = fields_of(cfg);
+    return own.refresh_from > 0 ? "refresh_from" : own.refresh_every > 1 ? "refresh_every" : NULL;
 }
 
 static const char *lacks_alpha(const lam_config *cfg)
@@ -331,7 +397,8 @@ static const char *lacks_alpha(const lam_config *cfg)
 
 static const void *alpha(const lam_segment *s, int layer)
 {
-    return buffers_of(s, layer)->alpha; /* NULL below refresh_from: structs are zeroed */
+    /* below refresh_from it is NULL: structs are zeroed */
+    return rests(s->cfg, s->mem) ? NULL : buffers_of(s, layer)->alpha;
 }
 
 /* Table 3. */
@@ -358,6 +425,7 @@ const lam_mem_ops lam_mem_lamemo = {
     .attend_bwd = attend_bwd,
     .check = check,
     .leads = leads,
+    .rests = rests,
     .layer_size = sizeof(layer_buffers),
     .shared_size = sizeof(shared_buffers),
     .layout = layout,

@@ -6,10 +6,13 @@
 #include "support/suite.h"
 #include "support/toy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { B = 2 };
+
+extern const lam_mem_ops lam_mem_lamemo;
 
 static toy open_as(const char *memory, int attn_type, int N, int M, int pre_lnorm)
 {
@@ -133,6 +136,66 @@ START_TEST(refresh_from_needs_a_layer_of_the_model)
 }
 END_TEST
 
+/* refresh_every K with segments of N is LaMemo with segments of K N, as long as nothing leaves the memory: a segment
+ * that rests reads the same rows as the later part of a long one, and the next refresh looks ahead as far. */
+START_TEST(a_memory_refreshed_every_kth_segment_is_that_of_segments_k_times_as_long)
+{
+    enum { N = 3, M = 36, MOST = 64 };
+    static const char *const kinds[] = {"lamemo every2", "lamemo every2 zero",
+                                        "lamemo every2 from1", "lamemo every3",
+                                        "lamemo every3 one"};
+    static const int encodings[] = {LAM_ATTN_LAMEMO, LAM_ATTN_LAMEMO_BOTH, LAM_ATTN_LAMEMO_XL};
+    const char *kind = kinds[_i / 3];
+    char plain[32] = "lamemo";
+    const int K = strstr(kind, "every3") ? 3 : 2, encoding = encodings[_i % 3];
+    strcat(plain, kind + strlen("lamemo every2"));
+    lam_config cfg = toy_config(kind, encoding, N, M),
+               longer = toy_config(plain, encoding, K * N, M);
+    cfg.n_layer = longer.n_layer = 3;
+    cfg.pre_lnorm = longer.pre_lnorm = _i % 2;
+    toy a = toy_open("ref", &cfg, &(lam_stack_options){.B = B, .N = N, .M = M, .full = 1}, 1);
+    toy b =
+        toy_open("ref", &longer, &(lam_stack_options){.B = B, .N = K * N, .M = M, .full = 1}, 1);
+    const int total = K * N;
+    int32_t in[MOST], out[MOST], x[MOST], y[MOST];
+    double part[MOST], whole[MOST];
+    for (int s = 0; s < 4; s++) {
+        toy_tokens(in, (size_t)(B * total), 13, (uint64_t)(50 + s));
+        toy_tokens(out, (size_t)(B * total), 13, (uint64_t)(70 + s));
+        toy_segment(&b, in, out, total, whole, 1);
+        for (int k = 0; k < K; k++) {
+            toy_cut(x, in, B, total, k * N, N);
+            toy_cut(y, out, B, total, k * N, N);
+            toy_segment(&a, x, y, N, part, 1);
+            for (int i = 0; i < B * N; i++) {
+                const double want = whole[i / N * total + k * N + i % N];
+                ck_assert_msg(fabs(part[i] - want) < 1e-12,
+                              "%s, segment %d.%d, token %d: %.17g, not %.17g", kind, s, k, i,
+                              part[i], want);
+            }
+        }
+    }
+    toy_close(&a);
+    toy_close(&b);
+}
+END_TEST
+
+START_TEST(refresh_every_needs_the_previous_window_and_no_documents)
+{
+    lam_config cfg = toy_config("lamemo every2", 3, 4, 4);
+    must(lam_config_finish(&cfg));
+    ck_assert_int_eq(lam_mem_takes_documents(&lam_mem_lamemo, &cfg), LAM_ERR_UNSUPPORTED);
+    toy_set(&cfg, "window", "current");
+    ck_assert_int_eq(lam_config_finish(&cfg), LAM_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "refresh_every 2 needs window previous"));
+    toy_set(&cfg, "refresh_every", "1");
+    must(lam_config_finish(&cfg));
+    must(lam_mem_takes_documents(&lam_mem_lamemo, &cfg));
+    toy_set(&cfg, "refresh_every", "0");
+    ck_assert_int_eq(lam_config_finish(&cfg), LAM_ERR_ARG);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
@@ -140,5 +203,8 @@ int main(void)
     tcase_add_test(tests, lamemo_with_alpha_one_is_transformer_xl);
     tcase_add_loop_test(tests, lamemo_is_transformer_xl_below_refresh_from, 0, 8);
     tcase_add_test(tests, refresh_from_needs_a_layer_of_the_model);
+    tcase_add_loop_test(
+        tests, a_memory_refreshed_every_kth_segment_is_that_of_segments_k_times_as_long, 0, 15);
+    tcase_add_test(tests, refresh_every_needs_the_previous_window_and_no_documents);
     return test_run("mem/lamemo", tests);
 }

@@ -61,6 +61,28 @@ int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer)
     return ops->leads && ops->leads(cfg, layer);
 }
 
+int lam_mem_rests(const lam_mem *mem, const lam_config *cfg)
+{
+    return mem->ops->rests && mem->ops->rests(cfg, mem);
+}
+
+lam_status lam_mem_takes_documents(const lam_mem_ops *ops, const lam_config *cfg)
+{
+    const lam_mem begun = {.ops = ops, .prev = 1};
+    return !lam_mem_rests(&begun, cfg)
+               ? LAM_OK
+               : lam_fail(LAM_ERR_UNSUPPORTED,
+                          "memory %s as configured refreshes all streams at once, which documents "
+                          "that begin at different times do not allow: mem-reset document needs "
+                          "refresh-every 1",
+                          ops->name);
+}
+
+int lam_mem_climbs(const lam_segment *s, int layer)
+{
+    return lam_mem_leads(s->mem->ops, s->cfg, layer) && !lam_mem_rests(s->mem, s->cfg);
+}
+
 int lam_mem_tokens(const lam_mem_ops *ops, const lam_config *cfg, int M)
 {
     return M + (ops->reaches ? ops->reaches(cfg) : 0);
@@ -149,6 +171,8 @@ void lam_mem_load(const lam_segment *s)
         at = i > 0 && slot[-1].layer == slot->layer ? at : 0;
         if (!slot->front || slot->n == 0)
             continue;
+        if (slot->layer > 0 && lam_mem_climbs(s, slot->layer - 1))
+            continue; /* the layer below computes them */
         const lam_view to = {
             lam_at(s->dev, slot->type, lam_slot_source_rows(s, slot), (size_t)at * width),
             (size_t)s->T * width};
@@ -186,8 +210,9 @@ void lam_mem_commit(lam_mem *mem, const lam_segment *s, int done)
                                               .out = {slot->rows, (size_t)slot->cap * width}});
         slot->n = keep;
     }
+    const int unseen = lam_mem_rests(mem, s->cfg) ? mem->prev : 0;
+    mem->prev = unseen < LAM_MAX_LEN - done ? unseen + done : LAM_MAX_LEN;
     mem->m = keep;
-    mem->prev = done;
     mem->seen += done;
 }
 

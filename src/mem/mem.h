@@ -105,8 +105,11 @@ typedef struct lam_mem_ops {
     lam_status (*resolve)(lam_config *cfg);
     /* Refuses segments of N tokens with M remembered rows. */
     lam_status (*check)(const lam_config *cfg, int N, int M);
-    /* Do memory rows pass through `layer`?  If so, the block computes them as well. */
+    /* Do memory rows pass through `layer`?  If so, the block computes them as well, ... */
     int (*leads)(const lam_config *cfg, int layer);
+    /* ... unless the next segment leaves the memory as it is: then it is constants in all layers, and the tokens of the
+     * segment join mem->prev. */
+    int (*rests)(const lam_config *cfg, const lam_mem *mem);
     /* The number of memory rows in front beyond the newest M, and a word for them: "compressed". */
     int (*beyond)(const lam_config *cfg);
     const char *beyond_name;
@@ -138,7 +141,7 @@ typedef struct lam_mem_ops {
     const char *(*not_in_torch)(const lam_config *cfg);
     /* Does it have Eq. 11's alpha?  NULL, or why not: "it was made with alpha = 0". */
     const char *(*lacks_alpha)(const lam_config *cfg);
-    /* After a layer's forward pass: WIDE [B][M][H].  NULL: the layer refreshes nothing, alpha is 1. */
+    /* After a layer's forward pass: WIDE [B][M][H].  NULL: the layer or the segment refreshes nothing, alpha is 1. */
     const void *(*alpha)(const lam_segment *s, int layer);
 } lam_mem_ops;
 
@@ -156,9 +159,10 @@ typedef struct lam_mem_stream {
 struct lam_mem {
     const lam_mem_ops *ops;
     lam_dev *dev;
-    int B, M, N;  /* streams; newest rows that are kept; longest segment */
-    int m;        /* newest rows there are */
-    int prev;     /* length of the previous segment: the keys that look-ahead has not seen */
+    int B, M, N; /* streams; newest rows that are kept; longest segment */
+    int m;       /* newest rows there are */
+    int prev; /* tokens since the last segment that did not rest, itself included, usually the length of the previous
+               * segment: the keys that look-ahead has not seen; at most LAM_MAX_LEN */
     int64_t seen; /* tokens since the beginning: names what is drawn at random */
     int n_slots;
     lam_slot *slots; /* [lam_mem_max_slots], owned by the caller */
@@ -182,6 +186,13 @@ enum { LAM_MEMORY_TEXT = 128 };
 const char *lam_mem_having(char text[LAM_MEMORY_TEXT], unsigned traits);
 
 int lam_mem_leads(const lam_mem_ops *ops, const lam_config *cfg, int layer);
+/* Does the next segment, or the one at work before its commit, leave the memory as it is? */
+int lam_mem_rests(const lam_mem *mem, const lam_config *cfg);
+/* Can streams begin anew one by one, where documents begin?  LAM_ERR_UNSUPPORTED: this memory rests in some segments,
+ * in all streams at once, so that what a document gives would depend on when it begins. */
+lam_status lam_mem_takes_documents(const lam_mem_ops *ops, const lam_config *cfg);
+/* Do memory rows pass through `layer` in this segment? */
+int lam_mem_climbs(const lam_segment *s, int layer);
 /* The number of tokens after which a memory with the newest M rows is full. */
 int lam_mem_tokens(const lam_mem_ops *ops, const lam_config *cfg, int M);
 size_t lam_mem_max_slots(const lam_config *cfg);

@@ -15,7 +15,7 @@
  *   G3  first + n <= T - ctx.  Forward alone moves them: first += n, then n = the rows it was given.  Training and
  *       evaluation compute a segment in one call (first = 0), decoding in many.
  *   G4  Remembered rows are computed with the segment's first call (first = 0), as far as a layer computes them at all
- *       (lam_mem_leads), and are constants for all later calls.
+ *       (lam_mem_climbs), and are constants for all later calls.
  *   G5  A row is final once its call has ended: no row reads what comes after it, except remembered rows, whose
  *       look-ahead ends at the first current row.  So a segment cut into calls gives the numbers of one call.
  *   G6  Nothing reads the rows behind ctx + first + n: they hold whatever earlier segments left there.
@@ -27,7 +27,8 @@
  *   C1  begin reads the state, commit alone writes it.  A segment without commit can be repeated with the same result.
  *   C2  commit of `done` rows keeps the newest min(M, m + done) of the rows before ctx + done of every slot that is not
  *       the memory's own; then m is that number, prev = done, seen += done.  done = first + n - E: the last E rows come
- *       again with the next segment (ext_len).
+ *       again with the next segment (ext_len).  After a segment that left the memory as it was (lam_mem_rests) prev is
+ *       the sum of both.
  *   C3  The memory's own slots are written before those of C2, while the segment's rows and the old state are there.
  *   C4  All slots of C2 hold m rows; slots of the memory's own hold equally many in all layers.
  *
@@ -37,7 +38,7 @@
  *   D2  Current rows behind rows[b] are padding: nothing before them sees them, they have no target and so no gradient.
  *       A stream that has padding remembers nothing of the segment or before it.
  *   D3  All streams have segments of the same length and all rows of a slot are moved by C2, so valid[b] is 0 or at least
- *       min(prev, m).
+ *       min(prev, m).  A memory that may rest is refused (lam_mem_takes_documents).
  *   D4  A mechanism with slots or a loss of its own does that work for one stream after the other (lam_mem_each), on a
  *       view in which the stream is the only one, has no padding, and has the m, seen and slots that are its own.
  *

@@ -28,7 +28,9 @@ static const kind kinds[] = {{"none", "ref", 0, LAM_ACT, 0.0},
                              {"compressive", "replayed", 0, LAM_ACT, 1e-4},
                              {"lamemo", "replayed", 3, LAM_ACT, 1e-4},
                              {"lamemo from1", "ref", 3, LAM_ACT, 0.0},
-                             {"lamemo from1", "replayed", 3, LAM_ACT, 1e-4}};
+                             {"lamemo from1", "replayed", 3, LAM_ACT, 1e-4},
+                             {"lamemo every2", "ref", 3, LAM_ACT, 0.0},
+                             {"lamemo every2", "replayed", 3, LAM_ACT, 1e-4}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static lam_config config_of(const kind *k)

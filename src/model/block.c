@@ -15,8 +15,8 @@
 static int first_row(const lam_stack *st, int layer)
 {
     const lam_segment *s = &st->seg;
-    const int leads = s->first == 0 && lam_mem_leads(st->model->mem, &st->model->cfg, layer);
-    return leads ? 0 : s->ctx + s->first;
+    const int climbs = s->first == 0 && lam_mem_climbs(s, layer);
+    return climbs ? 0 : s->ctx + s->first;
 }
 
 static lam_drop drop_at(const lam_stack *st, lam_site site, int layer)
@@ -220,7 +220,7 @@ static void attend_bwd(lam_stack *st, const work *w, int layer, void *dx)
 {
     lam_segment *s = &st->seg;
     const int pre = st->model->cfg.pre_lnorm;
-    const int climbs = layer > 0 && lam_mem_leads(st->model->mem, &st->model->cfg, layer - 1);
+    const int climbs = layer > 0 && lam_mem_climbs(s, layer - 1);
 
     lam_linear_bwd_w(&w->out, lam_grad(w->p, w->ids->o_net), packed(st->attn_out, w->rows, w->D),
                      w->c);

@@ -78,6 +78,12 @@ static const model_case cases[] = {
     {.memory = "lamemo from1 one", .attn_type = 3, .B = 2, .N = 4, .M = 6, .pre_lnorm = 1},
     {.memory = "lamemo from2", .attn_type = 3, .B = 2, .N = 4, .M = 4, .dropout = 0.1},
     {.memory = "lamemo from3", .attn_type = 33, .B = 2, .N = 4, .M = 4, .dropout = 0.1},
+    {.memory = "lamemo every2", .attn_type = 3, .B = 2, .N = 4, .M = 4,
+     .dropout = 0.2, .dropatt = 0.2},
+    {.memory = "lamemo every2", .attn_type = 3, .B = 1, .N = 3, .M = 8,
+     .pre_lnorm = 1, .clamp_len = 5, .interp_eps = "1e-2", .dropout = 0.1},
+    {.memory = "lamemo every3 from1", .attn_type = 32, .B = 1, .N = 3, .M = 11},
+    {.memory = "lamemo every2 zero", .attn_type = 31, .B = 2, .N = 4, .M = 6},
     {.memory = "xl", .B = 2, .N = 4, .M = 4,
      .n_cutoffs = 2, .dropout = 0.2, .dropatt = 0.2, .score = 2},
     {.memory = "compressive", .B = 2, .N = 4, .M = 4,
@@ -193,8 +199,11 @@ START_TEST(the_gradient_is_the_gradient)
     double *grads = malloc(p->total * sizeof *grads); /* of the unchanged parameters */
     ck_assert_ptr_nonnull(grads);
     printf("case %d, seed %d\n", _i, 100 + _i);
-    /* A long-term memory is there from the third segment on and changes from the fourth on. */
-    const int segments = strcmp(t.model->cfg.memory, "infinite") == 0 ? 6 : 3;
+    /* A long-term memory is there from the third segment on and changes from the fourth on; a memory that is refreshed
+     * in every second or third segment is so in the third or fourth. */
+    const int segments = strcmp(t.model->cfg.memory, "infinite") == 0 ? 6
+                         : strstr(c->memory, "every")                 ? 4
+                                                                      : 3;
     for (int s = 0; s < segments; s++) {
         /* the last segment is shorter than the others where it can be */
         const int n = s == segments - 1 && c->N > 2 ? c->N - 1 : c->N;

@@ -49,8 +49,9 @@ static uint64_t key_of(const lam_stack *st, const lam_pass *p)
     if (st->model->cfg.n_cutoffs > 0 || !lam_mem_has(st->model->mem, LAM_REPEATS) ||
         goes_apart(st, p))
         return 0;
-    const int numbers[] = {p->n,      p->scored,           p->open,   p->dropout.on, mem->m,
-                           mem->prev, st->positions_ready, mem->apart};
+    const int prev = lam_mem_rests(mem, st->cfg) ? -1 : mem->prev; /* then nothing looks ahead */
+    const int numbers[] = {p->n, p->scored,           p->open,   p->dropout.on, mem->m,
+                           prev, st->positions_ready, mem->apart};
     uint64_t hash = XXH64(numbers, sizeof numbers, p->dropout.seed);
     hash = XXH64(&p->grad_scale, sizeof p->grad_scale, hash);
     for (int i = 0; i < mem->n_slots; i++) { /* batch chunks have memories of their own */

@@ -62,6 +62,11 @@ static const kind kinds[] = {
     {.memory = "lamemo from1 zero", .attn_type = 33, .N = 4, .M = 6},
     {.memory = "lamemo from1 one", .attn_type = 3, .N = 4, .M = 6},
     {.memory = "lamemo from3", .attn_type = 3, .N = 5, .M = 8},
+    {.memory = "lamemo every2", .attn_type = 3, .N = 5, .M = 5},
+    {.memory = "lamemo every2", .attn_type = 3, .N = 4, .M = 11, .pre_lnorm = 1, .clamp_len = 5},
+    {.memory = "lamemo every3 from1", .attn_type = 32, .N = 3, .M = 7},
+    {.memory = "lamemo every3 one", .attn_type = 31, .N = 4, .M = 6},
+    {.memory = "lamemo every2 from3", .attn_type = 3, .N = 5, .M = 8},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

@@ -111,6 +111,8 @@ lam_status lam_evaluator_measure(size_t *bytes, lam_model *model, const lam_eval
     if (options->batch % parts_of(options) != 0)
         return lam_fail(LAM_ERR_ARG, "evaluation: batch %d cannot be divided into %d parts",
                         options->batch, options->parts);
+    if (options->reset.document)
+        LAM_TRY(lam_mem_takes_documents(model->mem, &model->cfg));
     LAM_TRY(lam_stack_measure(&sizes, model, &stack));
     *bytes = sizes.activations + sizes.state + rows_of(options) * ROW_BYTES;
     return LAM_OK;

@@ -137,6 +137,8 @@ lam_status lam_trainer_create(lam_trainer **out, lam_model *model, const lam_tok
     *out = NULL;
     LAM_TRY(lam_settings_check(settings));
     LAM_TRY(check_share(settings, share));
+    if (settings->mem_reset.document)
+        LAM_TRY(lam_mem_takes_documents(model->mem, &model->cfg));
     if (text->vocab_size > model->cfg.n_token)
         return lam_fail(LAM_ERR_ARG, "the corpus has a vocabulary of %d, the model one of %d",
                         text->vocab_size, model->cfg.n_token);

@@ -278,9 +278,15 @@ END_TEST
 
 START_TEST(ref_and_cpu_learn_alike_with_dropout)
 {
-    static const char *const memories[] = {
-        "none", "xl",     "lamemo",      "compressive carry thirds", "infinite within",
-        "xl",   "lamemo", "lamemo from1"};
+    static const char *const memories[] = {"none",
+                                           "xl",
+                                           "lamemo",
+                                           "compressive carry thirds",
+                                           "infinite within",
+                                           "xl",
+                                           "lamemo",
+                                           "lamemo from1",
+                                           "lamemo every2"};
     enum { STEPS = 50 };
     lam_config cfg = toyrun_config(memories[_i]);
     cfg.d_model = 24;
@@ -360,7 +366,7 @@ int main(void)
     tcase_add_test(tests, loss_scale_scales_the_gradient_alone);
     tcase_add_test(tests, a_loss_of_the_memory_does_not_shrink_other_steps);
     tcase_add_loop_test(tests, half_loss_counts_the_second_half_of_every_segment_twice, 0, 2);
-    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 8);
+    tcase_add_loop_test(tests, ref_and_cpu_learn_alike_with_dropout, 0, 9);
     tcase_add_test(tests, the_gradient_is_that_of_the_mean_over_targets);
     tcase_add_loop_test(tests, each_step_and_group_has_masks_of_its_own, 0, 2);
     tcase_add_test(tests, steps_keep_no_memory);

@@ -373,7 +373,7 @@ done
 
 # Every memory, the ablations and the adaptive softmax train; Transformer-XL's names work.
 for model in "--memory none" "--memory xl --attn_type 1" "--attn_type 31 --alpha zero" \
-    "--attn_type 33 --window current" "--refresh_from 1" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
+    "--attn_type 33 --window current" "--refresh_from 1" "--refresh_every 2 --average 0.5" "--memory xl --adaptive --cutoffs 20,60 --div_val 2" \
     "--pre_lnorm --not_tied --same_length --clamp_len 5" "--optim sgd --mom 0.9 --varlen" \
     "--optim adagrad --scheduler inv_sqrt --warmup_step 5" "--batch_chunk 2 --loss_scale 0.5" \
     "--memory xl --ext_len 5 --half_loss --eval_tgt_len 4" "--memory none --eval_tgt_len 3" \

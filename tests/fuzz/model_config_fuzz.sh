@@ -9,5 +9,6 @@ seed() { # seed NAME KEYS
 seed none '"memory":"none","attn_type":2'
 seed xl '"mem_len":4,"ext_len":2,"clamp_len":3,"cutoffs":[2,5],"tie_projs":[true,false,true],"div_val":2'
 seed lamemo '"mem_len":4,"memory":"lamemo","attn_type":31,"alpha":"zero","window":"current","interp_eps":0.5,"refresh_from":1'
+seed every '"mem_len":4,"memory":"lamemo","attn_type":3,"refresh_every":2'
 seed compressive '"mem_len":4,"memory":"compressive","cmem_len":3,"rate":2,"pooling":"max","remainder":"carry"'
 seed infinite '"mem_len":4,"memory":"infinite","ltm_basis":4,"ltm_widths":[0.1,0.2],"ltm_sticky":"uniform","ltm_tau":0.25'

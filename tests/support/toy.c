@@ -29,7 +29,9 @@ static void set_variant(lam_config *cfg, const char *words)
                     {"one", "alpha", "one"},
                     {"from1", "refresh_from", "1"},
                     {"from2", "refresh_from", "2"},
-                    {"from3", "refresh_from", "3"}};
+                    {"from3", "refresh_from", "3"},
+                    {"every2", "refresh_every", "2"},
+                    {"every3", "refresh_every", "3"}};
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (strstr(words, variants[i].word))
             toy_set(cfg, variants[i].key, variants[i].value);

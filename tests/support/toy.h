@@ -21,7 +21,7 @@ void toy_set_number(lam_config *cfg, const char *key, double value);
  * Words may follow the memory's name: "compressive pad", "compressive carry thirds" (a rate of 3),
  * "compressive max", "infinite sticky", "infinite within" (samples within bins), "infinite share" (the layer's
  * projections), "infinite slow" (blocks longer than a segment), "lamemo zero", "lamemo one" (alpha),
- * "lamemo from1" (refresh_from; up to from3). */
+ * "lamemo from1" (refresh_from; up to from3), "lamemo every2" (refresh_every; or every3). */
 lam_config toy_config(const char *memory, int attn_type, int N, int M);
 
 /* The device called `name`, as in lam_ops_find or "replayed" (support/replayed.h). */
