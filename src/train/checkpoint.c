@@ -2,13 +2,15 @@
  *
  * Moments are kept in the device's own precision.  So are the weights where that is more than the
  * float32 of model.safetensors (the reference device computes in double): without it a resumed run
- * would differ in the last digits. */
+ * would differ in the last digits.  Where weights are averaged model.safetensors has the mean, and both vectors are kept
+ * beside the moments. */
 #include "train/checkpoint.h"
 
 #include "core/file.h"
 #include "core/seal.h"
 #include "model/folder.h"
 #include "nn/params_io.h"
+#include "train/average.h"
 #include "train/holdings.h"
 
 #include <limits.h>
@@ -29,7 +31,7 @@ const lam_kind lam_checkpoint_kind = {"checkpoint", names, marks};
 /* The flat vectors of optimizer.safetensors, in order; those that do not exist are left out. */
 typedef struct vectors {
     int n;
-    lam_flat list[3];
+    lam_flat list[4];
 } vectors;
 
 static vectors vectors_of(const lam_checkpoint *c)
@@ -41,9 +43,17 @@ static vectors vectors_of(const lam_checkpoint *c)
     if (c->optimizer->v)
         v.list[v.n++] = (lam_flat){
             .prefix = "v.", .at = c->optimizer->v, .rest = c->optimizer->opt.rule->takes != NULL};
-    if (p->dev->wide == LAM_F64)
+    if (c->state->averaged > 0 && c->optimizer->average)
+        v.list[v.n++] = (lam_flat){.prefix = "average.", .at = c->optimizer->average, .rest = 0};
+    if (p->dev->wide == LAM_F64 || c->state->averaged > 0)
         v.list[v.n++] = (lam_flat){.prefix = "weight.", .at = p->master, .rest = 0};
     return v;
+}
+
+/* Moments may be; weights and their mean are the same on all ranks. */
+static int is_divided(const lam_checkpoint *c, const lam_flat *flat)
+{
+    return c->optimizer->holdings && (flat->at == c->optimizer->m || flat->at == c->optimizer->v);
 }
 
 /* Of a state that is divided between ranks a vector comes together just before it is written, on all of them: what
@@ -53,7 +63,7 @@ static lam_status write_vectors(lam_st_writer *w, const lam_checkpoint *c, lam_s
     const lam_params *p = &c->model->params;
     vectors v = vectors_of(c);
     for (int i = 0; i < v.n; i++) {
-        if (c->optimizer->holdings && v.list[i].at != p->master) {
+        if (is_divided(c, &v.list[i])) {
             LAM_TRY(lam_holdings_collect(c->optimizer, v.list[i].at == c->optimizer->v));
             v.list[i].at = p->grad;
         }
@@ -107,7 +117,7 @@ static lam_status read_moments(const char *path, const lam_checkpoint *c)
     lam_status status = LAM_OK;
     for (int i = 0; i < v.n && status == LAM_OK; i++) {
         lam_flat flat = v.list[i];
-        const int divided = c->optimizer->holdings && flat.at != p->master;
+        const int divided = is_divided(c, &flat);
         if (flat.at == p->master && !has_weights(st))
             continue;
         if (divided)
@@ -152,7 +162,9 @@ static lam_status for_memories(const char *dir, const lam_checkpoint *c, each_me
 static lam_status write_parts(const lam_checkpoint *c, const char *dir)
 {
     char path[PATH_MAX];
+    lam_average_show(c->optimizer, c->state->averaged);
     lam_status status = lam_folder_write(dir, c->model, c->vocab);
+    lam_average_hide(c->optimizer, c->state->averaged);
     if (status == LAM_OK)
         status = lam_path_join(path, sizeof path, dir, MOMENTS);
     LAM_TRY(write_moments(path, c, status));

@@ -59,6 +59,8 @@ static kind kind_of(int i)
     static const int resets[] = {0, BEFORE, 0, BEFORE - 1,
                                  0, 5,      7, 5}; /* just after it, just before */
     k.settings.mem_reset.every = resets[variant];
+    static const double averages[] = {0, 1, 0, 0, 0.85, 0, 0.8, 1 - BEFORE / 100.0};
+    k.settings.average = averages[variant]; /* from the beginning, just before, after, just at it */
     if (variant == 6)
         be_fast(&k.settings);
     return k;

@@ -1,6 +1,7 @@
 /* optimizer.c -- see optimizer.h. */
 #include "train/optimizer.h"
 
+#include "train/average.h"
 #include "train/holdings.h"
 
 #include <math.h>
@@ -52,7 +53,8 @@ lam_status lam_optimizer_measure(size_t *bytes, lam_model *model,
         LAM_TRY(options->rule->measure(bytes, model, options));
     LAM_TRY(create_holdings(&holdings, model, options));
     const sizes n = sizes_of(model, options, holdings);
-    *bytes += (n.mean + n.square) * lam_class_size(model->dev, LAM_WIDE);
+    *bytes += (n.mean + n.square + (options->averages ? model->params.total + 1 : 0)) *
+              lam_class_size(model->dev, LAM_WIDE);
     lam_holdings_free(holdings);
     return LAM_OK;
 }
@@ -74,6 +76,8 @@ static lam_status allocate(lam_optimizer *o)
         LAM_TRY(dev->ops->alloc(dev, &o->m, n.mean * size));
     if (n.square > 0)
         LAM_TRY(dev->ops->alloc(dev, &o->v, n.square * size));
+    if (o->opt.averages)
+        LAM_TRY(lam_average_create(o));
     return o->opt.rule->create ? o->opt.rule->create(&o->own, model, &o->opt) : LAM_OK;
 }
 
@@ -103,6 +107,7 @@ void lam_optimizer_free(lam_optimizer *o)
     dev->ops->release(dev, o->m);
     dev->ops->release(dev, o->v);
     dev->ops->release(dev, o->norm);
+    lam_average_free(o);
     if (o->opt.rule->free)
         o->opt.rule->free(o->own);
     lam_holdings_free(o->holdings);

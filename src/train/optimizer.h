@@ -51,6 +51,7 @@ typedef struct lam_optimizer_options {
     int shares;             /* a rule's work is divided into this many parts (leaves); 0: 1 */
     int ranks, rank;        /* processes that share these parts out, a power of two; 0: 1 */
     bool zero;              /* each keeps the moments of its units alone (holdings.h) */
+    bool averages;          /* there is a mean of the weights (average.h), on every rank */
     lam_exchange *exchange; /* kept; set if there are several ranks */
 } lam_optimizer_options;
 
@@ -92,6 +93,8 @@ struct lam_optimizer {
      * only, v ends before the hidden matrices, which have none.  With units: those of this rank's, where these say. */
     void *m, *v;
     lam_holdings *holdings; /* NULL: this rank keeps everything */
+    void *average,
+        *zero;  /* WIDE [total], WIDE [1], which is 0: of average.h; NULL: nothing is averaged */
     void *norm; /* WIDE [2]: gradient norms of the last step, before clipping; the second is that of
                          the parameters set apart */
     lam_part *parts;   /* [n params] */

@@ -9,6 +9,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "model/macs.h"
+#include "train/average.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -235,6 +236,14 @@ static lam_status log_step(lam_running *r)
     return LAM_OK;
 }
 
+static void take_sample(const lam_running *r)
+{
+    const lam_train_state *s = &r->t->state;
+    lam_average_show(r->t->optimizer, s->averaged);
+    r->watch->sample(r->watch->user, s->step);
+    lam_average_hide(r->t->optimizer, s->averaged);
+}
+
 static lam_status step(lam_running *r)
 {
     lam_train_state *s = &r->t->state;
@@ -266,7 +275,7 @@ static lam_status step(lam_running *r)
     if (read && logging_due(r))
         LAM_TRY(lam_comm_agree(r->comm, log_step(r)));
     if (is_multiple(s->step, settings(r)->sample_interval) && r->watch && r->watch->sample)
-        r->watch->sample(r->watch->user, s->step);
+        take_sample(r);
     return LAM_OK;
 }
 

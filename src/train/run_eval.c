@@ -6,6 +6,7 @@
 
 #include "model/configure.h"
 #include "model/folder.h"
+#include "train/average.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -105,14 +106,16 @@ lam_status lam_run_check(const lam_trainer *t, const lam_run_options *options)
     return ask(t, &e);
 }
 
-/* One record and one line; `split` is "valid" or "test". */
+/* One record and one line; `split` is "valid" or "test", `step` that of the weights. */
 static lam_status log_evaluation(lam_running *r, const char *split, int64_t step,
                                  const lam_eval_result *e, const char *remark)
 {
+    const lam_train_state *s = &r->t->state;
+    const int64_t averaged = s->averaged - (s->step - step); /* in the mean at that step */
     const lam_metric metric = r->opt->metric;
     const char *const name = lam_metric_name(metric);
     const double loss = lam_eval_mean(e), value = lam_metric_of(metric, loss);
-    char key[6][32], tag[3][32], bits[48] = "";
+    char key[6][32], tag[3][32], bits[48] = "", mean[64] = "";
     snprintf(key[0], sizeof key[0], "%s_loss", split);
     snprintf(key[1], sizeof key[1], "%s_%s", split, name);
     snprintf(key[2], sizeof key[2], "%s_stderr", split);
@@ -124,16 +127,20 @@ static lam_status log_evaluation(lam_running *r, const char *split, int64_t step
     snprintf(tag[2], sizeof tag[2], "%s/bits_per_byte", split);
     if (e->bytes > 0 && e->bytes != (double)e->tokens) /* otherwise it is bpc */
         snprintf(bits, sizeof bits, "  %.4f bits per byte", lam_eval_bits_per_byte(e));
+    if (averaged > 0)
+        snprintf(mean, sizeof mean, "  mean weights of %lld steps", (long long)averaged);
     const lam_scalar row[] = {{key[0], loss, tag[0]},
                               {key[1], value, tag[1]},
                               {key[2], lam_eval_error(e), NULL},
                               {key[3], (double)e->tokens, NULL},
                               {key[4], lam_eval_bits_per_byte(e), tag[2]},
                               {key[5], e->bytes > 0 ? e->bytes : NAN, NULL},
-                              {"elapsed", lam_run_elapsed(r), NULL}};
-    LAM_TRY(lam_runlog_record(r->log, step, row, sizeof row / sizeof *row));
-    return lam_runlog_line(r->log, "step %7lld  %s %s %.4f +- %.4f%s%s", (long long)step, split,
-                           name, value, lam_metric_error(metric, e), bits, remark);
+                              {"elapsed", lam_run_elapsed(r), NULL},
+                              {"averaged", (double)averaged, NULL}};
+    LAM_TRY(
+        lam_runlog_record(r->log, step, row, (int)(sizeof row / sizeof *row) - (averaged <= 0)));
+    return lam_runlog_line(r->log, "step %7lld  %s %s %.4f +- %.4f%s%s%s", (long long)step, split,
+                           name, value, lam_metric_error(metric, e), bits, mean, remark);
 }
 
 static lam_status save_best(lam_running *r)
@@ -144,12 +151,11 @@ static lam_status save_best(lam_running *r)
     return lam_comm_agree(r->comm, status);
 }
 
-lam_status lam_run_evaluate(lam_running *r)
+/* The loss of the validation text, and what follows from it. */
+static lam_status validate(lam_running *r)
 {
     lam_train_state *s = &r->t->state;
     lam_eval_result e;
-    if (!r->evaluator)
-        LAM_TRY(lam_comm_agree(r->comm, create_evaluator(r)));
     LAM_TRY(lam_evaluator_run(r->evaluator, &e, r->opt->valid, watch_evaluation, r));
     r->density = e.bytes > 0 ? (double)e.tokens / e.bytes : NAN;
     const double loss = lam_eval_mean(&e);
@@ -178,12 +184,25 @@ lam_status lam_run_evaluate(lam_running *r)
     return LAM_OK;
 }
 
+lam_status lam_run_evaluate(lam_running *r)
+{
+    const int64_t averaged = r->t->state.averaged;
+    if (!r->evaluator)
+        LAM_TRY(lam_comm_agree(r->comm, create_evaluator(r)));
+    lam_average_show(r->t->optimizer, averaged);
+    const lam_status status = validate(r);
+    lam_average_hide(r->t->optimizer, averaged);
+    return status;
+}
+
 lam_status lam_run_test(lam_running *r, lam_eval_result *out)
 {
     const lam_train_state *s = &r->t->state;
     const int best = isfinite(s->best_loss);
     if (best)
         LAM_TRY(lam_comm_agree(r->comm, lam_folder_restore(r->t->model, r->best)));
+    else
+        lam_average_show(r->t->optimizer, s->averaged);
     if (!r->evaluator)
         LAM_TRY(lam_comm_agree(r->comm, create_evaluator(r)));
     LAM_TRY(lam_evaluator_run(r->evaluator, out, r->opt->test, watch_evaluation, r));

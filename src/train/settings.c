@@ -123,7 +123,8 @@ lam_optimizer_options lam_settings_optimizer(const lam_settings *s)
                                    .vector_lr = s->vector_lr,
                                    .clip = s->clip,
                                    .clip_together = s->clip_together,
-                                   .weight_decay = s->weight_decay};
+                                   .weight_decay = s->weight_decay,
+                                   .averages = s->average > 0.0};
 }
 
 lam_optimizer_options lam_optimizer_defaults(void)

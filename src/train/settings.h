@@ -54,6 +54,7 @@ typedef struct lam_settings {
     int short_mem;         /* memory length in the first part of the schedule; 0: mem_len always */
     double short_mem_part; /* how long that part is, 0 to 1 */
     lam_reset mem_reset;
+    double average; /* the last part of the schedule, 0 to 1, over which weights are averaged */
 
     int64_t max_step; /* LAM_MANY: as many as scheduler_time allows */
     double max_time;  /* seconds of this call; 0: no limit */

@@ -67,6 +67,8 @@ static json_t *print_state(const lam_train_state *s, const lam_params *params)
     root = lam_json_set(root, "files", files);
     root = lam_json_set(root, "corpus", corpus);
     root = lam_json_set(root, "grown", json_boolean(s->grown));
+    if (s->averaged > 0)
+        root = lam_json_set(root, "averaged", json_integer(s->averaged));
     root = lam_json_set(root, "evals_since_best", json_integer(s->evals_since_best));
     root = lam_json_set(root, "settings", lam_settings_print(&s->settings));
     return lam_json_set(root, "param_steps", print_counts(params));
@@ -129,6 +131,7 @@ static lam_status check_fields(const lam_train_state *s, const char *path)
                   {"plateau.bad", s->plateau.bad, LAM_MANY},
                   {"eval_step", (double)s->eval_step, (double)s->step},
                   {"evals_since_best", (double)s->evals_since_best, LAM_MANY},
+                  {"averaged", (double)s->averaged, (double)s->step},
                   {"elapsed", s->elapsed, LAM_MANY},
                   {"logged.nll", s->log_nll, DBL_MAX}, /* a run that went wild may still go on */
                   {"logged.tokens", (double)s->log_tokens, LAM_MANY},
@@ -161,6 +164,7 @@ static lam_status read_fields(lam_train_state *s, json_t *root, const char *path
     s->step = step;
     s->grown = !json_is_false(json_object_get(root, "grown")); /* older runs always were */
     s->evals_since_best = json_integer_value(json_object_get(root, "evals_since_best"));
+    s->averaged = json_integer_value(json_object_get(root, "averaged"));
     s->best_loss = number_or_infinity(best);
     s->best_step = best_step;
     s->plateau.best = number_or_infinity(plateau);

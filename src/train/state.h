@@ -23,7 +23,8 @@ typedef struct lam_train_state {
     lam_batcher_position position;
     int64_t *shifts; /* [n_shifts], owned */
     int n_shifts;
-    int grown; /* the memory has its full length (settings.short_mem) */
+    int grown;        /* the memory has its full length (settings.short_mem) */
+    int64_t averaged; /* steps whose weights are in the mean (average.h) */
     lam_plateau plateau;
     double best_loss; /* lowest validation loss; infinity: none yet */
     int64_t best_step;

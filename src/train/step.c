@@ -1,5 +1,6 @@
 /* step.c -- one step of a trainer, from top to bottom in lam_trainer_step at the end: batch, learning rate, forward and
  * backward of each group, exchange with other ranks, update, and what the device counted. */
+#include "train/average.h"
 #include "train/trainer_int.h"
 
 #include <math.h>
@@ -209,6 +210,8 @@ lam_status lam_trainer_step(lam_trainer *t, lam_step_report *report)
     lam_optimizer_tally(t->optimizer, t->totals);
     if (report)
         LAM_TRY(report_norm(t, report));
+    if (t->optimizer->average && progress_of(t) >= 1.0 - s->average)
+        lam_average_add(t->optimizer, ++t->state.averaged);
     t->state.step++;
     return LAM_OK;
 }

@@ -241,6 +241,8 @@ lam_status lam_trainer_resume(lam_trainer *t, const char *dir)
     }
     then.settings = now->settings;
     then.corpus = now->corpus;
+    if (!t->optimizer->average) /* this run does not average, whatever the one before did */
+        then.averaged = 0;
     strcpy(then.device, t->model->dev->ops->name);
     lam_train_state_free(&t->state);
     t->state = then;

@@ -102,7 +102,10 @@ int toyrun_equal(const toyrun *a, const toyrun *b)
     for (int i = 0; i < p->n; i++)
         if (p->list[i].steps != q->list[i].steps)
             return 0;
+    if (a->trainer->state.averaged != b->trainer->state.averaged)
+        return 0;
     return same_flat(a, b, p->master, q->master, p->total) &&
+           same_flat(a, b, x->average, y->average, p->total) &&
            same_flat(a, b, x->m, y->m, p->total) &&
            same_flat(a, b, x->v, y->v, x->opt.rule->takes ? p->rest : p->total);
 }

@@ -27,7 +27,7 @@ void toyrun_close(toyrun *r);
 /* n steps; the mean loss of each goes to losses unless that is NULL. */
 void toyrun_steps(toyrun *r, int n, double *losses);
 
-/* Do two runs have the same parameters and moments, bit for bit? */
+/* Do two runs have the same parameters, their mean and moments, bit for bit? */
 int toyrun_equal(const toyrun *a, const toyrun *b);
 /* All parameters, one after the other; to be freed. */
 double *toyrun_params(const toyrun *r, size_t *n);
