@@ -75,28 +75,7 @@ typedef struct lam_exact_bytes {
     const int8_t *p;
     ptrdiff_t ld; /* may be negative */
     int n;
-    /* Of what will be read later, a line is asked for with each row.  NULL: of rows behind. */
-    struct lam_exact_lines *soon;
 } lam_exact_bytes;
-
-/* Lines of memory in the order in which they lie, which is how memory is fastest. */
-typedef struct lam_exact_lines {
-    const int8_t *p;
-    int left, width; /* lines that this row has left, and that a row has; at least 1 */
-    ptrdiff_t skip;  /* bytes from the end of a row to the next one */
-} lam_exact_lines;
-
-static inline void lam_exact_ask(lam_exact_lines *s, int n)
-{
-    for (int i = 0; i < n; i++) {
-        __builtin_prefetch(s->p, 0, 2);
-        s->p += 64;
-        if (--s->left == 0) {
-            s->p += s->skip;
-            s->left = s->width;
-        }
-    }
-}
 
 /* out[r * ldo + c] = x_r . w_c for all r < x.n, c < w.n; k <= LAM_EXACT_TERMS. */
 void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k);
@@ -104,10 +83,21 @@ void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes 
 /* out[c] += sum of weight[j] * v_j[c] over all rows of v, at most LAM_EXACT_TERMS; c < K. */
 void lam_exact_mix(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K);
 
+/* The same for all heads of a row, which lie side by side and are K wide, rows in the order in which they lie in memory:
+ *   out[h * ldo + c] = x_h . w_c[h * K ..];   out[h * ldo + c] += sum of weight_h[j] * v_j[h * K + c]
+ * Row h of x, weight and out is for head h; x.n heads, at most LAM_EXACT_HEADS. */
+enum { LAM_EXACT_HEADS = 16 };
+void lam_exact_head_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int K);
+void lam_exact_head_mix(int32_t *out, size_t ldo, lam_exact_rows weight, lam_exact_bytes v, int K);
+
 #if defined(__AVX512BW__)
-/* Both on machines with VNNI.  The second does whole groups of columns alone and returns how many columns. */
+/* On machines with VNNI.  The second does whole groups of columns alone and returns how many columns; the others
+ * need heads of LAM_VNNI_HEAD columns. */
+enum { LAM_VNNI_HEAD = 64 };
 void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k);
 int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K);
+void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w);
+void lam_exact_head_mix_vnni(int32_t *out, size_t ldo, lam_exact_rows weight, lam_exact_bytes v);
 #endif
 
 /* ---- parts of attention ---- */

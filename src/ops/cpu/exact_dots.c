@@ -80,6 +80,9 @@ static inline void sum_four(int32_t out[4], const vec v[4])
 #endif
 }
 
+/* Rows that are read at a time where there are several heads, and for how many rows ahead memory is asked. */
+enum { SOME = 16, AHEAD = SOME };
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* What is left of the sums behind the last whole vector: rows of bytes are not padded. */
@@ -171,8 +174,9 @@ static void strip_4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_
 static void strip_1(int32_t *out, const int16_t *x, lam_exact_bytes w, int whole)
 {
     for (int c = 0; c < w.n; c += 4) {
-        if (w.soon)
-            lam_exact_ask(w.soon, 4);
+        for (int i = c; i < c + 4; i++)
+            for (int t = 0; t < whole; t += 64)
+                __builtin_prefetch(w.p + (AHEAD + i) * w.ld + t);
         tile_1x4(out + c, x, w.p + c * w.ld, w.ld, w.n - c < 4 ? w.n - c : 4, whole);
     }
 }
@@ -215,8 +219,14 @@ static int check_vnni(void)
     dots_plain(one, N, rows, bytes, K);
     mix_plain(one + N * N, x, &bytes, 0, K);
     lam_exact_dots_vnni(two, N, rows, bytes, K);
-    if (lam_exact_mix_vnni(two + N * N, x, bytes, K) != K)
+    if (lam_exact_mix_vnni(two + N * N, x, bytes, K) != K || memcmp(one, two, sizeof one) != 0)
         return 0;
+    memset(one, 0, sizeof one);
+    memset(two, 0, sizeof two);
+    dots_plain(one, N, (lam_exact_rows){x, K, 1}, bytes, K);
+    mix_plain(one + N, x, &bytes, 0, K);
+    lam_exact_head_dots_vnni(two, N, (lam_exact_rows){x, K, 1}, bytes);
+    lam_exact_head_mix_vnni(two + N, K, (lam_exact_rows){x, K, 1}, bytes);
     return memcmp(one, two, sizeof one) == 0;
 }
 
@@ -264,8 +274,8 @@ INLINE void mix_blocks(int32_t *out, const int16_t *weight, const int8_t *v,
         const int8_t *one = v + j * ld, *two = j + 1 < n ? one + ld : one;
         const uint32_t low = (uint16_t)weight[j], high = j + 1 < n ? (uint16_t)weight[j + 1] : 0;
         const __m256i by = _mm256_set1_epi32((int)(high << 16 | low));
-        if (w->soon && blocks > 1)
-            lam_exact_ask(w->soon, 2);
+        __builtin_prefetch(one + AHEAD * ld);
+        __builtin_prefetch(one + (AHEAD + 1) * ld);
 #pragma GCC unroll 4
         for (int i = 0; i < blocks; i++) {
             const __m128i a = _mm_loadu_si128((const __m128i *)(const void *)(one + 16 * i));
@@ -298,6 +308,46 @@ void lam_exact_mix(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K
 #endif
     if (c < K)
         mix_plain(out, weight, &v, c, K);
+}
+
+/* ---- heads ---- */
+
+/* Rows c .. c + SOME of w as far as they exist. */
+static lam_exact_bytes some_rows(lam_exact_bytes w, int c)
+{
+    return (lam_exact_bytes){w.p + c * w.ld, w.ld, w.n - c < SOME ? w.n - c : SOME};
+}
+
+void lam_exact_head_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int K)
+{
+#if defined(__AVX512BW__)
+    if (K == LAM_VNNI_HEAD && has_vnni()) {
+        lam_exact_head_dots_vnni(out, ldo, x, w);
+        return;
+    }
+#endif
+    for (int c = 0; c < w.n; c += SOME) {
+        lam_exact_bytes some = some_rows(w, c);
+        for (int h = 0; h < x.n; h++, some.p += K)
+            lam_exact_dots(out + (size_t)h * ldo + c, ldo,
+                           (lam_exact_rows){x.p + (size_t)h * x.ld, x.ld, 1}, some, K);
+    }
+}
+
+void lam_exact_head_mix(int32_t *out, size_t ldo, lam_exact_rows weight, lam_exact_bytes v, int K)
+{
+    assert(v.n <= LAM_EXACT_TERMS);
+#if defined(__AVX512BW__)
+    if (K == LAM_VNNI_HEAD && has_vnni()) {
+        lam_exact_head_mix_vnni(out, ldo, weight, v);
+        return;
+    }
+#endif
+    for (int j = 0; j < v.n; j += SOME) {
+        lam_exact_bytes some = some_rows(v, j);
+        for (int h = 0; h < weight.n; h++, some.p += K)
+            lam_exact_mix(out + (size_t)h * ldo, weight.p + (size_t)h * weight.ld + j, some, K);
+    }
 }
 
 /* ---- quantising ---- */

@@ -81,11 +81,51 @@ START_TEST(sums_of_rows)
 }
 END_TEST
 
+/* All heads of a row, with other columns beside them, forwards and backwards. */
+START_TEST(heads_side_by_side)
+{
+    enum { HEADS = 5, MOST = 40, LD = 384 };
+    static const int widths[] = {1, 16, 33, 64, 72};
+    static int32_t dots[HEADS * (MOST + 1)], sums[HEADS * LD];
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (int n = 1; n <= 24; n++) {
+            const int K = widths[i], heads = 1 + n % HEADS;
+            const ptrdiff_t way = n % 2 ? LD : -LD;
+            const int8_t *const first = w + (n % 2 ? 0 : (n - 1) * LD);
+            const lam_exact_rows rows = {x, LAM_EXACT_TERMS, heads};
+            const lam_exact_bytes bytes = {first, way, n};
+            fill((uint32_t)(K + n));
+            memset(dots, 77, sizeof dots);
+            memset(sums, 0, sizeof sums);
+            lam_exact_head_dots(dots, MOST + 1, rows, bytes, K);
+            lam_exact_head_mix(sums, LD, rows, bytes, K);
+            for (int h = 0; h < heads; h++) {
+                const int16_t *const by = x + h * LAM_EXACT_TERMS;
+                for (int c = 0; c < n; c++) {
+                    int64_t sum = 0;
+                    for (int t = 0; t < K; t++)
+                        sum += (int64_t)by[t] * first[c * way + h * K + t];
+                    ck_assert_int_eq(dots[h * (MOST + 1) + c], sum);
+                }
+                ck_assert_int_eq(dots[h * (MOST + 1) + n],
+                                 0x4d4d4d4d); /* nothing behind is written */
+                for (int c = 0; c < K; c++) {
+                    int64_t sum = 0;
+                    for (int j = 0; j < n; j++)
+                        sum += (int64_t)by[j] * first[j * way + h * K + c];
+                    ck_assert_int_eq(sums[h * LD + c], sum);
+                }
+            }
+        }
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_test(tests, rows_by_rows);
     tcase_add_test(tests, one_row_by_many);
     tcase_add_test(tests, sums_of_rows);
+    tcase_add_test(tests, heads_side_by_side);
     return test_run("ops/cpu/exact_dots", tests);
 }

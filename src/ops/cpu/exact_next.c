@@ -1,9 +1,7 @@
 /* exact_next.c -- attention of a new row of every stream in exact arithmetic on the CPU (specified in ref/exact_attn.c).
  *
  * Decoding reads every key and value once for a single query: it waits for memory more than it computes.  So a task is
- * a stream with all its heads, and has three parts: keys, positions, values.  While positions are
- * multiplied, which are the same for all streams and stay in the cache, the stream's values are asked for; while values are
- * summed, the next stream's keys are.  With few streams a task is one head. */
+ * a stream with all its heads, whose rows are read in the order in which they lie.  With few streams a task is one head. */
 #include "ops/cpu/exact.h"
 
 #include <omp.h>
@@ -12,7 +10,7 @@
 #include <immintrin.h>
 #endif
 
-enum { HEADS = 16 }; /* of a task, at most */
+enum { HEADS = LAM_EXACT_HEADS }; /* of a task, at most */
 
 /* One thread's scratch. */
 typedef struct room {
@@ -21,8 +19,8 @@ typedef struct room {
     float *k_scale, *v_scale;   /* likewise */
     int16_t *weight;            /* likewise */
     float *p;                   /* [span] */
-    int32_t *sum;               /* [Kp] */
-    double *total;              /* [Kp] */
+    int32_t *sum;               /* [HEADS][Kp] */
+    double *total;              /* likewise */
     size_t span, Kp;
 } room;
 
@@ -38,8 +36,8 @@ static room carve_room(lam_arena *arena, int keys, int K)
     x.v_scale = lam_arena_take(arena, all * sizeof(float));
     x.weight = lam_arena_take(arena, all * sizeof(int16_t));
     x.p = lam_arena_take(arena, x.span * sizeof(float));
-    x.sum = lam_arena_take(arena, x.Kp * sizeof(int32_t));
-    x.total = lam_arena_take(arena, x.Kp * sizeof(double));
+    x.sum = lam_arena_take(arena, HEADS * x.Kp * sizeof(int32_t));
+    x.total = lam_arena_take(arena, HEADS * x.Kp * sizeof(double));
     return x;
 }
 
@@ -64,34 +62,44 @@ size_t lam_cpu_exact_next_scratch(const lam_work *largest, int threads)
 }
 
 #if defined(__AVX512F__)
-/* Sixteen rows: element i of out is in[i * step + h].  It comes from one of `step` vectors. */
-static void sixteen_rows(float *out, const float *in, int step, int h)
+/* Whole groups of sixteen rows: out[i] = in[i * step + h].  Sixteen numbers come from `step` vectors, two of which are
+ * searched at once; step <= 32.  Nothing behind the last row is read. */
+static size_t sixteens(float *out, const float *in, int step, size_t n, size_t h)
 {
     const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i at =
-        _mm512_add_epi32(_mm512_mullo_epi32(lane, _mm512_set1_epi32(step)), _mm512_set1_epi32(h));
-    const __m512i vector = _mm512_srli_epi32(at, 4);
-    __m512 x = _mm512_setzero_ps();
-    for (int v = 0; v < step; v++) {
-        const __mmask16 here = _mm512_cmpeq_epi32_mask(vector, _mm512_set1_epi32(v));
-        x = _mm512_mask_permutexvar_ps(x, here, at, _mm512_loadu_ps(in + 16 * v));
+    const __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(lane, _mm512_set1_epi32(step)),
+                                        _mm512_set1_epi32((int)h));
+    const __m512i pair = _mm512_srli_epi32(at, 5);
+    const int pairs = (step + 1) / 2;
+    __mmask16 here[16];
+    size_t i = 0;
+    for (int v = 0; v < pairs; v++)
+        here[v] = _mm512_cmpeq_epi32_mask(pair, _mm512_set1_epi32(v));
+    for (; i + 16 < n; i += 16, in += 16 * step) {
+        __m512 x = _mm512_setzero_ps();
+        for (int v = 0; v < pairs; v++) {
+            const __m512 one = _mm512_loadu_ps(in + 32 * v);
+            const __m512 two = 2 * v + 1 < step ? _mm512_loadu_ps(in + 32 * v + 16) : one;
+            x = _mm512_mask_mov_ps(x, here[v], _mm512_permutex2var_ps(one, at, two));
+        }
+        _mm512_storeu_ps(out + i, x);
     }
-    _mm512_storeu_ps(out, x);
+    return i;
 }
 #endif
 
 /* out[h][i] = in[i * step + h], or from the last row to the first. */
 static void by_head(float *out, size_t ldo, const float *in, ptrdiff_t step, size_t n, size_t H)
 {
-    size_t i = 0;
+    for (size_t h = 0; h < H; h++) {
+        size_t i = 0;
 #if defined(__AVX512F__)
-    for (; step > 0 && step <= 32 && i + 16 < n; i += 16, in += 16 * step)
-        for (size_t h = 0; h < H; h++)
-            sixteen_rows(out + h * ldo + i, in, (int)step, (int)h);
+        if (step > 0 && step <= 32)
+            i = sixteens(out + h * ldo, in, (int)step, n, h);
 #endif
-    for (; i < n; i++, in += step)
-        for (size_t h = 0; h < H; h++)
-            out[h * ldo + i] = in[h];
+        for (; i < n; i++)
+            out[h * ldo + i] = in[(ptrdiff_t)i * step + (ptrdiff_t)h];
+    }
 }
 
 static void fill_table(const table *t, const lam_attn *a)
@@ -112,9 +120,8 @@ typedef struct task {
     const lam_attn *a; /* with positions as bytes */
     const table *tab;
     size_t b, h, heads;
-    int lo, n;                     /* visible keys */
-    size_t place;                  /* the first one's in the table */
-    lam_exact_lines values, *keys; /* of this stream; of the next one, or NULL */
+    int lo, n;    /* visible keys */
+    size_t place; /* the first one's in the table */
 } task;
 
 /* ---- a task ---- */
@@ -154,50 +161,41 @@ static void copy_scales(const task *t, const room *m)
             (size_t)t->n, t->heads);
 }
 
-static void multiply(task *t, const room *m)
+static void multiply(const task *t, const room *m)
 {
     const lam_attn *a = t->a;
-    const size_t K = (size_t)a->K;
-    const ptrdiff_t ld = (ptrdiff_t)a->ldk;
-    for (size_t i = 0; i < t->heads; i++)
-        lam_exact_dots(
-            m->ac + i * m->span, m->span, (lam_exact_rows){m->by_key + i * m->Kp, m->Kp, 1},
-            (lam_exact_bytes){.p = row_at(t, a->k, t->h + i), .ld = ld, .n = t->n}, a->K);
+    const int heads = (int)t->heads;
+    lam_exact_head_dots(m->ac, m->span, (lam_exact_rows){m->by_key, m->Kp, heads},
+                        (lam_exact_bytes){row_at(t, a->k, t->h), (ptrdiff_t)a->ldk, t->n}, a->K);
     if (!a->r)
         return;
     const ptrdiff_t way = a->r_sign * (ptrdiff_t)a->ldr;
     const size_t first = a->r_sign > 0 ? 0 : (size_t)a->r_rows - 1;
-    const int8_t *const r = (const int8_t *)a->r + first * a->ldr;
-    for (size_t i = 0; i < t->heads; i++)
-        lam_exact_dots(m->bd + i * m->span, m->span,
-                       (lam_exact_rows){m->by_place + i * m->Kp, m->Kp, 1},
-                       (lam_exact_bytes){.p = r + (ptrdiff_t)t->place * way + (t->h + i) * K,
-                                         .ld = way,
-                                         .n = t->n,
-                                         .soon = &t->values},
-                       a->K);
+    const int8_t *const r = (const int8_t *)a->r + first * a->ldr + t->h * (size_t)a->K;
+    lam_exact_head_dots(m->bd, m->span, (lam_exact_rows){m->by_place, m->Kp, heads},
+                        (lam_exact_bytes){r + (ptrdiff_t)t->place * way, way, t->n}, a->K);
 }
 
-static void sum_values(const task *t, const room *m, size_t i, float share)
+static void sum_values(const task *t, const room *m, const float *share)
 {
     const lam_attn *a = t->a;
-    const size_t K = (size_t)a->K;
-    const int8_t *const v = row_at(t, a->value, t->h + i);
+    const size_t K = (size_t)a->K, all = t->heads * m->Kp;
+    const int8_t *const v = row_at(t, a->value, t->h);
     const ptrdiff_t ld = (ptrdiff_t)a->ldk;
-    memset(m->total, 0, m->Kp * sizeof *m->total);
+    memset(m->total, 0, all * sizeof *m->total);
     for (int j = 0; j < t->n; j += LAM_EXACT_TERMS) {
         const int left = t->n - j;
-        memset(m->sum, 0, m->Kp * sizeof *m->sum);
-        lam_exact_mix(m->sum, m->weight + i * m->span + (size_t)j,
-                      (lam_exact_bytes){.p = v + j * ld,
-                                        .ld = ld,
-                                        .n = left < LAM_EXACT_TERMS ? left : LAM_EXACT_TERMS,
-                                        .soon = t->keys},
-                      a->K);
-        for (size_t c = 0; c < K; c++)
+        memset(m->sum, 0, all * sizeof *m->sum);
+        lam_exact_head_mix(
+            m->sum, m->Kp, (lam_exact_rows){m->weight + j, m->span, (int)t->heads},
+            (lam_exact_bytes){v + j * ld, ld, left < LAM_EXACT_TERMS ? left : LAM_EXACT_TERMS},
+            a->K);
+        for (size_t c = 0; c < all; c++)
             m->total[c] += (double)m->sum[c];
     }
-    lam_cpu_exact_store(lam_cpu_row(a->o, a->ldo, t->b, 0) + (t->h + i) * K, m->total, share, a->K);
+    for (size_t i = 0; i < t->heads; i++)
+        lam_cpu_exact_store(lam_cpu_row(a->o, a->ldo, t->b, 0) + (t->h + i) * K,
+                            m->total + i * m->Kp, share[i], a->K);
 }
 
 static float softmax(const task *t, const room *m, size_t i, const float scale[2])
@@ -217,7 +215,7 @@ static float softmax(const task *t, const room *m, size_t i, const float scale[2
     return lam_cpu_exact_softmax(m->weight + row, lse, m->p, &x, t->n);
 }
 
-static void run(task *t, const room *m)
+static void run(const task *t, const room *m)
 {
     const lam_attn *a = t->a;
     float scale[HEADS][2], share[HEADS];
@@ -233,8 +231,7 @@ static void run(task *t, const room *m)
     multiply(t, m);
     for (size_t i = 0; i < t->heads; i++)
         share[i] = softmax(t, m, i, scale[i]);
-    for (size_t i = 0; i < t->heads; i++)
-        sum_values(t, m, i, share[i]);
+    sum_values(t, m, share);
 }
 
 /* ---- the operation ---- */
@@ -250,12 +247,6 @@ static void see(task *t, size_t b)
     t->place = (size_t)(a->r_sign > 0 ? first : a->r_rows - 1 - first);
 }
 
-static lam_exact_lines lines_of(const task *t, const int8_t *p)
-{
-    const int width = (int)(t->heads * (size_t)t->a->K + 63) / 64;
-    return (lam_exact_lines){p, width, width, (ptrdiff_t)t->a->ldk - 64 * width};
-}
-
 /* Task i of those that have `heads` heads each. */
 static void run_task(const lam_attn_next *x, const lam_attn *a, const table *tab, const room *m,
                      size_t i, size_t heads)
@@ -264,9 +255,6 @@ static void run_task(const lam_attn_next *x, const lam_attn *a, const table *tab
     task t = {.x = x, .a = a, .tab = tab, .b = b, .h = i % each * heads};
     t.heads = H - t.h < heads ? H - t.h : heads;
     see(&t, b);
-    t.values = lines_of(&t, row_at(&t, a->value, t.h));
-    lam_exact_lines keys = lines_of(&t, row_at(&t, a->k, 0) + a->k.step);
-    t.keys = b + 1 < (size_t)a->B ? &keys : NULL;
     put_heads(&t);
     run(&t, m);
 }

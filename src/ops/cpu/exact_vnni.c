@@ -157,8 +157,6 @@ INLINE void dots_of(int32_t *out, const halved *row, lam_exact_bytes w, int k)
     int c = 0;
     __m512i sum[16];
     for (; c + 16 <= w.n; c += 16) {
-        if (w.soon)
-            lam_exact_ask(w.soon, 16);
 #pragma GCC unroll 16
         for (int i = 0; i < 16; i++, at += w.ld) {
             _mm_prefetch(at + AHEAD * w.ld, _MM_HINT_T0);
@@ -242,8 +240,6 @@ static TARGET void mix_bytes(int32_t *out, const halved *weight, lam_exact_bytes
     for (int i = 0; i < 4; i++)
         high[i] = low[i] = _mm512_setzero_si512();
     for (; j + 4 <= w.n; j += 4, v += 4 * ld) {
-        if (w.soon)
-            lam_exact_ask(w.soon, 4);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
             _mm_prefetch(v + (AHEAD + i) * ld, _MM_HINT_T0);
@@ -271,5 +267,102 @@ TARGET int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, lam_exact_byt
         v.p += BYTES;
     }
     return c;
+}
+
+/* ---- all heads of a row ---- */
+
+/* SOME rows at a time, all heads of them; the next SOME are asked for meanwhile.  So memory is read nearly in order. */
+enum { HEAD = LAM_VNNI_HEAD, SOME = 16 };
+
+typedef struct halved_head {
+    __m512i high, low, less;
+} halved_head;
+
+/* A head of rows c .. c + 4 of w, or of its last ones: element 4 q + i of the result is a part of the sum of row i. */
+INLINE __m512i four_rows(const halved_head *x, lam_exact_bytes w, int c, ptrdiff_t from)
+{
+    __m512i sum[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const int8_t *const at = w.p + (c + i < w.n ? c + i : w.n - 1) * w.ld + from;
+        const __m512i b = as_unsigned(_mm512_loadu_si512(at));
+        _mm_prefetch(at + SOME * w.ld, _MM_HINT_T0);
+        sum[i] = _mm512_setzero_si512();
+        dpbusd(&sum[i], b, x->high);
+        sum[i] = _mm512_slli_epi32(sum[i], 8);
+        dpbusd(&sum[i], b, x->low);
+    }
+    const __m512i ab = add_pairs(sum[0], sum[1]), cd = add_pairs(sum[2], sum[3]);
+    return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+
+TARGET void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w)
+{
+    halved_head head[LAM_EXACT_HEADS];
+    assert(x.n <= LAM_EXACT_HEADS);
+    for (int h = 0; h < x.n; h++) {
+        halved one;
+        halve(&one, x.p + (size_t)h * x.ld, HEAD);
+        head[h] = (halved_head){_mm512_load_si512(one.high), _mm512_load_si512(one.low), one.less};
+    }
+    for (int c = 0; c < w.n; c += SOME) {
+        const int n = w.n - c < SOME ? w.n - c : SOME;
+        for (int h = 0; h < x.n; h++) {
+            __m512i part[4];
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                part[i] = four_rows(&head[h], w, c + 4 * i, h * HEAD);
+            const __m512i sum = add_lanes(add_lanes(part[0], part[1]), add_lanes(part[2], part[3]));
+            _mm512_mask_storeu_epi32(out + (size_t)h * ldo + c, (__mmask16)((1u << n) - 1),
+                                     _mm512_sub_epi32(sum, head[h].less));
+        }
+    }
+}
+
+/* SOME rows of a head, of which n exist, into its sums. */
+INLINE void mix_some(__m512i sums[8], const halved *weight, int j, const int8_t *v, ptrdiff_t ld,
+                     int n)
+{
+    __m512i high[4], low[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        high[i] = sums[i];
+        low[i] = sums[4 + i];
+    }
+    for (int i = 0; i < n; i += 4, v += 4 * ld) {
+        const int8_t *const b = i + 1 < n ? v + ld : v, *const c = i + 2 < n ? b + ld : b;
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++)
+            _mm_prefetch(v + (SOME + r) * ld, _MM_HINT_T0);
+        mix_four(high, low, weight, j + i,
+                 (const int8_t *const[]){v, b, c, i + 3 < n ? c + ld : c});
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        sums[i] = high[i];
+        sums[4 + i] = low[i];
+    }
+}
+
+TARGET void lam_exact_head_mix_vnni(int32_t *out, size_t ldo, lam_exact_rows weight,
+                                    lam_exact_bytes v)
+{
+    halved head[LAM_EXACT_HEADS];
+    __m512i sums[LAM_EXACT_HEADS][8];
+    assert(weight.n <= LAM_EXACT_HEADS && v.n <= LAM_EXACT_TERMS);
+    memset(sums, 0, (size_t)weight.n * sizeof *sums);
+    for (int h = 0; h < weight.n; h++)
+        halve(&head[h], weight.p + (size_t)h * weight.ld, v.n);
+    for (int j = 0; j < v.n; j += SOME)
+        for (int h = 0; h < weight.n; h++)
+            mix_some(sums[h], &head[h], j, v.p + j * v.ld + h * HEAD, v.ld,
+                     v.n - j < SOME ? v.n - j : SOME);
+    for (int h = 0; h < weight.n; h++)
+        for (int i = 0; i < 4; i++)
+            add_columns(
+                out + (size_t)h * ldo,
+                _mm512_sub_epi32(_mm512_add_epi32(_mm512_slli_epi32(sums[h][i], 8), sums[h][4 + i]),
+                                 head[h].less),
+                i);
 }
 #endif
