@@ -6,7 +6,10 @@
  * A block owns 192 keys, a warpgroup 64; tiles of 64 queries come by from the last to the first, so
  * that the offsets of the ring of r grow.  P and dS pass through shared memory once, as bf16, to be
  * read by columns: the left operands of the two sums.  The tile of dS then leaves for device memory,
- * for attn_sm90_bwd_q.cu and attn_sm90_bwd_r.cu, which so need neither scores nor exponentials. */
+ * for attn_sm90_bwd_q.cu and attn_sm90_bwd_r.cu, which so need neither scores nor exponentials.
+ *
+ * A chunk of r is multiplied for two tiles, unlike forward: what it adds to the next tile's scores would need 32
+ * registers beside P, dP and both sums, more than a thread has. */
 #include "ops/cuda/attn_sm90.cuh"
 
 enum {
@@ -154,6 +157,7 @@ visit(const attn_call &c, const walk &w, const attn_me &me, const tile_at &t, in
     attn_wg_rows<K>(s, t.qu, me.mine + KEY, false);
     attn_wg_rows<K>(band, t.qv, t.chunk0, false);
     lam_wg_close();
+    attn_pass_order<STAGES>(bars, me.group);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         lse2[half] = floats[t.stage * WG_ROWS + 8 * half];
@@ -225,7 +229,9 @@ static __device__ __forceinline__ void compute(const attn_call &c, const walk &w
         t.chunk1 = me.smem + BAND + (uint32_t)(slot * WG_TILE);
         lam_bar_wait(attn_full<STAGES>(bars, t.stage), turn.phase);
         attn_advance<STAGES>(turn);
+        attn_wait_order<STAGES>(bars, me.group, n);
         if (j0 < 0 || j0 >= a.keys || !attn_sees(c, t.at, j0)) {
+            attn_pass_order<STAGES>(bars, me.group);
             lam_wg_wait<0>();
             attn_leave_before<STAGES>(bars, before, -1);
             lam_bar_leave(attn_empty<STAGES>(bars, t.stage));
