@@ -37,8 +37,8 @@ lam_status lam_file_save(const char *path, const void *data, size_t size);
  * bytes. */
 lam_status lam_file_load(char **out, size_t *size, const char *path, size_t limit);
 
-/* Asked by whatever reads for long, or waits for a pipe: is the program to end?  NULL: never.  Set once, before
- * anything is read. */
+/* Asked by whatever reads for long, or waits for a pipe: is the program to end?  NULL: never.  Set before anything is
+ * read, and away only while nobody else reads. */
 extern int (*lam_read_stop)(void);
 /* LAM_ERR_INTERRUPTED if so. */
 lam_status lam_read_check(const char *path);

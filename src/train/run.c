@@ -119,25 +119,33 @@ static lam_status save_last(lam_running *r)
     return LAM_OK;
 }
 
+/* The step of the checkpoint on the disk; -1: none.  Also where the launcher, which ends all ranks when one is gone, has
+ * told this one to stop, so that reading would. */
+static int64_t step_on_disk(const lam_running *r)
+{
+    int (*const stop)(void) = lam_read_stop;
+    lam_train_state state = {0};
+    lam_read_stop = NULL;
+    const int64_t step = lam_checkpoint_peek(r->last, &state) == LAM_OK ? state.step : -1;
+    lam_read_stop = stop;
+    lam_train_state_free(&state);
+    return step;
+}
+
 /* Adds to an error where the run can go on from.  Rank 0 may have put a checkpoint in its place and ended before this
  * rank heard of it: in a broken group what counts is what is on the disk. */
 static lam_status explain(const lam_running *r, lam_status status)
 {
-    long long saved = (long long)r->saved;
     char text[1024];
     snprintf(text, sizeof text, "%s", lam_error());
-    if (lam_comm_broken(r->comm)) {
-        lam_train_state state = {0};
-        if (lam_checkpoint_peek(r->last, &state) == LAM_OK)
-            saved = (long long)state.step;
-        lam_train_state_free(&state);
-    }
+    const int64_t there = lam_comm_broken(r->comm) ? step_on_disk(r) : -1;
+    const int64_t saved = there >= 0 ? there : r->saved;
     if (lam_comm_broken(r->comm) || (status == LAM_ERR_IO && lam_comm_size(r->comm) > 1))
         (void)lam_fail(status, "after step %lld: %s", (long long)r->t->state.step, text);
     if (saved < 0)
         return lam_fail(status, "%s; there is no checkpoint yet", lam_error());
     return lam_fail(status, "%s; the last good checkpoint is %s, step %lld", lam_error(), r->last,
-                    saved);
+                    (long long)saved);
 }
 
 /* For whoever reads the records: nothing follows. */
