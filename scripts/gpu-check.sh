@@ -311,7 +311,8 @@ if wants ops; then # both at once: most of the time goes into the reference on t
     done
 fi
 
-# Several processes on the one card, staged through the host, and one process by NCCL: the same bytes as one process.
+# Several processes on the one card, staged through the host, and one process by NCCL: the same bytes as one process,
+# with the sums beside the backward pass and after it, with CUDA graphs and without.  Then how long a step takes.
 if wants ranks; then
     dir=$work/ranks
     mkdir -p "$dir"
@@ -335,26 +336,54 @@ if wants ranks; then
             same "$dir/$1/last/$file.safetensors" "$dir/$2/last/$file.safetensors" || return 1
         done
     }
+    as_before() { # as_before RECIPE NAME PROCESSES OPTION...: the same bytes as one process without an exchange
+        local recipe=$1 name=$1-$2
+        run "ranks $recipe $2" share "$name" "$3" --recipe "$recipe" "${@:4}" &&
+            run "ranks $recipe $2 =" as_one "$recipe-1" "$name"
+    }
+    # pace NAME PROCESSES OPTION...: the last third of 30 steps, and where the time of each rank went
+    pace() {
+        local name=$1 n=$2 start=()
+        shift 2
+        [ "$n" -eq 1 ] || start=(mpirun -n "$n" --oversubscribe --bind-to none)
+        rm -rf "$dir/pace"
+        run "$name" within "${start[@]}" ./lamemo train --data "$dir/data" --preset "${BASE:-enwik8-base}" --memory lamemo \
+            --batch-size 40 --recipe paper --device cuda --leaves "$n" --max-step 30 --log-interval 10 --eval-interval 0 \
+            --no-test -v --out "$dir/pace" "$@" || return 1
+        table+=("$(sed -n 's/^run: .* steps of \([0-9]*\) x \([0-9]*\) tokens.*/\1 \2/p' "$work/last" | awk -v name="$name" \
+            -v rate="$(sed -n 's/.*"step":30,.*"tokens_per_second":\([0-9.]*\),.*/\1/p' "$dir/pace/metrics.jsonl")" \
+            '{ printf "%-46s %10.2f ms %12.0f tokens/s", name, (rate > 0 ? 1000 * $1 * $2 / rate : 0), rate }')")
+        while read -r line; do table+=("    $line"); done < <(sed -n 's/^debug: \(rank .* compute\)/\1/p' "$work/last")
+    }
+    nccl= mpi=
+    [ -z "$(ldconfig -p | grep libnccl.so.2)$(ls /usr/local/cuda/lib64/libnccl.so.2 2> /dev/null)${NCCL_THERE:-}" ] ||
+        nccl=yes
+    command -v mpirun > /dev/null && [ -e lamemo-mpi.so ] && mpi=yes
+    [ -n "$nccl" ] || note "ranks NCCL" info "libnccl.so.2 is not installed"
+    [ -n "$mpi" ] || note "ranks MPI" info "mpirun or lamemo-mpi.so is not there"
     for recipe in paper fast; do
         run "ranks $recipe 1" share "$recipe-1" 1 --recipe "$recipe"
-        if [ -n "$(ldconfig -p | grep libnccl.so.2)$(ls /usr/local/cuda/lib64/libnccl.so.2 2> /dev/null)${NCCL_THERE:-}" ]; then
-            for how in exact fast; do
-                LAMEMO_COMM=nccl run "ranks $recipe NCCL $how" share "$recipe-nccl-$how" 1 --recipe "$recipe" --reduce "$how" &&
-                    run "ranks $recipe NCCL $how =" as_one "$recipe-1" "$recipe-nccl-$how"
+        for how in ${nccl:+exact fast}; do
+            LAMEMO_COMM=nccl as_before "$recipe" "NCCL $how" 1 --reduce "$how"
+            LAMEMO_COMM=nccl as_before "$recipe" "NCCL $how, apart" 1 --reduce "$how" --no-overlap
+        done
+        for n in ${mpi:+2 4}; do
+            for zero in 0 1; do
+                as_before "$recipe" "$n zero $zero" "$n" --zero "$zero"
             done
-        else
-            note "ranks NCCL" info "libnccl.so.2 is not installed"
-        fi
-        if command -v mpirun > /dev/null && [ -e lamemo-mpi.so ]; then
-            for n in 2 4; do
-                for zero in 0 1; do
-                    run "ranks $recipe $n zero $zero" share "$recipe-$n-$zero" "$n" --recipe "$recipe" --zero "$zero" &&
-                        run "ranks $recipe $n zero $zero =" as_one "$recipe-1" "$recipe-$n-$zero"
-                done
-            done
-        else
-            note "ranks MPI" info "mpirun or lamemo-mpi.so is not there"
-        fi
+            as_before "$recipe" "$n apart" "$n" --no-overlap
+        done
+        [ -z "$nccl" ] || LAMEMO_GRAPHS=0 LAMEMO_COMM=nccl as_before "$recipe" "NCCL fast, no graphs" 1 --reduce fast
+        [ -z "$mpi" ] || LAMEMO_GRAPHS=0 as_before "$recipe" "2, no graphs" 2
+    done
+    for turn in 1 2; do # by turns
+        pace "step alone, turn $turn" 1
+        for apart in "" --no-overlap; do
+            # shellcheck disable=SC2086
+            [ -z "$nccl" ] || LAMEMO_COMM=nccl pace "step NCCL fast ${apart:-overlap}, turn $turn" 1 --reduce fast $apart
+            # shellcheck disable=SC2086
+            [ -z "$mpi" ] || pace "step 2 processes ${apart:-overlap}, turn $turn" 2 $apart
+        done
     done
 fi
 

@@ -50,7 +50,7 @@ static const lam_option options[] = {
     {"link-us", 0, "X", LAM_OPT_DOUBLE, offsetof(info_options, scaling.link_us), "10", .max = 1e9,
      .help = "Latency of a message in microseconds, for --ranks."},
     {"no-overlap", 0, NULL, LAM_OPT_FLAG, offsetof(info_options, scaling.apart),
-     .help = "For --ranks: exchange after the backward pass, as GPUs do, not during it."},
+     .help = "For --ranks: exchange after the backward pass, not during it."},
     {"zero", 0, "N", LAM_OPT_INT, offsetof(info_options, scaling.zero), "0", .max = 1,
      .help = "For --ranks: 1 divides the optimiser's state between the processes, as lamemo train "
              "--zero 1 does."},

@@ -1,10 +1,11 @@
 /* scaling.c -- see scaling.h.
  *
- * R processes exchange n bytes of gradients by recursive halving and doubling (comm/large.c): 2 log2 R messages one after
- * the other, and 2 n (R - 1) / R bytes each way.  What only its owner computes, the weights with --zero 1 or on a CPU
- * Muon's steps, is spread by log2 R messages and (R - 1) / R of its bytes.  The flags of a step take 2 log2 R short
- * messages, four times, and once more before something is spread.  On a CPU the sums of all layers but the lowest are beside the backward pass, which takes two
- * thirds of a step.  Every process is taken to be equally fast. */
+ * R processes exchange n bytes of gradients by recursive halving and doubling (comm/large.c): 2 n (R - 1) / R bytes each
+ * way, and 2 log2 R messages one after the other for each part that is summed by itself: a layer, while the backward pass
+ * lasts, and what is left then.  What only its owner computes, the weights with --zero 1 or on a CPU Muon's steps, is
+ * spread by log2 R messages and (R - 1) / R of its bytes.  The flags of a step take 2 log2 R short messages, four times,
+ * and once more before something is spread.  The sums of all layers but the lowest are beside the backward pass, which
+ * takes two thirds of a step and is taken not to become longer by it.  Every process is taken to be equally fast. */
 #include "cli/scaling.h"
 
 #include "cli/output.h"
@@ -45,12 +46,20 @@ static double spread_bytes(const lam_scaling *s, const lam_model *model, const l
     return (double)n * (double)lam_class_size(model->dev, LAM_WIDE);
 }
 
+/* In how many parts gradients are summed. */
+static int parts_of(const lam_scaling *s, const lam_model *model)
+{
+    const int layers = model->cfg.n_layer;
+    return s->apart ? 1 : 1 + (layers < LAM_MARKS ? layers : LAM_MARKS);
+}
+
 static double exchange_ms(const lam_scaling *s, const lam_model *model, const lam_settings *t,
                           int ranks)
 {
     const double bytes = (double)model->params.total * (double)lam_class_size(model->dev, LAM_WIDE);
     const double spread = spread_bytes(s, model, t), part = (double)(ranks - 1) / ranks;
-    const double messages = (spread > 0.0 ? 13.0 : 10.0) * log2(ranks);
+    const double messages =
+        (8.0 + 2.0 * parts_of(s, model) + (spread > 0.0 ? 3.0 : 0.0)) * log2(ranks);
     return messages * s->link_us * 1e-3 + (2.0 * bytes + spread) * part / s->link_gbs * 1e-6;
 }
 
@@ -61,8 +70,10 @@ static double hidden_ms(const lam_scaling *s, const lam_model *model, double com
     const double above = 1.0 - 1.0 / model->cfg.n_layer;
     const double bytes =
         (double)(p->total - p->rest) * (double)lam_class_size(model->dev, LAM_WIDE);
-    const double sums = 2.0 * above * bytes * (ranks - 1) / ranks / s->link_gbs * 1e-6;
-    return model->dev->own_memory || s->apart ? 0.0 : fmin(sums, above * BACKWARD * compute);
+    const double messages = 2.0 * (parts_of(s, model) - 2) * log2(ranks);
+    const double sums = messages * s->link_us * 1e-3 +
+                        2.0 * above * bytes * (ranks - 1) / ranks / s->link_gbs * 1e-6;
+    return s->apart ? 0.0 : fmin(sums, above * BACKWARD * compute);
 }
 
 /* The most that a process of so many takes. */

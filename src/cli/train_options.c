@@ -50,8 +50,7 @@ const lam_option lam_train_table[] = {
      .help = "Under mpirun: 1 divides the optimiser's state between the processes, by whole matrices. The result is "
              "the same."},
     {"no-overlap", 0, NULL, LAM_OPT_FLAG, OPT(no_overlap),
-     .help = "Under mpirun on CPUs: sum gradients after the backward pass, not during it in an additional thread of "
-             "each process. The result is the same."},
+     .help = "Under mpirun: sum gradients after the backward pass, not during it. The result is the same."},
     LAM_TIMEOUT_OPTION(lam_train_options, timeout),
     {"print-config", 0, NULL, LAM_OPT_FLAG, OPT(print_config),
      .help = "Print the model and all settings of this training as JSON, for --config, and exit."},

@@ -50,8 +50,8 @@ static uint64_t key_of(const lam_stack *st, const lam_pass *p)
         goes_apart(st, p))
         return 0;
     const int prev = lam_mem_rests(mem, st->cfg) ? -1 : mem->prev; /* then nothing looks ahead */
-    const int numbers[] = {p->n, p->scored,           p->open,   p->dropout.on, mem->m,
-                           prev, st->positions_ready, mem->apart};
+    const int numbers[] = {p->n, p->scored,           p->open,    p->dropout.on,   mem->m,
+                           prev, st->positions_ready, mem->apart, p->final != NULL};
     uint64_t hash = XXH64(numbers, sizeof numbers, p->dropout.seed);
     hash = XXH64(&p->grad_scale, sizeof p->grad_scale, hash);
     for (int i = 0; i < mem->n_slots; i++) { /* batch chunks have memories of their own */
@@ -188,12 +188,19 @@ void lam_stack_loss(lam_stack *st, const int32_t *targets, double grad_scale)
 
 /* ---- backward: what forward did, line by line from the last to the first (G7) ---- */
 
+static size_t matrices_of(const lam_stack *st, int layer)
+{
+    return st->model->params.list[st->model->layer[layer].qkv].offset;
+}
+
 /* Matrices lie behind everything else, layer by layer (lam_params_arrange), those of the memory too: each gets its
  * gradient from its own layer alone. */
 static void tell_final(const lam_stack *st, int layer)
 {
+    const int last = layer + 1 == st->model->cfg.n_layer;
     if (st->pass && st->pass->final)
-        st->pass->final(st->pass->user, st->model->params.list[st->model->layer[layer].qkv].offset);
+        st->pass->final(st->pass->user, matrices_of(st, layer),
+                        last ? st->model->params.total : matrices_of(st, layer + 1));
 }
 
 void lam_stack_backward(lam_stack *st)

@@ -67,10 +67,10 @@ typedef struct lam_pass {
     double grad_scale;
     lam_stack_dropout dropout;
     int open; /* the caller commits */
-    /* Called in backward, layer by layer, when the gradients from place `from` of the flat vector on are final: the
-     * matrices of this layer and those above.  NULL: not called.  Not for devices with their own memory, whose passes
-     * may be replayed. */
-    void (*final)(void *user, size_t from);
+    /* Called in backward, layer by layer from the last one on, when the gradients from place `from` to `end` of the flat
+     * vector are final: the matrices of this layer, and first all that comes behind them.  What it queues belongs to the
+     * pass, by the rules R1 - R3.  NULL: not called. */
+    void (*final)(void *user, size_t from, size_t end);
     void *user;
 } lam_pass;
 void lam_stack_pass(lam_stack *st, const lam_pass *pass);

@@ -85,11 +85,18 @@ typedef struct lam_ops {
 #undef LAM_OP_SLOT
 } lam_ops;
 
-/* For libraries that send a device's memory to other devices. */
+/* For libraries that send a device's memory to other devices, by a context of their own where that shall happen while
+ * the queue of the first one is still at work. */
+enum { LAM_MARKS = 64 };
 typedef struct lam_dev_link {
     void *stream;              /* the queue of all operations */
     int (*idle)(lam_dev *dev); /* is it empty?  A failure counts as that; sync() reports it */
     char card[32];             /* its address, which no other device of this host has */
+    /* Remembers this point of the queue as mark `i`, 0 .. LAM_MARKS - 1.  Within repeat() every repetition does it. */
+    void (*mark)(lam_dev *dev, int i);
+    /* What is queued on `dev` from here on waits until `other` has come to the mark `i` that it remembers now; not
+     * within repeat(), which may queue the mark at its end. */
+    void (*after)(lam_dev *dev, lam_dev *other, int i);
 } lam_dev_link;
 
 /* What every back-end's lam_dev begins with: what code above needs to know of a device, so that it never asks

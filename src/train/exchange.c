@@ -1,8 +1,10 @@
 /* exchange.c -- see exchange.h.
  *
- * The gradients of a layer are summed while the layers below are still in backward, by a thread of its own, since MPI
- * makes no progress by itself.  Each number is summed in the same tree whenever that happens.  A device with memory of
- * its own does it after backward: by NCCL where there is one, else staged through the host. */
+ * The gradients of a layer are summed while the layers below are still in backward; each number is summed in the same
+ * tree whenever that happens.  In the host's memory a thread does it, since MPI makes no progress by itself.  A device
+ * with memory of its own has its whole backward pass in its queue by then, perhaps as one captured graph: the pass
+ * marks where a layer is done, and this thread, which has nothing else to do, follows the marks with a second queue:
+ * by NCCL, or staged through the host. */
 #include "train/exchange.h"
 
 #include "core/arena.h"
@@ -12,13 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The context that sends: its own, or the model's. */
+static lam_dev *sender(const lam_exchange *x)
+{
+    return x->queue ? x->queue : x->model->dev;
+}
+
+static char *place(const lam_exchange *x, const void *base, size_t at)
+{
+    return lam_at(x->model->dev, LAM_WIDE, base, at);
+}
+
 /* Sums a stretch of the gradients, which are in host memory. */
-static lam_status sum_stretch(void *user, size_t from, size_t count)
+static lam_status sum_host(void *user, size_t from, size_t count)
 {
     lam_exchange *x = user;
     const lam_params *p = &x->model->params;
-    return lam_comm_sum(x->share.comm, lam_at(p->dev, LAM_WIDE, p->grad, from), x->scratch, count,
-                        p->dev->wide, x->share.reduce);
+    return lam_comm_sum(x->share.comm, place(x, x->stage ? x->stage : p->grad, from), x->scratch,
+                        count, p->dev->wide, x->share.reduce);
 }
 
 /* ---- NCCL: between devices with their own memory ---- */
@@ -27,7 +40,7 @@ static lam_status sum_stretch(void *user, size_t from, size_t count)
 static void add_on_device(void *user, void *a, void *b, size_t n)
 {
     lam_exchange *x = user;
-    lam_dev *dev = x->model->dev;
+    lam_dev *dev = sender(x);
     const lam_part all = {.count = n, .lr = -1.0, .fix1 = 1.0, .fix2 = 1.0};
     dev->ops->update(dev, &(lam_update){.kind = LAM_SGD,
                                         .parts = &all,
@@ -38,15 +51,15 @@ static void add_on_device(void *user, void *a, void *b, size_t n)
                                         .m = b});
 }
 
-static lam_status sync_exchange(void *user)
+static lam_status sync_sender(void *user)
 {
-    lam_dev *dev = ((lam_exchange *)user)->model->dev;
+    lam_dev *dev = sender(user);
     return dev->ops->sync(dev);
 }
 
-static int exchange_is_idle(void *user)
+static int sender_is_idle(void *user)
 {
-    lam_dev *dev = ((lam_exchange *)user)->model->dev;
+    lam_dev *dev = sender(user);
     return dev->link->idle(dev);
 }
 
@@ -55,21 +68,22 @@ static lam_status open_nccl(lam_exchange *x)
 {
     const lam_params *p = &x->model->params;
     lam_dev *dev = p->dev;
+    const char *const when = x->queue ? ", beside the backward pass" : "";
     const size_t size = lam_class_size(dev, LAM_WIDE);
     char why[256];
     LAM_TRY(lam_nccl_open(&x->nccl, why, x->share.comm,
                           &(lam_nccl_device){.user = x,
-                                             .stream = dev->link->stream,
+                                             .stream = sender(x)->link->stream,
                                              .card = dev->link->card,
-                                             .sync = sync_exchange,
-                                             .idle = exchange_is_idle,
+                                             .sync = sync_sender,
+                                             .idle = sender_is_idle,
                                              .add = add_on_device}));
     if (!x->nccl) {
-        lam_log(LAM_LOG_INFO, "exchange: through host memory, by %s (%s)",
-                lam_comm_name(x->share.comm), why);
+        lam_log(LAM_LOG_INFO, "exchange: through host memory, by %s%s (%s)",
+                lam_comm_name(x->share.comm), when, why);
         return LAM_OK;
     }
-    lam_log(LAM_LOG_INFO, "exchange: between GPUs, by %s", lam_nccl_name(x->nccl));
+    lam_log(LAM_LOG_INFO, "exchange: between GPUs, by %s%s", lam_nccl_name(x->nccl), when);
     lam_status status = dev->ops->alloc(dev, &x->zero, size);
     if (status == LAM_OK)
         status = dev->ops->alloc(dev, &x->scratch, (p->total / 2 + LAM_SUM_GRAIN) * size);
@@ -91,17 +105,27 @@ static lam_status open_host(lam_exchange *x)
     x->scratch = malloc((p->total / 2 + LAM_SUM_GRAIN) * size);
     if (!x->scratch || (!x->stage && p->dev->own_memory))
         return no_memory(x);
-    return x->share.overlap ? lam_background_start(&x->beside, sum_stretch, x) : LAM_OK;
+    return x->share.overlap && !x->queue ? lam_background_start(&x->beside, sum_host, x) : LAM_OK;
 }
 
 /* The messages of a step are others with the overlap than without: all ranks do it, or none. */
 static lam_status agree_on_overlap(lam_exchange *x)
 {
-    unsigned char against = !x->share.overlap || x->model->params.dev->own_memory ||
-                            !lam_comm_any_thread(x->share.comm);
+    const lam_dev *dev = x->model->dev;
+    unsigned char against =
+        !x->share.overlap || (dev->own_memory ? !dev->link : !lam_comm_any_thread(x->share.comm));
     LAM_TRY(lam_comm_any(x->share.comm, &against, 1));
     x->share.overlap = !against;
     return LAM_OK;
+}
+
+static lam_status open_queue(lam_exchange *x)
+{
+    lam_dev *dev = x->model->dev;
+    const lam_dev_options same = {.max_memory = dev->max_memory};
+    return lam_comm_agree(x->share.comm, x->share.overlap && dev->own_memory
+                                             ? dev->ops->open(&x->queue, &same)
+                                             : LAM_OK);
 }
 
 static int is_alone(const lam_exchange *x)
@@ -109,22 +133,25 @@ static int is_alone(const lam_exchange *x)
     return lam_comm_size(x->share.comm) == 1 && !x->nccl;
 }
 
+static lam_status open_parts(lam_exchange *x)
+{
+    const lam_params *p = &x->model->params;
+    LAM_TRY(agree_on_overlap(x));
+    LAM_TRY(open_queue(x));
+    if (p->dev->link)
+        LAM_TRY(open_nccl(x));
+    x->used = calloc((size_t)p->n + 1, 1);
+    if (!x->used)
+        return no_memory(x);
+    return x->nccl ? LAM_OK : open_host(x);
+}
+
 lam_status lam_exchange_create(lam_exchange *x, lam_model *model, lam_share share)
 {
-    const lam_params *p = &model->params;
-    *x = (lam_exchange){.share = share, .model = model, .left = p->total};
-    lam_status status = LAM_OK;
-    if (p->dev->link && (lam_comm_size(share.comm) > 1 || lam_nccl_wanted()))
-        status = open_nccl(x);
-    if (status == LAM_OK && is_alone(x))
+    *x = (lam_exchange){.share = share, .model = model, .left = model->params.total};
+    if (lam_comm_size(share.comm) == 1 && !(model->dev->link && lam_nccl_wanted()))
         return LAM_OK;
-    if (status == LAM_OK)
-        status = agree_on_overlap(x);
-    x->used = calloc((size_t)p->n + 1, 1);
-    if (status == LAM_OK && !x->used)
-        status = no_memory(x);
-    if (status == LAM_OK && !x->nccl)
-        status = open_host(x);
+    const lam_status status = open_parts(x);
     if (status != LAM_OK)
         lam_exchange_free(x);
     return status;
@@ -140,6 +167,8 @@ void lam_exchange_free(lam_exchange *x)
         lam_nccl_close(x->nccl);
         x->scratch = NULL;
     }
+    if (x->queue)
+        x->queue->ops->close(x->queue);
     free(x->stage);
     free(x->scratch);
     free(x->used);
@@ -159,54 +188,102 @@ static lam_status join_marks(lam_exchange *x)
     return LAM_OK;
 }
 
-static lam_status sum_staged(lam_exchange *x)
+static lam_status sum_staged(lam_exchange *x, size_t from, size_t count)
 {
-    const lam_params *p = &x->model->params;
-    lam_dev *dev = p->dev;
-    const size_t bytes = p->total * lam_class_size(dev, LAM_WIDE);
-    LAM_TRY(dev->ops->download(dev, x->stage, p->grad, bytes));
-    LAM_TRY(
-        lam_comm_sum(x->share.comm, x->stage, x->scratch, p->total, dev->wide, x->share.reduce));
-    dev->ops->upload(dev, p->grad, x->stage, bytes);
+    lam_dev *dev = sender(x);
+    const size_t bytes = count * lam_class_size(dev, LAM_WIDE);
+    void *const host = place(x, x->stage, from);
+    void *const there = place(x, x->model->params.grad, from);
+    LAM_TRY(dev->ops->download(dev, host, there, bytes));
+    LAM_TRY(sum_host(x, from, count));
+    dev->ops->upload(dev, there, host, bytes);
     return LAM_OK;
 }
 
-/* What was not given early. */
-static lam_status sum_left(lam_exchange *x)
+/* Of gradients that are there. */
+static lam_status sum_stretch(lam_exchange *x, size_t from, size_t count)
 {
-    const size_t n = x->left;
-    x->left = x->model->params.total;
-    LAM_TRY(x->model->dev->ops->sync(x->model->dev));
-    return sum_stretch(x, 0, n);
+    return x->nccl    ? lam_nccl_sum(x->nccl, (float *)place(x, x->model->params.grad, from),
+                                     x->scratch, count, x->share.reduce)
+           : x->stage ? sum_staged(x, from, count)
+                      : sum_host(x, from, count);
 }
 
 int lam_exchange_early(const lam_exchange *x)
 {
-    return x->beside != NULL;
+    return x->beside || x->queue;
+}
+
+/* Parts of less than one LAM_MARKS-th wait for the next: there are no more marks, and short messages cost as much. */
+size_t lam_exchange_due(lam_exchange *x, size_t from, size_t end)
+{
+    const size_t total = x->model->params.total;
+    if (end == total) {
+        x->left = total;
+        x->parts = 0;
+    }
+    return (x->left - from) * LAM_MARKS >= total ? x->left - from : 0;
 }
 
 void lam_exchange_part(lam_exchange *x, size_t from)
 {
-    lam_background_give(x->beside, from, x->left - from);
+    lam_dev *dev = x->model->dev;
+    if (x->beside) {
+        lam_background_give(x->beside, from, x->left - from);
+    } else {
+        dev->link->mark(dev, x->parts);
+        x->from[x->parts++] = from;
+    }
     x->left = from;
+}
+
+/* The parts, each when the model's device has come to its mark. */
+static lam_status sum_parts(lam_exchange *x)
+{
+    lam_dev *dev = x->model->dev, *own = x->queue;
+    size_t end = x->model->params.total;
+    for (int i = 0; i < x->parts; end = x->from[i++]) {
+        own->link->after(own, dev, i);
+        LAM_TRY(own->ops->sync(own));
+        const int late = dev->link->idle(dev);
+        const double began = lam_clock();
+        LAM_TRY(sum_stretch(x, x->from[i], end - x->from[i]));
+        *(late ? &x->took : &x->hidden) += lam_clock() - began;
+    }
+    return LAM_OK;
+}
+
+/* What was not passed early. */
+static lam_status sum_left(lam_exchange *x)
+{
+    const size_t n = x->left;
+    x->left = x->model->params.total;
+    x->parts = 0;
+    LAM_TRY(sum_stretch(x, 0, n));
+    return x->queue ? x->queue->ops->sync(x->queue) : LAM_OK;
 }
 
 lam_status lam_exchange_gradients(lam_exchange *x)
 {
+    lam_dev *dev = x->model->dev;
     if (is_alone(x))
         return LAM_OK;
+    LAM_TRY(sum_parts(x));
+    LAM_TRY(dev->ops->sync(dev)); /* what is still computed is neither waited for nor sent */
     const double began = lam_clock();
     if (x->beside)
         LAM_TRY(lam_background_wait(x->beside));
     LAM_TRY(join_marks(x));
     const double met = lam_clock();
-    LAM_TRY(x->nccl    ? lam_nccl_sum(x->nccl, x->model->params.grad, x->scratch,
-                                      x->model->params.total, x->share.reduce)
-            : x->stage ? sum_staged(x)
-                       : sum_left(x));
+    LAM_TRY(sum_left(x));
     x->waited += met - began;
     x->took += lam_clock() - met;
     return LAM_OK;
+}
+
+double lam_exchange_hidden(const lam_exchange *x)
+{
+    return x->hidden + lam_background_busy(x->beside);
 }
 
 /* ---- exchanging ranges of a vector ---- */
@@ -225,11 +302,6 @@ static int join(lam_stretch *to, const lam_stretch *list, int n)
             to[count++] = list[i];
     }
     return count;
-}
-
-static char *place(const lam_exchange *x, const void *base, size_t at)
-{
-    return lam_at(x->model->dev, LAM_WIDE, base, at);
 }
 
 /* Stretches of this rank go to the stage, or those of others come from it. */

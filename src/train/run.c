@@ -342,8 +342,8 @@ static lam_status tell_times(const lam_running *r)
     const lam_exchange *x = &r->t->exchange;
     const int ranks = lam_comm_size(r->comm);
     const double mine[N] = {r->stepped - x->waited - x->took, x->waited, x->took,
-                            lam_background_busy(x->beside)};
-    if (ranks == 1)
+                            lam_exchange_hidden(x)};
+    if (ranks == 1 && !x->nccl)
         return LAM_OK;
     double(*const all)[N] = calloc((size_t)ranks, sizeof *all);
     if (!all)

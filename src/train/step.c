@@ -112,12 +112,14 @@ static const int *begin_documents(lam_trainer *t, int first)
     return streams ? t->rows + first : NULL;
 }
 
-/* The gradients from here on are final: those of the last leaf complete the sums of this rank's, which the other ranks
- * are waiting for. */
-static void send_early(void *user, size_t from)
+/* Gradients of the last leaf are final: they complete the sums of this rank's, which the other ranks are waiting for. */
+static void send_early(void *user, size_t from, size_t end)
 {
     lam_trainer *t = user;
-    lam_leaves_end_part(t->leaves, t->groups.n - 1, from, t->exchange.left - from);
+    const size_t due = lam_exchange_due(&t->exchange, from, end);
+    if (due == 0)
+        return;
+    lam_leaves_end_part(t->leaves, t->groups.n - 1, from, due);
     lam_exchange_part(&t->exchange, from);
 }
 

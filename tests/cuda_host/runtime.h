@@ -26,6 +26,7 @@ enum cudaError_t {
     cudaErrorNotReady
 };
 enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaStreamCaptureModeRelaxed };
+enum { cudaEventRecordDefault, cudaEventRecordExternal };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaDeviceAttr {
@@ -38,7 +39,14 @@ namespace emu
 {
 
 typedef std::function<void()> job;
-typedef std::vector<job> graph;
+
+/* Of a graph: work, or an event that every launch records there. */
+struct event;
+struct node {
+    job work;
+    event *record;
+};
+typedef std::vector<node> graph;
 
 struct stream {
     std::deque<job> jobs;
@@ -48,7 +56,7 @@ struct stream {
     void add(job work)
     {
         if (recording)
-            recording->push_back(std::move(work));
+            recording->push_back({std::move(work), NULL});
         else
             jobs.push_back(std::move(work));
     }
@@ -89,6 +97,17 @@ inline bool is_hopper(void)
     return wanted && strcmp(wanted, "0") != 0;
 }
 
+/* Told at the end where CUDA_HOST_TELL is set. */
+struct count {
+    long graphs = 0;
+    ~count()
+    {
+        if (getenv("CUDA_HOST_TELL"))
+            fprintf(stderr, "cuda_host: %ld graphs launched\n", graphs);
+    }
+};
+inline count launched;
+
 inline bool is_pinned(const void *p)
 {
     auto at = pinned.upper_bound((const char *)p);
@@ -111,7 +130,7 @@ inline cudaError_t cudaGetLastError(void)
 inline const char *cudaGetErrorString(cudaError_t error)
 {
     static const char *const text[] = {"no error", "invalid argument", "out of memory",
-                                       "invalid configuration argument"};
+                                       "invalid configuration argument", "device not ready"};
     return text[error];
 }
 
@@ -165,9 +184,14 @@ inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
     return cudaSuccess;
 }
 
+/* Each question is one job further. */
 inline cudaError_t cudaStreamQuery(cudaStream_t s)
 {
-    return cudaStreamSynchronize(s);
+    if (s->recording)
+        return emu::note(cudaErrorInvalidValue);
+    if (!s->jobs.empty())
+        s->run(s->done + 1);
+    return s->jobs.empty() ? cudaSuccess : emu::note(cudaErrorNotReady);
 }
 
 inline cudaError_t cudaStreamDestroy(cudaStream_t s)
@@ -190,11 +214,21 @@ inline cudaError_t cudaEventDestroy(cudaEvent_t e)
     return cudaSuccess;
 }
 
+/* During a capture only what is External is of use outside the graph. */
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned flags)
+{
+    if ((s->recording != NULL) != (flags == cudaEventRecordExternal))
+        return emu::note(cudaErrorInvalidValue);
+    if (s->recording)
+        s->recording->push_back({NULL, e});
+    else
+        *e = {s, s->end()};
+    return cudaSuccess;
+}
+
 inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
-    e->in = s;
-    e->upto = s->end();
-    return cudaSuccess;
+    return cudaEventRecordWithFlags(e, s, cudaEventRecordDefault);
 }
 
 inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
@@ -204,9 +238,11 @@ inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
     return cudaSuccess;
 }
 
+/* For the record there is now: a later one, of a graph that has not been launched yet, is not waited for. */
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, int)
 {
-    s->add([first = *e] { first.in->run(first.upto); });
+    if (e->in)
+        s->add([first = *e] { first.in->run(first.upto); });
     return cudaSuccess;
 }
 
@@ -235,8 +271,12 @@ inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t g, int
 
 inline cudaError_t cudaGraphLaunch(cudaGraphExec_t g, cudaStream_t s)
 {
-    for (const emu::job &work : *g)
-        s->add(work);
+    emu::launched.graphs++;
+    for (const emu::node &n : *g)
+        if (n.record)
+            cudaEventRecord(n.record, s);
+        else
+            s->add(n.work);
     return cudaSuccess;
 }
 

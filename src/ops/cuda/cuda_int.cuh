@@ -58,7 +58,8 @@ struct lam_cuda_dev {
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
     cudaStream_t side; /* where uploads go while the stream is being captured */
     int capturing;
-    unsigned moved; /* times that scratch moved: captured graphs hold its address */
+    cudaEvent_t marks[LAM_MARKS]; /* NULL: not used yet */
+    unsigned moved;               /* times that scratch moved: captured graphs hold its address */
 
     size_t free_at_open, least_free; /* bytes of the card */
 
@@ -165,6 +166,8 @@ const lam_ops *lam_cuda_quiet(void);
 void lam_cuda_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
                      void *arg);
 void lam_cuda_free_graphs(lam_dev *dev, lam_graphs *graphs);
+void lam_cuda_mark(lam_dev *dev, int i);
+void lam_cuda_after(lam_dev *dev, lam_dev *other, int i);
 
 /* The second half of column sums: out[q][c] += the sum over i < n of lines[i * step + q * apart + c],
  * in order; an out that is NULL is left out. */

@@ -6,7 +6,10 @@
  *
  * Uploads differ from one replay to the next, so they are not part of a graph: during capture they go to
  * another stream, and during a replay the caller's code runs over a table of operations that do nothing
- * but upload (table.cu). */
+ * but upload (table.cu).
+ *
+ * Another context may wait for a point within such work (mark, after): the event is a node of the graph, and every
+ * launch records it. */
 #include "ops/cuda/cuda_int.cuh"
 
 #include <stdlib.h>
@@ -144,4 +147,31 @@ void lam_cuda_free_graphs(lam_dev *base, lam_graphs *graphs)
         if (graphs->list[i].graph)
             cudaGraphExecDestroy(graphs->list[i].graph);
     free(graphs);
+}
+
+/* ---- points that another context waits for ---- */
+
+void lam_cuda_mark(lam_dev *base, int i)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    cudaError_t error = cudaSuccess;
+    assert(i >= 0 && i < LAM_MARKS);
+    if (base->ops == lam_cuda_quiet())
+        return; /* it is in the graph that will be launched */
+    if (!dev->marks[i])
+        error = cudaEventCreateWithFlags(&dev->marks[i], cudaEventDisableTiming);
+    /* External: an ordinary record would be about the order within the graph alone. */
+    if (error == cudaSuccess)
+        error = cudaEventRecordWithFlags(dev->marks[i], dev->stream,
+                                         dev->capturing ? cudaEventRecordExternal
+                                                        : cudaEventRecordDefault);
+    lam_cuda_note_if(dev, "mark", error);
+}
+
+void lam_cuda_after(lam_dev *base, lam_dev *other, int i)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    const cudaEvent_t mark = lam_cuda(other)->marks[i];
+    lam_cuda_note_if(dev, "after",
+                     mark ? cudaStreamWaitEvent(dev->stream, mark, 0) : cudaErrorInvalidValue);
 }

@@ -82,6 +82,9 @@ static void cuda_close(lam_dev *base)
         cudaFree(dev->scratch);
     if (dev->tickets)
         cudaFree(dev->tickets);
+    for (int i = 0; i < LAM_MARKS; i++)
+        if (dev->marks[i])
+            cudaEventDestroy(dev->marks[i]);
     if (dev->side)
         cudaStreamDestroy(dev->side);
     if (dev->stream)
@@ -148,6 +151,8 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     }
     dev->link.stream = dev->stream;
     dev->link.idle = cuda_idle;
+    dev->link.mark = lam_cuda_mark;
+    dev->link.after = lam_cuda_after;
     dev->base.link = &dev->link;
     *out = &dev->base;
     return LAM_OK;
