@@ -6,6 +6,8 @@
 
 #include "nn/sites.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 /* ---- running a pass ---- */
@@ -13,12 +15,47 @@
 typedef struct job {
     lam_stack *st;
     const lam_pass *pass;
+    int runs;
+    /* What a pass changes on the host, as it was: */
+    lam_mem mem;
+    int positions_ready;
+    lam_mem_stream *streams; /* [B], owned */
+    int *rows;               /* [n_slots], owned */
 } job;
+
+/* Notes it, for a pass that may be captured. */
+static int note(job *j)
+{
+    const lam_mem *mem = &j->st->mem;
+    j->mem = *mem;
+    j->positions_ready = j->st->positions_ready;
+    j->streams = malloc((size_t)mem->B * sizeof *j->streams);
+    j->rows = malloc((size_t)mem->n_slots * sizeof *j->rows + 1);
+    if (!j->streams || !j->rows)
+        return 0;
+    memcpy(j->streams, mem->streams, (size_t)mem->B * sizeof *j->streams);
+    for (int i = 0; i < mem->n_slots; i++)
+        j->rows[i] = mem->slots[i].n;
+    return 1;
+}
+
+/* A pass that could not be captured has run without its operations, and runs again from where it began (R5). */
+static void go_back(const job *j)
+{
+    lam_mem *mem = &j->st->mem;
+    *mem = j->mem;
+    j->st->positions_ready = j->positions_ready;
+    memcpy(mem->streams, j->streams, (size_t)mem->B * sizeof *j->streams);
+    for (int i = 0; i < mem->n_slots; i++)
+        mem->slots[i].n = j->rows[i];
+}
 
 static void work(void *arg)
 {
-    const job *j = arg;
+    job *j = arg;
     const lam_pass *p = j->pass;
+    if (j->runs++ > 0)
+        go_back(j);
     lam_stack_begin(j->st, p->n, p->dropout);
     j->st->seg.rows = p->rows;
     lam_stack_set_scored(j->st, p->scored);
@@ -63,8 +100,13 @@ static uint64_t key_of(const lam_stack *st, const lam_pass *p)
 
 void lam_stack_pass(lam_stack *st, const lam_pass *pass)
 {
-    job j = {st, pass};
-    st->dev->ops->repeat(st->dev, &st->graphs, key_of(st, pass), work, &j);
+    job j = {.st = st, .pass = pass};
+    uint64_t key = key_of(st, pass);
+    if (key != 0 && !note(&j))
+        key = 0;
+    st->dev->ops->repeat(st->dev, &st->graphs, key, work, &j);
+    free(j.streams);
+    free(j.rows);
 }
 
 /* ---- begin ---- */

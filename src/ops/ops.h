@@ -74,8 +74,8 @@ typedef struct lam_ops {
     /* Does work(arg).  Where starting operations takes time, work of an equal key is captured into *graphs (NULL at
      * first) and later replayed: the code of `work` still runs, but only its uploads are carried out by it,
      * before all the rest.  So equal keys must mean equal operations on equal addresses, `work` uploads to an
-     * address once, before anything reads it, and it does not wait (R1 - R4 in mem/segment.h, where its callers'
-     * part is).  Key 0 is not captured. */
+     * address once, before anything reads it, and it does not wait (R1 - R5 in mem/segment.h, where its callers'
+     * part is).  Where a capture fails, `work` runs a second time.  Key 0 is not captured. */
     void (*repeat)(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
                    void *arg);
     void (*free_graphs)(lam_dev *dev, lam_graphs *graphs); /* NULL is fine */

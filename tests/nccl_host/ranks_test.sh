@@ -65,7 +65,7 @@ LAMEMO_GRAPHS=0 train plain 2 "$nccl, beside" --optim adam
 says "$err" "cuda_host: 0 graphs launched"
 same one.adam plain
 CUDA_HOST_NO_GRAPHS=1 train broken 2 "$nccl, beside" --optim adam
-cmp "$work/one.adam/last/model.safetensors" "$work/broken/last/model.safetensors" || fail "without memory for a graph"
+same one.adam broken
 
 # One process may try the library's own sum alone, with the same bytes.
 LAMEMO_COMM=nccl train alone 1 "$nccl, beside" --optim adam --reduce fast
