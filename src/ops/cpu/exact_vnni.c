@@ -64,7 +64,7 @@ enum { WORDS = 32, BYTES = 64, AHEAD = 64 /* rows */ };
 
 /* Terms t .. t + WORDS, of which `some` exist unless `whole`. */
 INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_t *const w[4],
-                      int t, ptrdiff_t ahead, __mmask32 some, int whole)
+                      int t, __mmask32 some, int whole)
 {
     __m512i a[4];
 #pragma GCC unroll 4
@@ -72,8 +72,6 @@ INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_
         a[r] = _mm512_loadu_si512(x + (size_t)r * ldx + (size_t)t);
 #pragma GCC unroll 4
     for (int c = 0; c < 4; c++) {
-        if (ahead)
-            _mm_prefetch(w[c] + ahead + t, _MM_HINT_T0);
         const __m256i bytes = whole ? _mm256_loadu_si256((const __m256i *)(const void *)(w[c] + t))
                                     : _mm256_maskz_loadu_epi8(some, w[c] + t);
         const __m512i b = _mm512_cvtepi8_epi16(bytes);
@@ -85,7 +83,7 @@ INLINE void add_terms(__m512i sum[16], const int16_t *x, size_t ldx, const int8_
 
 /* Columns c .. c + 4 of w as far as they exist. */
 INLINE void tile_4x4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam_exact_bytes w,
-                     int c, int k, ptrdiff_t ahead)
+                     int c, int k)
 {
     const int n = w.n - c < 4 ? w.n - c : 4, last = w.n - 1;
     const int8_t *const at[4] = {w.p + c * w.ld, w.p + (c + 1 < w.n ? c + 1 : last) * w.ld,
@@ -98,9 +96,9 @@ INLINE void tile_4x4(int32_t *out, size_t ldo, const int16_t *x, size_t ldx, lam
     for (int i = 0; i < 16; i++)
         sum[i] = _mm512_setzero_si512();
     for (; t + WORDS <= k; t += WORDS)
-        add_terms(sum, x, ldx, at, t, ahead, 0, 1);
+        add_terms(sum, x, ldx, at, t, 0, 1);
     if (t < k)
-        add_terms(sum, x, ldx, at, t, ahead, (__mmask32)((1u << (k - t)) - 1), 0);
+        add_terms(sum, x, ldx, at, t, (__mmask32)((1u << (k - t)) - 1), 0);
     const __m512i all = sum_each(sum);
     out += c;
     _mm_mask_storeu_epi32(out, wanted, _mm512_castsi512_si128(all));
@@ -182,15 +180,32 @@ static TARGET void one_row(int32_t *out, const int16_t *x, lam_exact_bytes w, in
         dots_of(out, &row, w, k);
 }
 
+/* Rows from .. to - 1. */
+INLINE void ask_for(const lam_exact_bytes *w, int from, int to, int k)
+{
+    for (int i = from; i < to; i++)
+        for (int t = 0; t < k; t += BYTES)
+            _mm_prefetch(w->p + i * w->ld + t, _MM_HINT_T0);
+}
+
 TARGET void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
                                 int k)
 {
-    int r;
-    for (int c = 0; c < w.n && x.n >= 4; c += 4)
-        tile_4x4(out, ldo, x.p, x.ld, w, c, k, 8 * w.ld);
-    for (r = x.n < 4 ? 0 : 4; r + 4 <= x.n; r += 4)
-        for (int c = 0; c < w.n; c += 4)
-            tile_4x4(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, c, k, 0);
+    const int strips = x.n / 4;
+    int r = 0;
+    for (int i = 0; i < strips; i++, r += 4) {
+        /* What lies behind w probably comes next: each strip asks for a part of it.  Short rows are keys: there, the
+         * first strip asks for the rows that it will read soon. */
+        int from = w.n + 4 * i / strips, to = w.n + 4 * (i + 1) / strips;
+        if (k <= BYTES) {
+            from = 8;
+            to = i == 0 ? 12 : 8;
+        }
+        for (int c = 0; c < w.n; c += 4) {
+            ask_for(&w, c + from, c + to, k);
+            tile_4x4(out + (size_t)r * ldo, ldo, x.p + (size_t)r * x.ld, x.ld, w, c, k);
+        }
+    }
     for (; r < x.n; r++)
         one_row(out + (size_t)r * ldo, x.p + (size_t)r * x.ld, w, k);
 }
