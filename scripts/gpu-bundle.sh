@@ -36,6 +36,8 @@ if [ "$kind" = results ]; then # as small as it can be: with a corpus of 26 MB i
     mkdir "$out/corpora"
     for corpus in "$@"; do cp "${CORPORA:-data}/$corpus"*.xz "$out/corpora/"; done
     cp scripts/gpu-results.sh "$out/"
+    echo "with the files of the repository: $({ git ls-files -z; find "$out" -type f -print0; } |
+        du -cb --files0-from=- | tail -1 | cut -f1) bytes"
 else
     [ ! -e build/gpu/lamemo-mpi.so ] || cp build/gpu/lamemo-mpi.so "$out/" # for the Open MPI of the other machine
     mkdir "$out/traces"

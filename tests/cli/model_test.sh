@@ -244,7 +244,7 @@ says "$out" "memory lamemo (refresh from layer 4), 4 layers"
 run 0 info --preset tiny --n-token 256 --refresh-every 2
 says "$out" "memory lamemo (refresh every 2 segments), 4 layers"
 run 2 info --preset tiny --refresh-every 2 --window current
-says "$err" "refresh_every 2 needs window previous"
+says "$err" "--refresh-every 2 needs window previous"
 run 2 info --preset tiny --refresh-from 5
 says "$err" "--refresh-from 5, must be 0 to the number of layers, 4"
 run 2 info --preset tiny --memory xl --refresh-from 1
