@@ -127,24 +127,21 @@ static lam_norm norm0_of(lam_stack *st, const work *w, int layer)
                       .shift = lam_vector(w->p, w->ids->norm1_shift)};
 }
 
-/* Everything behind the attention, whose contexts are c: W_o, the two residuals, the feed-forward part. */
+/* What is behind the attention, whose contexts are c, but the last residual: W_o, the first one, the feed-forward part. */
 static void after_attention(lam_stack *st, int layer, const work *w, lam_rows c,
-                            const lam_norm *norm1, const lam_norm *norm2)
+                            const lam_norm *norm1)
 {
-    lam_dev *dev = st->dev;
     lam_linear_fwd(&w->out, packed(st->attn_out, w->rows, w->D), c, lam_weight(w->p, w->ids->o_net),
                    NULL);
     if (st->model->mem->output)
         st->model->mem->output(&st->seg, layer);
-    dev->ops->norm_fwd(dev, norm1);
-    lam_linear_fwd(&w->w1, packed(w->acts->inner, w->rows, w->F),
-                   packed(w->acts->y1, w->rows, w->D), lam_weight(w->p, w->ids->w1),
-                   &(lam_epilogue){.bias = lam_vector(w->p, w->ids->b1),
-                                   .relu = 1,
-                                   .drop = drop_at(st, LAM_SITE_INNER, layer)});
+    lam_linear_norm_fwd(&w->w1, packed(w->acts->inner, w->rows, w->F), norm1,
+                        lam_weight(w->p, w->ids->w1),
+                        &(lam_epilogue){.bias = lam_vector(w->p, w->ids->b1),
+                                        .relu = 1,
+                                        .drop = drop_at(st, LAM_SITE_INNER, layer)});
     lam_linear_fwd(&w->w2, packed(st->ffn_out, w->rows, w->D),
                    packed(w->acts->inner, w->rows, w->F), lam_weight(w->p, w->ids->w2), NULL);
-    dev->ops->norm_fwd(dev, norm2);
 }
 
 void lam_block_fwd(lam_stack *st, int layer)
@@ -156,30 +153,45 @@ void lam_block_fwd(lam_stack *st, int layer)
         st->dev->ops->norm_fwd(st->dev, &norm0);
     }
     st->model->mem->attend_fwd(&st->seg, layer);
-    after_attention(st, layer, &w, w.c, &norm1, &norm2);
+    after_attention(st, layer, &w, w.c, &norm1);
+    st->dev->ops->norm_fwd(st->dev, &norm2);
+}
+
+/* q, k, v of one row per stream, and the row itself where it is still to be made. */
+static void project_next(lam_stack *st, int layer, const work *w, const lam_next_row *row,
+                         const lam_norm *enter, void *x)
+{
+    const lam_dims d = st->model->dims;
+    const lam_linear project = {st->dev, 1, st->seg.B, d.D, 3 * d.HK, w->D};
+    const lam_rows qkv = packed(row->qkv, 1, 3 * (size_t)d.HK);
+    const lam_weights weight = lam_weight(w->p, w->ids->qkv);
+    lam_norm norm0;
+    if (st->model->cfg.pre_lnorm) { /* the row is what is normalised: enter's y is norm0's sum */
+        norm0 = norm0_of(st, w, layer);
+        norm0.x = enter ? enter->x : (lam_view){x, w->D};
+        norm0.y = (lam_view){st->attn_out, w->D};
+        norm0.add = enter ? enter->add : NULL;
+        norm0.bias = enter ? enter->bias : NULL;
+        norm0.sum = x;
+        enter = &norm0;
+    }
+    if (enter)
+        lam_linear_norm_fwd(&project, qkv, enter, weight, NULL);
+    else
+        lam_linear_fwd(&project, qkv, packed(x, 1, w->D), weight, NULL);
 }
 
 /* The same for one row per stream in buffers of its own (token.c). */
-void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, void *y)
+lam_norm lam_block_next(lam_stack *st, int layer, const lam_next_row *row, const lam_norm *enter,
+                        void *x)
 {
     const work w = work_of(st, layer);
-    const lam_dims d = st->model->dims;
-    const lam_linear project = {st->dev, 1, st->seg.B, d.D, 3 * d.HK, w.D};
-    lam_norm norm1 = norm1_of(st, &w, layer), norm2 = norm2_of(st, &w, layer);
-    void *xn = x;
+    lam_norm norm1 = norm1_of(st, &w, layer);
     norm1.x = (lam_view){x, w.D};
-    norm2.y = (lam_view){y, w.D};
-    if (st->model->cfg.pre_lnorm) {
-        lam_norm norm0 = norm0_of(st, &w, layer);
-        xn = st->ffn_out;
-        norm0.x = norm1.x;
-        norm0.y = (lam_view){xn, w.D};
-        st->dev->ops->norm_fwd(st->dev, &norm0);
-    }
-    lam_linear_fwd(&project, packed(row->qkv, 1, 3 * (size_t)d.HK), packed(xn, 1, w.D),
-                   lam_weight(w.p, w.ids->qkv), NULL);
+    project_next(st, layer, &w, row, enter, x);
     lam_causal_next(&st->seg, layer, row);
-    after_attention(st, layer, &w, packed(row->c, 1, (size_t)d.HK), &norm1, &norm2);
+    after_attention(st, layer, &w, packed(row->c, 1, (size_t)st->model->dims.HK), &norm1);
+    return norm2_of(st, &w, layer);
 }
 
 /* forward was  inner = drop(relu(y W_1^T + b_1)),  f = inner W_2^T  (b_2 and the dropout of f are in norm2); so

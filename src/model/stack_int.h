@@ -78,8 +78,10 @@ void lam_stack_layout(lam_stack *st, lam_arena *arena);
 
 /* block.c: one layer on the rows of the current call. */
 void lam_block_fwd(lam_stack *st, int layer);
-/* One row per stream: from x [B][D] to y [B][D]. */
-void lam_block_next(lam_stack *st, int layer, const lam_next_row *row, void *x, void *y);
+/* One row per stream, x [B][D]: enter's y, which is computed first, or there already (NULL).  Returns the norm that makes
+ * the row behind the layer, whose y the caller sets: the next layer begins with it. */
+lam_norm lam_block_next(lam_stack *st, int layer, const lam_next_row *row, const lam_norm *enter,
+                        void *x);
 /* dx[(layer+1) & 1] holds the gradient of the output; leaves that of the input in dx[layer & 1]. */
 void lam_block_bwd(lam_stack *st, int layer);
 

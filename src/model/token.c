@@ -60,6 +60,7 @@ static void work(void *arg)
     st->dev->ops->upload(st->dev, st->next.now, st->next.host,
                          3 * (size_t)B * sizeof *st->next.host);
     lam_embed_rows(&st->embed, row_of(st, 0), lam_at(st->dev, LAM_INT, st->next.now, (size_t)B), B);
+    lam_norm enter = {0};
     for (int l = 0; l < L; l++) {
         const lam_next_row row = {
             .at = st->next.now,
@@ -67,8 +68,11 @@ static void work(void *arg)
             .qkv = st->next.qkv,
             .c = of_layer(st, LAM_ACT, st->next.c, l, d.HK),
             .lse = of_layer(st, LAM_WIDE, st->next.lse, l, st->model->cfg.n_head)};
-        lam_block_next(st, l, &row, row_of(st, l), row_of(st, l + 1));
+        const lam_norm next = lam_block_next(st, l, &row, l > 0 ? &enter : NULL, row_of(st, l));
+        enter = next;
+        enter.y = (lam_view){row_of(st, l + 1), (size_t)d.D};
     }
+    st->dev->ops->norm_fwd(st->dev, &enter);
     put_rows(st);
 }
 

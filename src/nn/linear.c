@@ -41,11 +41,9 @@ static lam_gemm by_weights(const lam_linear *l, lam_rows to, lam_rows from, lam_
                       .step_c = w.step_b};
 }
 
-void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
-                    const lam_epilogue *epilogue)
+static lam_gemm forward(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
+                        const lam_epilogue *epilogue)
 {
-    if (l->rows == 0)
-        return;
     lam_gemm g = by_weights(l, y, x, weight, LAM_FLIP);
     if (epilogue) {
         g.beta = epilogue->add ? 1.0 : 0.0;
@@ -56,7 +54,26 @@ void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights wei
         g.c_scale = epilogue->scale;
         g.c_group = epilogue->group;
     }
+    return g;
+}
+
+void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
+                    const lam_epilogue *epilogue)
+{
+    if (l->rows == 0)
+        return;
+    const lam_gemm g = forward(l, y, x, weight, epilogue);
     l->dev->ops->gemm(l->dev, &g);
+}
+
+void lam_linear_norm_fwd(const lam_linear *l, lam_rows y, const lam_norm *norm, lam_weights weight,
+                         const lam_epilogue *epilogue)
+{
+    if (l->rows == 0)
+        return;
+    const lam_rows x = {norm->y.p, norm->y.step, (size_t)norm->ld};
+    const lam_norm_gemm a = {*norm, forward(l, y, x, weight, epilogue)};
+    l->dev->ops->norm_gemm(l->dev, &a);
 }
 
 /* forward was  y = x W^T;  so  dx = beta dx + dy W. */

@@ -35,6 +35,9 @@ typedef struct lam_epilogue {
 /* y = x W^T, then the epilogue (NULL: none). */
 void lam_linear_fwd(const lam_linear *l, lam_rows y, lam_rows x, lam_weights weight,
                     const lam_epilogue *epilogue);
+/* The same with x = norm's y, which is computed first: one block of rows without a gap between them. */
+void lam_linear_norm_fwd(const lam_linear *l, lam_rows y, const lam_norm *norm, lam_weights weight,
+                         const lam_epilogue *epilogue);
 /* dx = dy W + beta dx. */
 void lam_linear_bwd_x(const lam_linear *l, lam_rows dx, lam_rows dy, lam_weights weight,
                       double beta);

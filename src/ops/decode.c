@@ -20,6 +20,12 @@ void lam_host_put_kv(lam_dev *dev, const lam_attn_next *x)
     }
 }
 
+void lam_host_norm_gemm(lam_dev *dev, const lam_norm_gemm *a)
+{
+    dev->ops->norm_fwd(dev, &a->norm);
+    dev->ops->gemm(dev, &a->gemm);
+}
+
 void lam_host_put_rows(lam_dev *dev, const lam_put_rows *a)
 {
     for (int i = 0; i < a->n; i++) {

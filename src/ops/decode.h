@@ -13,6 +13,8 @@
 #define LAM_OPS_DECODE_H
 
 #include "ops/attn.h"
+#include "ops/gemm.h"
+#include "ops/rowwise.h"
 
 enum { LAM_NEXT_WIDTH = 512 }; /* widest head of attn_next */
 
@@ -25,6 +27,13 @@ typedef struct lam_attn_next {
     lam_view k, value; /* ACT: H * K columns of stream b at b * step */
     const void *at;    /* INT [B] */
 } lam_attn_next;
+
+/* norm_fwd(norm), then gemm(gemm), whose A is norm's y: what a layer does with its rows twice.  Where rows are few the
+ * time of both is that of starting them, so a device may do them as one.  y and sum overlap neither x nor add. */
+typedef struct lam_norm_gemm {
+    lam_norm norm;
+    lam_gemm gemm;
+} lam_norm_gemm;
 
 /* Puts one row per stream into row at[b] of several buffers:
  *   out[b * step + at[b] * width + c] = in[b * width + c],  c < width.  Rows are whole multiples of 4 bytes. */

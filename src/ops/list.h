@@ -49,7 +49,9 @@
     LAM_OTHER_OPS(X)
 
 /* What devices whose memory is the host's share one implementation of, lam_host_NAME (decode.c). */
-#define LAM_SHARED_OPS(X) X(put_rows, lam_put_rows)
+#define LAM_SHARED_OPS(X)                                                                          \
+    X(norm_gemm, lam_norm_gemm)                                                                    \
+    X(put_rows, lam_put_rows)
 
 #define LAM_OPS(X)                                                                                 \
     LAM_KERNEL_OPS(X)                                                                              \

@@ -169,6 +169,12 @@ void lam_naive_attn_next(lam_dev *dev, const lam_attn_next *x)
     }
 }
 
+void lam_naive_norm_gemm(lam_dev *dev, const lam_norm_gemm *a)
+{
+    lam_naive_norm_fwd(dev, &a->norm);
+    lam_naive_gemm(dev, &a->gemm);
+}
+
 void lam_naive_put_rows(lam_dev *dev, const lam_put_rows *a)
 {
     for (int i = 0; i < a->n; i++) {

@@ -130,6 +130,12 @@ static void widen_lam_norm(lam_dev *dev, lam_norm *a)
     a->dadd = wide(dev, a->dadd);
 }
 
+static void widen_lam_norm_gemm(lam_dev *dev, lam_norm_gemm *a)
+{
+    widen_lam_norm(dev, &a->norm);
+    widen_lam_gemm(dev, &a->gemm);
+}
+
 static void widen_lam_dropout(lam_dev *dev, lam_dropout *a)
 {
     a->in = wide_view(dev, a->in);
@@ -274,10 +280,17 @@ static void copy_by_class(lam_dev *dev, const lam_copy *a)
     }
 }
 
+static void float_norm_gemm(lam_dev *dev, const lam_norm_gemm *a)
+{
+    lam_naive_norm_fwd(dev, &a->norm);
+    lam_naive_float_gemm(dev, &a->gemm);
+}
+
 /* Naive's own ask the device what ACT is, or know that all classes have four bytes. */
-#define lam_naive_gemm     lam_naive_float_gemm
-#define lam_naive_attn_fwd lam_naive_float_attn_fwd
-#define lam_naive_copy     copy_by_class
+#define lam_naive_gemm      lam_naive_float_gemm
+#define lam_naive_attn_fwd  lam_naive_float_attn_fwd
+#define lam_naive_copy      copy_by_class
+#define lam_naive_norm_gemm float_norm_gemm
 
 #define AROUND(name, argument)                                                                     \
     static void half_##name(lam_dev *dev, const argument *a)                                       \

@@ -9,6 +9,11 @@ static void call_next(const lam_ops *ops, lam_dev *dev, const void *op)
     ops->attn_next(dev, op);
 }
 
+static void call_norm_gemm(const lam_ops *ops, lam_dev *dev, const void *op)
+{
+    ops->norm_gemm(dev, op);
+}
+
 static void call_put_rows(const lam_ops *ops, lam_dev *dev, const void *op)
 {
     ops->put_rows(dev, op);
@@ -151,6 +156,82 @@ void lam_cases_attn_next(lam_case_run *run)
     next_one(run, 33, 8, 64, 20);
     next_one(run, 20, 16, 16, 65);
     next_beside(run);
+}
+
+/* Rows of a norm or of its product, whose padding is zero before or must be after. */
+static void padded(lam_case *c, void *slot, const char *name, int flags, const lam_layout *at)
+{
+    const int out = flags & LAM_WRITTEN;
+    lam_case_rows(c, slot, name, LAM_ACT, flags, at, out ? LAM_NAN : LAM_RANDOM);
+    lam_case_padding(c, at, out ? (double)NAN : 0.0);
+}
+
+/* `form`: bit 0 something is added, bit 1 with a bias; bit 2 each row is a block of its own. */
+typedef struct norm_gemm_case {
+    int rows, width, n, form;
+} norm_gemm_case;
+
+static void norm_gemm_one(lam_case_run *run, norm_gemm_case s)
+{
+    lam_norm_gemm a = {0};
+    lam_norm *norm = &a.norm;
+    lam_gemm *g = &a.gemm;
+    lam_case c = lam_case_start(run, call_norm_gemm, &a, 2.0);
+    const int apart = s.form & 4, epilogue = lam_case_pick(&c, 4);
+    const size_t rows = (size_t)s.rows, width = (size_t)s.width, ld = lam_case_pad(&c, width);
+    const lam_layout at = {1, rows, width, ld, rows * ld};
+    const lam_layout w = {1, (size_t)s.n, width, ld, (size_t)s.n * ld};
+    const lam_layout out = lam_case_layout(&c, 1, s.rows, s.n);
+    c.mixed = c.library = 1;
+    *norm = (lam_norm){.blocks = apart ? s.rows : 1,
+                       .rows = apart ? 1 : s.rows,
+                       .width = s.width,
+                       .ld = (int)ld,
+                       .eps = 1e-5};
+    norm->x.step = norm->y.step = apart ? ld : rows * ld;
+    padded(&c, &norm->x.p, "x", LAM_READ, &at);
+    padded(&c, &norm->y.p, "y", LAM_WRITTEN, &at);
+    lam_case_share(&c, &g->a, 0);
+    if (s.form & 1) {
+        padded(&c, &norm->add, "add", LAM_READ, &at);
+        padded(&c, &norm->sum, "sum", LAM_WRITTEN, &at);
+    }
+    if ((s.form & 3) == 3)
+        head_vector(&c, &norm->bias, "norm bias", width);
+    head_vector(&c, &norm->gain, "gain", width);
+    head_vector(&c, &norm->shift, "shift", width);
+    lam_case_buf(&c, &norm->mean, "mean", LAM_WIDE, LAM_WRITTEN, rows);
+    lam_case_buf(&c, &norm->rstd, "rstd", LAM_WIDE, LAM_WRITTEN, rows);
+    padded(&c, &g->b, "w", LAM_READ, &w);
+    lam_case_rows(&c, &g->c, "c", LAM_ACT, LAM_WRITTEN, &out, LAM_NAN);
+    if (epilogue & 1)
+        head_vector(&c, &g->bias, "bias", (size_t)s.n);
+    g->m = s.rows;
+    g->n = s.n;
+    g->k = (int)ld;
+    g->batch = 1;
+    g->tb = LAM_FLIP;
+    g->lda = g->ldb = ld;
+    g->ldc = out.ld;
+    g->relu = epilogue > 1;
+    c.work.rows = s.rows;
+    c.work.width = s.n > (int)ld ? s.n : (int)ld;
+    lam_case_name(&c, "norm_gemm rows=%d width=%d n=%d form=%d bias=%d relu=%d", s.rows, s.width,
+                  s.n, s.form, epilogue & 1, g->relu);
+    lam_case_check(&c);
+}
+
+void lam_cases_norm_gemm(lam_case_run *run)
+{
+    static const int rows[] = {1, 2, 3, 4, 5, 16, 17, 33, 64, 65};
+    static const int widths[] = {1, 8, 41, 255, 256, 257, 410, 512, 513, 1000, 1024, 1040};
+    enum { ROWS = sizeof rows / sizeof *rows, WIDTHS = sizeof widths / sizeof *widths };
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < 8; k++)
+            norm_gemm_one(run, (norm_gemm_case){rows[i], widths[(5 * i + k) % 8], 1 + 37 * k, k});
+    for (int i = 0; i < WIDTHS; i++)
+        norm_gemm_one(run, (norm_gemm_case){1 + i % 4, widths[i], 16 + i, 2 * i + 1});
+    norm_gemm_one(run, (norm_gemm_case){1, 64, 300, 3}); /* more columns than warps at a time */
 }
 
 static void put_one(lam_case_run *run, int B, int n, int at)

@@ -62,6 +62,7 @@ static entry *add(void (*call)(lam_dev *, const void *), const void *argument, s
             add(call_##name, a, sizeof *a);                                                        \
     }
 LAM_KERNEL_OPS(DEFINE)
+DEFINE(norm_gemm, lam_norm_gemm)
 
 static void call_put_rows(lam_dev *dev, const void *argument)
 {

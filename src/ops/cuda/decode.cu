@@ -2,10 +2,13 @@
  *
  * One query leaves nothing to a tile: the time is that of reading keys, values and positions once.  Eight
  * lanes share a key (sixteen bytes each for heads up to 64 wide), so that a warp reads whole rows of a
- * head, several in flight, and those of the next step while it computes with these; each group of lanes runs its own online softmax over every so many keys, and
- * the groups are joined in order.  Where streams and heads are too few to fill the card the keys are split over
- * blocks too, and the last block to finish joins the parts, in order: the result does not depend on
- * which one that is.
+ * head, several in flight, and those of the next step while it computes with these; each group of lanes runs its own online
+ * softmax over every so many keys, and the groups are joined in order, first those of a warp.  Where streams and heads are
+ * too few to fill the card the keys are split over blocks too, and the last block to finish joins the parts, in order: the
+ * result does not depend on which one that is.
+ *
+ * The kernel in front makes the query and the new key and value.  All others have been there since earlier tokens: the
+ * first of them are asked for before that kernel has ended (lam_chain), and of one stream these are all.
  *
  * The new key is read from where the GEMM left it and stored by the group that meets it; nobody else
  * reads it in this launch.  How many keys a stream has is read from memory: the launch is the same for every token, and
@@ -18,6 +21,7 @@ enum {
     LANES = 8,
     THREADS = 256,
     GROUPS = THREADS / LANES,
+    WARPS = THREADS / LAM_WARP,
     MIN_KEYS = 64, /* of a split */
     MOST_SPLITS = 32
 };
@@ -54,25 +58,38 @@ static __device__ __forceinline__ int column(int c)
     return 8 * ((int)threadIdx.x % LANES + LANES * c);
 }
 
-template <typename T, int C>
-static __device__ __forceinline__ query<C> load_query(const next_call &n, int b, int h)
+/* u and v, which are constants. */
+template <int C>
+static __device__ __forceinline__ query<C> load_biases(const next_call &n, int h)
 {
     const lam_attn &a = n.x.a;
-    const size_t head = (size_t)h * a.K;
     query<C> q;
 #pragma unroll
     for (int c = 0; c < C; c++) {
-        const int col = column(c), count = a.K - col;
-        const T *row = (const T *)a.q.p + (size_t)b * a.q.step + head + col;
-        const float *u = (const float *)a.u + head + col, *v = (const float *)a.v + head + col;
-        q.u[c] = q.v[c] = lam_load8_n(row, count, n.aligned);
-#pragma unroll
-        for (int i = 0; i < 8; i++) {
-            q.u[c].v[i] += a.u && i < count ? u[i] : 0.0f;
-            q.v[c].v[i] += a.v && i < count ? v[i] : 0.0f;
-        }
+        const size_t at = (size_t)h * a.K + column(c);
+        const float *u = (const float *)a.u + at, *v = (const float *)a.v + at;
+        const int count = a.K - column(c);
+        q.u[c] = lam_load8_n(u, a.u ? count : 0, (uintptr_t)u % 16 == 0);
+        q.v[c] = lam_load8_n(v, a.v ? count : 0, (uintptr_t)v % 16 == 0);
     }
     return q;
+}
+
+/* q + u, q + v. */
+template <typename T, int C>
+static __device__ __forceinline__ void add_query(query<C> &q, const next_call &n, int b, int h)
+{
+    const lam_attn &a = n.x.a;
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        const T *row = (const T *)a.q.p + (size_t)b * a.q.step + (size_t)h * a.K + column(c);
+        const lam_f8 x = lam_load8_n(row, a.K - column(c), n.aligned);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            q.u[c].v[i] += x.v[i];
+            q.v[c].v[i] += x.v[i];
+        }
+    }
 }
 
 template <int C>
@@ -102,7 +119,7 @@ static __device__ __forceinline__ void fetch_row(lam_raw8<T> (&out)[C], const T 
     for (int c = 0; c < C; c++) {
         const int col = column(c);
         if (ALIGNED) {
-            out[c] = lam_fetch8(row + col, in && col < K);
+            out[c] = lam_ask8(row + col, in && col < K);
             continue;
         }
         lam_f8 x = lam_load8_n(row + col, in ? K - col : 0, false);
@@ -136,42 +153,53 @@ static __device__ __forceinline__ head_rows<T> rows_of(const next_call &n, int b
             (const T *)n.x.value.p + (size_t)b * n.x.value.step + head, (const T *)a.r + head};
 }
 
-/* Key j and what belongs to it, if it is below `to`. */
+/* Key j and what belongs to it, if it is below `to`.  `old`: of the new key only its position, the rest is not there yet. */
+enum when { OLD, ALL };
+
 template <typename T, int C, bool ALIGNED>
-static __device__ __forceinline__ void fetch(rows<T, C> &out, const lam_attn &a,
-                                             const head_rows<T> &p, int j, int at, int to)
+static __device__ __forceinline__ void
+fetch(rows<T, C> &out, const lam_attn &a, const head_rows<T> &p, int j, int at, int to, when then)
 {
-    const bool in = j < to;
+    const bool in = j < to, kept = in && (then == ALL || j != at);
     const int row = a.r_zero + a.r_sign * (j - at);
-    fetch_row<T, C, ALIGNED>(out.key, j == at ? p.new_key : p.keys + (size_t)j * a.ldk, a.K, in);
+    fetch_row<T, C, ALIGNED>(out.key, j == at ? p.new_key : p.keys + (size_t)j * a.ldk, a.K, kept);
     fetch_row<T, C, ALIGNED>(out.value, j == at ? p.new_value : p.values + (size_t)j * a.ldk, a.K,
-                             in);
+                             kept);
     fetch_row<T, C, ALIGNED>(out.position, p.positions + (size_t)row * a.ldr, a.K, in && a.r);
 }
 
-/* The keys from, from + GROUPS, ... below `to`, U at a time. */
+/* The keys from, from + GROUPS, ... below `to`, U at a time; a warp's groups stay together, the last time some without a
+ * key.  Waits for the kernel in front. */
 template <typename T, int C, int U, bool ALIGNED>
 static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, int h, int at,
                                                     int from, int to)
 {
-    enum { AHEAD = C <= 2 && sizeof(T) == 2 }; /* else registers are short */
+    enum { AHEAD = C <= 2 && sizeof(T) == 2 && ALIGNED }; /* else registers are short */
     const lam_attn &a = n.x.a;
-    const unsigned mask = 0xffu << (threadIdx.x % LAM_WARP / LANES * LANES);
+    const int ahead = (int)threadIdx.x % LAM_WARP / LANES; /* of the warp's first group */
     const head_rows<T> p = rows_of<T>(n, b, h);
-    const query<C> q = load_query<T, C>(n, b, h);
+    query<C> q = load_biases<C>(n, h);
     softmax<C> s = {-CUDART_INF_F, 0.0f, {}};
     rows<T, C> now[U], soon[U];
 #pragma unroll
     for (int x = 0; AHEAD && x < U; x++)
-        fetch<T, C, ALIGNED>(soon[x], a, p, from + x * GROUPS, at, to);
-    for (int first = from; first < to; first += U * GROUPS) {
+        fetch<T, C, ALIGNED>(soon[x], a, p, from + x * GROUPS, at, to, OLD);
+    lam_chain();
+#pragma unroll
+    for (int x = 0; AHEAD && x < U; x++)
+        if (from + x * GROUPS == at && at < to) {
+            fetch_row<T, C, ALIGNED>(soon[x].key, p.new_key, a.K, true);
+            fetch_row<T, C, ALIGNED>(soon[x].value, p.new_value, a.K, true);
+        }
+    add_query<T, C>(q, n, b, h);
+    for (int first = from; first - ahead < to; first += U * GROUPS) {
         float score[U], top = s.top, total = 0.0f;
 #pragma unroll
         for (int x = 0; x < U; x++) {
             if (AHEAD)
                 now[x] = soon[x];
             fetch<T, C, ALIGNED>(AHEAD ? soon[x] : now[x], a, p,
-                                 first + (x + (AHEAD ? U : 0)) * GROUPS, at, to);
+                                 first + (x + (AHEAD ? U : 0)) * GROUPS, at, to, ALL);
         }
 #pragma unroll
         for (int x = 0; x < U; x++) {
@@ -180,13 +208,14 @@ static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, i
             lam_f8 key[C], position[C];
             unpack_row(key, now[x].key);
             unpack_row(position, now[x].position);
-            score[x] = lam_lanes_sum<LANES>(dot<C>(q.u, key) + dot<C>(q.v, position), mask);
+            score[x] = lam_lanes_sum<LANES>(dot<C>(q.u, key) + dot<C>(q.v, position));
             if (in && a.rbias)
                 score[x] += ((const float *)a.rbias)[(size_t)row * a.H + h];
             score[x] = in ? score[x] * (float)a.scale : -CUDART_INF_F;
             top = fmaxf(top, score[x]);
         }
-        const float shrink = expf(s.top - top);
+        const float base = top == -CUDART_INF_F ? 0.0f : top; /* a group without keys so far */
+        const float shrink = expf(s.top - base);
 #pragma unroll
         for (int c = 0; c < C; c++)
 #pragma unroll
@@ -194,7 +223,7 @@ static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, i
                 s.o[c].v[i] *= shrink;
 #pragma unroll
         for (int x = 0; x < U; x++) {
-            const float weight = expf(score[x] - top);
+            const float weight = expf(score[x] - base);
             const int j = first + x * GROUPS;
             lam_f8 value[C];
             unpack_row(value, now[x].value);
@@ -219,64 +248,77 @@ static __device__ __forceinline__ softmax<C> attend(const next_call &n, int b, i
     return s;
 }
 
-/* One column (or, for x < 0, the sum) of `parts` paused softmaxes, each `apart` floats from the next; what
- * is joined may have been written by other blocks. */
+/* Several paused softmaxes as one: the largest of their tops, the sum of their totals, and what each counts for. */
+template <int MOST>
 struct joint {
-    float top, total;
+    float top, total, share[MOST];
 };
 
-static __device__ __forceinline__ joint join(const float *tops, const float *totals, int parts,
-                                             int apart)
+/* Softmax p has its top at tops[p * apart] and its total at totals[p * apart], in shared memory; `count` of them. */
+template <int MOST>
+static __device__ __forceinline__ joint<MOST> join(const float *tops, const float *totals,
+                                                   int count, int apart)
 {
-    joint all = {-CUDART_INF_F, 0.0f};
-    for (int p = 0; p < parts; p++)
-        all.top = fmaxf(all.top, __ldcg(tops + (size_t)p * apart));
-    if (all.top == -CUDART_INF_F)
-        return all;
-    for (int p = 0; p < parts; p++)
-        all.total +=
-            __ldcg(totals + (size_t)p * apart) * expf(__ldcg(tops + (size_t)p * apart) - all.top);
+    joint<MOST> all = {-CUDART_INF_F, 0.0f, {}};
+#pragma unroll
+    for (int p = 0; p < MOST; p++)
+        all.share[p] = p < count ? tops[p * apart] : -CUDART_INF_F;
+#pragma unroll
+    for (int p = 0; p < MOST; p++)
+        all.top = fmaxf(all.top, all.share[p]);
+    const float base =
+        all.top == -CUDART_INF_F ? 0.0f : all.top; /* nothing seen: all terms are 0 */
+#pragma unroll
+    for (int p = 0; p < MOST; p++) {
+        all.share[p] = expf(all.share[p] - base);
+        all.total += p < count ? totals[p * apart] * all.share[p] : 0.0f;
+    }
     return all;
 }
 
-/* This block's part of the row: joined from its groups into shared memory [K + 2]. */
-template <int C>
-static __device__ __forceinline__ void join_groups(const softmax<C> &s, float *smem, int K)
+/* Column x of their outputs, output p at o[p * apart]. */
+template <int MOST>
+static __device__ __forceinline__ float column_of(const joint<MOST> &all, const float *o, int count,
+                                                  int apart)
 {
-    const int group = (int)threadIdx.x / LANES;
-    float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS, *shares = o + GROUPS * K;
-    if (threadIdx.x % LANES == 0) {
-        tops[group] = s.top;
-        totals[group] = s.total;
+    float sum = 0.0f;
+#pragma unroll
+    for (int p = 0; p < MOST; p++)
+        sum += p < count ? o[p * apart] * all.share[p] : 0.0f;
+    return sum;
+}
+
+/* The softmaxes of a warp's groups as one, which its first group holds then, to this warp's place in shared memory:
+ * tops, totals [WARPS], o [WARPS][K]. */
+template <int C>
+static __device__ __forceinline__ void join_warp(softmax<C> s, float *smem, int K)
+{
+    const int warp = (int)threadIdx.x / LAM_WARP, lane = (int)threadIdx.x % LAM_WARP;
+#pragma unroll
+    for (int step = LANES; step < LAM_WARP; step *= 2) {
+        const float top = fmaxf(s.top, __shfl_xor_sync(0xffffffffu, s.top, step));
+        const float share = expf(s.top - (top == -CUDART_INF_F ? 0.0f : top));
+        s.top = top;
+        s.total *= share;
+        s.total += __shfl_xor_sync(0xffffffffu, s.total, step);
+#pragma unroll
+        for (int c = 0; c < C; c++)
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                s.o[c].v[i] *= share;
+                s.o[c].v[i] += __shfl_xor_sync(0xffffffffu, s.o[c].v[i], step);
+            }
+    }
+    if (lane == 0) {
+        smem[warp] = s.top;
+        smem[WARPS + warp] = s.total;
     }
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            if (column(c) + i < K)
-                o[group * K + column(c) + i] = s.o[c].v[i];
-    __syncthreads();
-    float top = -CUDART_INF_F, total = 0.0f;
-    for (int g = 0; g < GROUPS; g++)
-        top = fmaxf(top, tops[g]);
-    const float base = top == -CUDART_INF_F ? 0.0f : top; /* nothing seen: all terms are 0 */
-    if (threadIdx.x < GROUPS)
-        shares[threadIdx.x] = expf(tops[threadIdx.x] - base);
-    __syncthreads();
-    for (int g = 0; g < GROUPS; g++)
-        total += totals[g] * shares[g];
-    for (int x = (int)threadIdx.x; x < K; x += THREADS) {
-        float sum = 0.0f;
-        for (int g = 0; g < GROUPS; g++)
-            sum += o[g * K + x] * shares[g];
-        o[x] = sum; /* row 0 is read by this thread alone */
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        tops[0] = top;
-        totals[0] = total;
-    }
-    __syncthreads();
+            if (lane < LANES && column(c) + i < K)
+                smem[2 * WARPS + warp * K + column(c) + i] = s.o[c].v[i];
 }
 
 template <typename T>
@@ -285,56 +327,62 @@ static __device__ __forceinline__ void write_row(const lam_attn &a, int b, int h
     ((T *)a.o.p)[(size_t)b * a.o.step + (size_t)h * a.K + x] = lam_act<T>(o);
 }
 
-template <typename T, int C, int U, bool ALIGNED>
-static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
-    attn_next(const __grid_constant__ next_call n)
+/* Puts this block's part beside those of the other splits; true in the block that is the last one. */
+static __device__ __forceinline__ bool hand_in(const next_call &n, const joint<WARPS> &all,
+                                               const float *o, size_t row, unsigned *ticket)
 {
-    extern __shared__ float smem[]; /* GROUPS * (K + 3): join_groups */
-    __shared__ unsigned ticket;
-    lam_chain();
-    const lam_attn &a = n.x.a;
-    const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
-    const int at = ((const int32_t *)n.x.at)[b];
-    const int seen = a.reach > 0 ? max(0, at - a.reach + 1) : 0;
-    const int oldest = a.valid ? max(seen, a.past - ((const int32_t *)a.valid)[b]) : seen;
-    const int each = lam_cuda_ceil(at - oldest + 1, n.splits), begin = oldest + split * each;
-    const int end = min(begin + each, at + 1);
-    join_groups<C>(attend<T, C, U, ALIGNED>(n, b, h, at, begin + (int)threadIdx.x / LANES, end),
-                   smem, K);
-
-    float *lse = (float *)a.lse.p + (size_t)b * a.lse.step + h;
-    const float *tops = smem, *totals = smem + GROUPS, *o = smem + 2 * GROUPS;
-    if (n.splits == 1) {
-        for (int x = (int)threadIdx.x; x < K; x += THREADS)
-            write_row<T>(a, b, h, x, o[x] / totals[0]);
-        if (threadIdx.x == 0)
-            *lse = tops[0] + logf(totals[0]);
-        return;
-    }
-    const size_t row = (size_t)b * a.H + h;
-    float *parts = n.parts + row * n.splits * (K + 2), *mine = parts + split * (K + 2);
+    const int K = n.x.a.K;
+    float *mine = n.parts + (row * n.splits + blockIdx.x) * (K + 2);
     for (int x = (int)threadIdx.x; x < K; x += THREADS)
-        mine[2 + x] = o[x];
+        mine[2 + x] = column_of(all, o + x, WARPS, K);
     if (threadIdx.x == 0) {
-        mine[0] = tops[0];
-        mine[1] = totals[0];
+        mine[0] = all.top;
+        mine[1] = all.total;
     }
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) /* counts to splits - 1 and begins again */
-        ticket = atomicInc(n.tickets + row, (unsigned)n.splits - 1);
+        *ticket = atomicInc(n.tickets + row, (unsigned)n.splits - 1);
     __syncthreads();
-    if (ticket != (unsigned)n.splits - 1)
+    return *ticket == (unsigned)n.splits - 1;
+}
+
+template <typename T, int C, int U, bool ALIGNED>
+static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
+    attn_next(const __grid_constant__ next_call n)
+{
+    extern __shared__ float smem[]; /* join_warp; later all parts of the row */
+    __shared__ unsigned ticket;
+    const lam_attn &a = n.x.a;
+    const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
+    const int at = __ldcg((const int32_t *)n.x.at + b);
+    const int seen = a.reach > 0 ? max(0, at - a.reach + 1) : 0;
+    const int oldest = a.valid ? max(seen, a.past - __ldcg((const int32_t *)a.valid + b)) : seen;
+    const int each = lam_cuda_ceil(at - oldest + 1, n.splits), begin = oldest + split * each;
+    const int end = min(begin + each, at + 1);
+    join_warp<C>(attend<T, C, U, ALIGNED>(n, b, h, at, begin + (int)threadIdx.x / LANES, end), smem,
+                 K);
+    __syncthreads();
+    float *lse = (float *)a.lse.p + (size_t)b * a.lse.step + h;
+    const float *o = smem + 2 * WARPS;
+    const joint<WARPS> block = join<WARPS>(smem, smem + WARPS, WARPS, 1);
+    if (n.splits == 1) {
+        for (int x = (int)threadIdx.x; x < K; x += THREADS)
+            write_row<T>(a, b, h, x, column_of(block, o + x, WARPS, K) / block.total);
+        if (threadIdx.x == 0)
+            *lse = block.top + logf(block.total);
+        return;
+    }
+    const size_t row = (size_t)b * a.H + h;
+    if (!hand_in(n, block, o, row, &ticket))
         return;
     __threadfence();
-    const joint all = join(parts, parts + 1, n.splits, K + 2);
-    for (int x = (int)threadIdx.x; x < K; x += THREADS) {
-        float sum = 0.0f;
-        for (int p = 0; p < n.splits; p++)
-            sum +=
-                __ldcg(parts + p * (K + 2) + 2 + x) * expf(__ldcg(parts + p * (K + 2)) - all.top);
-        write_row<T>(a, b, h, x, sum / all.total);
-    }
+    for (int i = (int)threadIdx.x; i < n.splits * (K + 2); i += THREADS)
+        smem[i] = __ldcg(n.parts + row * n.splits * (K + 2) + i);
+    __syncthreads();
+    const joint<MOST_SPLITS> all = join<MOST_SPLITS>(smem, smem + 1, n.splits, K + 2);
+    for (int x = (int)threadIdx.x; x < K; x += THREADS)
+        write_row<T>(a, b, h, x, column_of(all, smem + 2 + x, n.splits, K + 2) / all.total);
     if (threadIdx.x == 0)
         *lse = all.top + logf(all.total);
 }
@@ -343,7 +391,8 @@ template <typename T, int C, int U>
 static void launch(lam_cuda_dev *dev, const next_call &n)
 {
     const lam_attn *a = &n.x.a;
-    const size_t shared = (3 + (size_t)a->K) * GROUPS * sizeof(float);
+    const int parts = n.splits > (int)WARPS ? n.splits : (int)WARPS;
+    const size_t shared = (size_t)parts * ((size_t)a->K + 2) * sizeof(float);
     const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
     const auto kernel = n.aligned ? attn_next<T, C, U, true> : attn_next<T, C, U, false>;
     lam_cuda_launch(dev, "attn_next", kernel, {grid, THREADS, shared, true}, n);

@@ -181,3 +181,11 @@ extern "C" void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a)
         lam_cuda_relu_bwd(dev, &back);
     }
 }
+
+extern "C" void lam_cuda_norm_gemm(lam_dev *dev, const lam_norm_gemm *a)
+{
+    if (!dev->exact && lam_cuda_gemv_norm(lam_cuda(dev), a))
+        return;
+    dev->ops->norm_fwd(dev, &a->norm);
+    dev->ops->gemm(dev, &a->gemm);
+}

@@ -39,6 +39,7 @@ static __global__ void __launch_bounds__(team<W>::BLOCK, W <= 8 ? BLOCKS_PER_SM 
     const stride step(a, t.rows);
     cursor next = {t.row, t.row / a.rows, t.row % a.rows};
     row_fwd<T, NG> ahead = {};
+    lam_chain();
     if (next.row < rows)
         ahead = fetch_fwd<T, NG, FULL>(a, next, col, APART);
 
@@ -108,7 +109,8 @@ template <typename T, int NG, int W, bool FULL>
 static void launch_fwd(lam_cuda_dev *dev, const lam_norm *a)
 {
     lam_cuda_launch(dev, "norm_fwd", norm_fwd<T, NG, W, FULL>,
-                    {blocks_of<W>(dev, a), team<W>::BLOCK}, *a, lam_cuda_mask_of(&a->drop));
+                    {blocks_of<W>(dev, a), team<W>::BLOCK, 0, true}, *a,
+                    lam_cuda_mask_of(&a->drop));
 }
 
 template <typename T>

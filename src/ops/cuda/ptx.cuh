@@ -119,9 +119,33 @@ static __device__ __forceinline__ void lam_prefetch(const void *p)
     asm volatile("prefetch.global.L2 [%0];\n" ::"l"(p));
 }
 
+/* Eight neighbours as lam_fetch8 has them, asked for here and not later, past the L1 cache, which may hold what they were
+ * before: of several in a row all are under way at once, also in front of lam_chain. */
+template <typename T>
+static __device__ __forceinline__ lam_raw8<T> lam_ask8(const T *p, bool in)
+{
+    lam_raw8<T> x;
+#pragma unroll
+    for (int i = 0; i < (int)sizeof(T) / 2; i++)
+        asm volatile("{\n"
+                     ".reg .pred there;\n"
+                     "setp.ne.b32 there, %5, 0;\n"
+                     "mov.b32 %0, 0;\n"
+                     "mov.b32 %1, 0;\n"
+                     "mov.b32 %2, 0;\n"
+                     "mov.b32 %3, 0;\n"
+                     "@there ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+                     "}\n"
+                     : "=&r"(x.v[i].x), "=&r"(x.v[i].y), "=&r"(x.v[i].z), "=&r"(x.v[i].w)
+                     : "l"((const uint4 *)p + i), "r"((int)in));
+    return x;
+}
+
 /* Programmatic dependent launch, for kernels that are launched as `chained` (cuda_int.cuh): waits until all work in
- * front has ended and can be seen, then lets the kernel behind begin, which waits here in its turn.  Comes before any
- * access to memory; does nothing in a kernel that was launched otherwise. */
+ * front has ended and can be seen, then lets the kernel behind begin, which waits here in its turn.  Before it a kernel may
+ * read what the kernel in front does not write: weights, and what kernels further in front have left, for they had ended
+ * when the one in front let this one begin.  It writes nothing before.  What may have been read by kernels before at an
+ * older age is read past the L1 cache (lam_ask8).  Does nothing in a kernel that was launched otherwise. */
 static __device__ __forceinline__ void lam_chain(void)
 {
 #if __CUDA_ARCH__ >= 900

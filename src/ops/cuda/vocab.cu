@@ -3,7 +3,7 @@
  * ref/vocab.c says what is computed; the embedding's gradient, which has to bring equal ids together
  * first, is in embed_bwd.cu.  A row of logits is read twice and written once.  The second read comes from a cache
  * where rows are short; with 267,735 columns the rows that are worked on at a time exceed the L2 cache. */
-#include "ops/cuda/cuda_int.cuh"
+#include "ops/cuda/ptx.cuh"
 
 #include <math_constants.h>
 
@@ -13,6 +13,7 @@ template <typename T>
 static __global__ void embed_fwd(lam_embed a)
 {
     const int col = (int)(blockIdx.x * blockDim.x + threadIdx.x) * 8;
+    lam_chain();
     if (col >= a.ld)
         return;
     for (int row = (int)(blockIdx.y * blockDim.y + threadIdx.y); row < a.rows;
@@ -35,7 +36,8 @@ extern "C" void lam_cuda_embed_fwd(lam_dev *dev, const lam_embed *a)
     assert(a->ld % 8 == 0);
     if (a->rows == 0)
         return;
-    const lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)a->ld / 8, a->rows, 1);
+    lam_cuda_grid g = lam_cuda_grid_of(cuda, (size_t)a->ld / 8, a->rows, 1);
+    g.chained = true;
     lam_cuda_launch(cuda, "embed_fwd", cuda->bf16 ? embed_fwd<lam_bf16> : embed_fwd<float>, g, *a);
 }
 
