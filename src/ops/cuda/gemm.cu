@@ -174,7 +174,7 @@ extern "C" void lam_cuda_gemm(lam_dev *dev, const lam_gemm *a)
         return;
     if (a->batch > 1 && a->step_c == 0)
         lam_cuda_gemm_sum(cuda, a);
-    else if (!lam_cuda_gemv(cuda, a))
+    else if (!lam_cuda_gemv(cuda, a) && !lam_cuda_gemm_few(cuda, a))
         lam_cuda_gemm_each(cuda, a);
     if (a->h) {
         const lam_relu_bwd back = lam_gemm_back(a);

@@ -10,6 +10,8 @@ bool lam_cuda_gemm_sm90(lam_cuda_dev *dev, const lam_gemm *a);
 /* A product of a few rows (decoding), where that is faster than cuBLASLt (gemv.cu); false: not done. */
 bool lam_cuda_gemv(lam_cuda_dev *dev, const lam_gemm *a);
 bool lam_cuda_gemv_norm(lam_cuda_dev *dev, const lam_norm_gemm *a);
+/* The same of some more rows in bf16 (gemm_few.cu). */
+bool lam_cuda_gemm_few(lam_cuda_dev *dev, const lam_gemm *a);
 
 /* Separate products, finished, by cuBLASLt where it can (gemm.cu). */
 void lam_cuda_gemm_each(lam_cuda_dev *dev, const lam_gemm *a);
