@@ -266,6 +266,11 @@ void lam_convert(void *dst, lam_dtype dst_type, const void *src, lam_dtype src_t
             memcpy(dst, src, n * dst_size);
         return;
     }
+    if (dst_type == LAM_F64 && kind_of(src_type) == FLOAT &&
+        (uintptr_t)dst % _Alignof(double) == 0) { /* logits, say: without a detour */
+        load_floats(dst, src, src_type, n);
+        return;
+    }
     for (size_t i = 0; i < n; i += BLOCK)
         convert_block((char *)dst + i * dst_size, dst_type, (const char *)src + i * src_size,
                       src_type, n - i < BLOCK ? n - i : BLOCK);

@@ -212,20 +212,22 @@ static int works_alone(const lam_lane *lane)
     return is_awake(lane) && lane->stream < 0;
 }
 
-static lam_status row_is_finite(const lam_scheduler *s, const lam_lane *lane, const double *scores)
+/* Row `row` of the logits of `stack`. */
+static lam_status row_is_finite(const lam_scheduler *s, const lam_lane *lane,
+                                const lam_stack *stack, int row)
 {
-    const size_t V = (size_t)s->engine->model->cfg.n_token;
-    return lam_finite_count(scores, LAM_F64, V) == V
+    return lam_stack_finite(stack, row) == (size_t)s->engine->model->cfg.n_token
                ? LAM_OK
                : lam_fail(LAM_ERR_NUMERIC, "after %lld tokens a score is not finite",
                           (long long)lane->length);
 }
 
-/* The lane's token was fed: draws the next one, or ends. */
-static void after_token(lam_scheduler *s, lam_lane *lane, const double *scores)
+/* The lane's token was fed, in row `row` of `stack`, whose scores were taken: draws the next one, or ends. */
+static void after_token(lam_scheduler *s, lam_lane *lane, const lam_stack *stack, int row)
 {
+    const double *scores = s->scores + (size_t)row * (size_t)s->engine->model->cfg.n_token;
     lam_job *job = lane->job;
-    lam_status status = row_is_finite(s, lane, scores);
+    lam_status status = row_is_finite(s, lane, stack, row);
     if (status == LAM_OK && job->stage == LAM_SETTLING) {
         job->stage = LAM_FINISHED;
     } else if (status == LAM_OK) {
@@ -247,7 +249,7 @@ static lam_status feed_alone(lam_scheduler *s, lam_lane *lane)
         lam_lane_hold(s, lane);
     }
     LAM_TRY(lam_stack_logits(lane->stack, s->scores));
-    after_token(s, lane, s->scores);
+    after_token(s, lane, lane->stack, 0);
     return LAM_OK;
 }
 
@@ -305,7 +307,6 @@ static int width_of(const lam_scheduler *s)
 
 static lam_status advance_together(lam_scheduler *s)
 {
-    const size_t V = (size_t)s->engine->model->cfg.n_token;
     int going = 0;
     for (int b = 0; b < s->o.lanes; b++) {
         lam_lane *lane = s->by_stream[b];
@@ -325,7 +326,7 @@ static lam_status advance_together(lam_scheduler *s)
         if (s->go[b]) {
             lam_lane *lane = s->by_stream[b];
             lam_lane_went(lane, s->tokens[b]);
-            after_token(s, lane, s->scores + (size_t)b * V);
+            after_token(s, lane, s->batch, b);
             if (lane->job && lane->done == lane->segment) /* full streams must not wait there */
                 lam_lane_commit(s, lane);
         }

@@ -173,14 +173,18 @@ lam_status lam_session_feed(lam_session *s, const int32_t *tokens, int n)
     return lam_session_feed_nll(s, tokens, NULL, n, NULL);
 }
 
-static lam_status check_finite(const lam_session *s, const double *scores, int64_t after)
+/* The scores that were taken last. */
+static lam_status check_finite(const lam_session *s, int64_t after)
 {
-    const size_t V = (size_t)s->model->cfg.n_token, all = (size_t)s->streams * V;
-    const size_t bad = lam_finite_count(scores, LAM_F64, all);
-    return bad == all ? LAM_OK
-                      : lam_fail(LAM_ERR_NUMERIC,
-                                 "after %lld tokens the score of symbol %zu is not finite",
-                                 (long long)after, bad % V);
+    const size_t V = (size_t)s->model->cfg.n_token;
+    for (int b = 0; b < s->streams; b++) {
+        const size_t bad = lam_stack_finite(s->stack, b);
+        if (bad < V)
+            return lam_fail(LAM_ERR_NUMERIC,
+                            "after %lld tokens the score of symbol %zu is not finite",
+                            (long long)after, bad);
+    }
+    return LAM_OK;
 }
 
 lam_status lam_session_logits(lam_session *s, double *scores)
@@ -189,7 +193,7 @@ lam_status lam_session_logits(lam_session *s, double *scores)
         return lam_fail(LAM_ERR_ARG, "session: nothing was fed since %s",
                         s->length == 0 ? "the start" : "the segment length changed");
     LAM_TRY(lam_stack_logits(s->stack, scores));
-    return check_finite(s, scores, s->length);
+    return check_finite(s, s->length);
 }
 
 /* Logits of the k rows that were fed last, one after the other. */
@@ -198,7 +202,7 @@ static lam_status show_rows(lam_session *s, int k, double *scores, lam_logits_si
 {
     for (int row = 0; row < k; row++) {
         LAM_TRY(lam_stack_logits_at(s->stack, row, scores));
-        LAM_TRY(check_finite(s, scores, s->length - k + row + 1));
+        LAM_TRY(check_finite(s, s->length - k + row + 1));
         LAM_TRY(sink(user, scores));
     }
     return LAM_OK;

@@ -142,6 +142,7 @@ static void unwire(lam_stack *st)
     free(st->head.host);
     free(st->host.raw);
     free(st->host.clusters);
+    free(st->host.finite);
 }
 
 static lam_status check_options(const lam_model *model, const lam_stack_options *opt)

@@ -136,6 +136,10 @@ lam_status lam_stack_logits_at(lam_stack *st, int row, double *logits);
 /* The same of the scored rows first .. first + rows of the last forward, of a stack of one stream: [rows][n_token]. */
 lam_status lam_stack_row_logits(lam_stack *st, int first, int rows, double *logits);
 
+/* Of the rows of logits asked for last, row `row` has this many tokens in front of the first whose logit is not finite:
+ * n_token where all are. */
+size_t lam_stack_finite(const lam_stack *st, int row);
+
 /* State: for verification, snapshots and checkpoints. */
 lam_mem *lam_stack_mem(lam_stack *st);
 const lam_segment *lam_stack_segment(const lam_stack *st);

@@ -31,6 +31,8 @@ typedef struct lam_host_logits {
     int rows;         /* there is room for */
     char *raw;        /* as the device has them */
     double *clusters; /* adaptive softmax: the head and one tail */
+    size_t *finite;   /* [all]: lam_stack_finite() */
+    int all;
 } lam_host_logits;
 
 struct lam_stack {
