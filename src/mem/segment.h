@@ -49,7 +49,8 @@
  *   R2  What changes from one replay to the next is in device memory and uploaded by the work itself: tokens, targets,
  *       the step of dropout, the row numbers.  Work uploads to an address once, before anything reads it.
  *   R3  Work does not wait for the device, and no operation depends on what the device computed.
- *   R4  A replay still runs the work's host code, so that ctx, first, n, m, prev and seen move as without one.
+ *   R4  A replay still runs the work's host code, so that ctx, first, n, m, prev and seen move as without one.  A token's
+ *       changes nothing on the host, and its uploads come in front of it: it is replayed without being run.
  *   R5  Work that could not be captured runs a second time, and finds what R4 moves where it was before the first. */
 #ifndef LAM_MEM_SEGMENT_H
 #define LAM_MEM_SEGMENT_H

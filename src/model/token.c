@@ -57,8 +57,6 @@ static void work(void *arg)
     lam_stack *st = arg;
     const lam_dims d = st->model->dims;
     const int B = st->seg.B, L = st->model->cfg.n_layer;
-    st->dev->ops->upload(st->dev, st->next.now, st->next.host,
-                         3 * (size_t)B * sizeof *st->next.host);
     lam_embed_rows(&st->embed, row_of(st, 0), lam_at(st->dev, LAM_INT, st->next.now, (size_t)B), B);
     lam_norm enter = {0};
     for (int l = 0; l < L; l++) {
@@ -92,5 +90,9 @@ void lam_stack_next_rows(lam_stack *st)
     /* R1, G1: all addresses and strides follow from T and, in a batch, from how many streams it has now. */
     const uint64_t key =
         2 * ((uint64_t)st->seg.T << 32 | (uint64_t)st->seg.B) + (uint64_t)st->next.batch;
-    st->dev->ops->repeat(st->dev, &st->next.graphs, key, work, st);
+    lam_dev *dev = st->dev;
+    dev->ops->upload(dev, st->next.now, st->next.host,
+                     3 * (size_t)st->seg.B * sizeof *st->next.host);
+    if (!dev->ops->replay(dev, st->next.graphs, key))
+        dev->ops->repeat(dev, &st->next.graphs, key, work, st);
 }

@@ -37,6 +37,12 @@ size_t lam_host_left(lam_dev *dev)
     return lam_budget_left(dev->max_memory);
 }
 
+int lam_host_replay(lam_dev *dev, lam_graphs *graphs, uint64_t key)
+{
+    (void)dev, (void)graphs, (void)key;
+    return 0;
+}
+
 void lam_round16(double *x, size_t n)
 {
     uint16_t half[256];

@@ -78,6 +78,9 @@ typedef struct lam_ops {
      * part is).  Where a capture fails, `work` runs a second time.  Key 0 is not captured. */
     void (*repeat)(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
                    void *arg);
+    /* For work that uploads nothing: replays what was captured under this key, without running its code; 0: nothing was, and
+     * repeat() has to be called.  `graphs` may be NULL. */
+    int (*replay)(lam_dev *dev, lam_graphs *graphs, uint64_t key);
     void (*free_graphs)(lam_dev *dev, lam_graphs *graphs); /* NULL is fine */
 
 #define LAM_OP_SLOT(name, argument) void (*name)(lam_dev *, const argument *);
@@ -124,8 +127,9 @@ lam_status lam_ops_find(const lam_ops **out, const char *name);
 /* May `bytes` be allocated on the device, all that is to come together?  Otherwise LAM_ERR_MEMORY with both
  * numbers, after `what`. */
 lam_status lam_dev_ask(lam_dev *dev, const char *what, size_t bytes);
-/* left() of devices whose memory is the host's. */
+/* left() and replay() of devices whose memory is the host's: these capture nothing. */
 size_t lam_host_left(lam_dev *dev);
+int lam_host_replay(lam_dev *dev, lam_graphs *graphs, uint64_t key);
 
 /* Host numbers of any type as elements of a class on this device. */
 void lam_to_class(const lam_dev *dev, lam_class type, void *out, const void *in, lam_dtype in_type,

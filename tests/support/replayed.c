@@ -139,6 +139,16 @@ static void repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)
     execute(dev, r);
 }
 
+static int replay(lam_dev *dev, lam_graphs *graphs, uint64_t key)
+{
+    const captured *r = graphs && key != 0 ? find(graphs, key) : NULL;
+    if (!r || !r->made)
+        return 0;
+    times++;
+    execute(dev, r);
+    return 1;
+}
+
 static void free_graphs(lam_dev *dev, lam_graphs *graphs)
 {
     (void)dev;
@@ -226,5 +236,6 @@ const lam_ops lam_ops_replayed = {
     .peak = replayed_peak,
     .left = lam_host_left,
     .repeat = repeat,
+    .replay = replay,
     .free_graphs = free_graphs,
 };

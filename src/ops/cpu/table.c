@@ -224,7 +224,8 @@ static void cpu_free_graphs(lam_dev *dev, lam_graphs *graphs)
     .open = cpu_open, .close = cpu_close, .reserve = cpu_reserve,                                  \
     .reserve_bytes = cpu_reserve_bytes, .alloc = cpu_alloc, .release = cpu_release,                \
     .upload = cpu_upload, .download = cpu_download, .zero = cpu_zero, .sync = cpu_sync,            \
-    .peak = cpu_peak, .left = lam_host_left, .repeat = cpu_repeat, .free_graphs = cpu_free_graphs
+    .peak = cpu_peak, .left = lam_host_left, .repeat = cpu_repeat, .replay = lam_host_replay,      \
+    .free_graphs = cpu_free_graphs
 
 #define ENTRY(name, argument) .name = lam_cpu_##name,
 

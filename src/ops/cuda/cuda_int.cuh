@@ -165,6 +165,7 @@ lam_status lam_cuda_sync(lam_dev *dev); /* waits, and reports what failed */
 const lam_ops *lam_cuda_quiet(void);
 void lam_cuda_repeat(lam_dev *dev, lam_graphs **graphs, uint64_t key, void (*work)(void *),
                      void *arg);
+int lam_cuda_replay(lam_dev *dev, lam_graphs *graphs, uint64_t key);
 void lam_cuda_free_graphs(lam_dev *dev, lam_graphs *graphs);
 void lam_cuda_mark(lam_dev *dev, int i);
 void lam_cuda_after(lam_dev *dev, lam_dev *other, int i);

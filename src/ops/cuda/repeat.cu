@@ -138,6 +138,17 @@ void lam_cuda_repeat(lam_dev *base, lam_graphs **graphs, uint64_t key, void (*wo
     }
 }
 
+int lam_cuda_replay(lam_dev *base, lam_graphs *graphs, uint64_t key)
+{
+    lam_cuda_dev *dev = lam_cuda(base);
+    const captured *r =
+        graphs && key != 0 && !graphs->broken ? find(graphs, key, dev->moved) : NULL;
+    if (!r || !r->graph)
+        return 0;
+    lam_cuda_note_if(dev, "graph replay", cudaGraphLaunch(r->graph, dev->stream));
+    return 1;
+}
+
 void lam_cuda_free_graphs(lam_dev *base, lam_graphs *graphs)
 {
     if (!graphs)

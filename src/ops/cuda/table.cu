@@ -289,7 +289,7 @@ static void quiet_zero(lam_dev *, void *, size_t) {}
     {                                                                                              \
         "cuda", what, cuda_open, cuda_close, cuda_reserve, cuda_reserve_bytes, cuda_alloc,         \
             cuda_release, lam_cuda_upload, lam_cuda_download, zero, lam_cuda_sync, cuda_peak,      \
-            cuda_left, lam_cuda_repeat, lam_cuda_free_graphs, entries                              \
+            cuda_left, lam_cuda_repeat, lam_cuda_replay, lam_cuda_free_graphs, entries             \
     }
 #define REAL(name, argument)  lam_cuda_##name,
 #define QUIET(name, argument) quiet<argument>,

@@ -44,7 +44,7 @@ void lam_ref_free_graphs(lam_dev *dev, lam_graphs *graphs);
     .alloc = lam_ref_alloc, .release = lam_ref_release, .upload = lam_ref_upload,                  \
     .download = lam_ref_download, .zero = lam_ref_zero, .sync = lam_ref_sync,                      \
     .peak = lam_ref_peak, .left = lam_host_left, .repeat = lam_ref_repeat,                         \
-    .free_graphs = lam_ref_free_graphs
+    .replay = lam_host_replay, .free_graphs = lam_ref_free_graphs
 
 #define LAM_REF_OP(name, argument) void lam_ref_##name(lam_dev *dev, const argument *a);
 LAM_KERNEL_OPS(LAM_REF_OP)
