@@ -270,6 +270,30 @@ static void run_attn(const bench *x, const job *j)
     (j->extra & BACKWARD ? x->ops->attn_bwd : x->ops->attn_fwd)(x->dev, &a);
 }
 
+/* A LayerNorm of `m` rows and their product. */
+static void run_norm_gemm(const bench *x, const job *j)
+{
+    lam_norm_gemm a = {norm_of(x), {0}};
+    a.norm.blocks = 1;
+    a.norm.rows = j->m;
+    a.norm.drop = (lam_drop){0};
+    a.gemm = (lam_gemm){.m = j->m,
+                        .n = j->n,
+                        .k = D,
+                        .batch = 1,
+                        .tb = LAM_FLIP,
+                        .a = a.norm.y.p,
+                        .b = x->act[4],
+                        .c = x->act[5],
+                        .c_class = LAM_ACT,
+                        .lda = D,
+                        .ldb = D,
+                        .ldc = (size_t)j->n,
+                        .bias = x->wide[0],
+                        .relu = 1};
+    x->ops->norm_gemm(x->dev, &a);
+}
+
 /* A new row of each of `m` streams, in the middle of a segment. */
 static void run_next(const bench *x, const job *j)
 {
@@ -394,6 +418,14 @@ static const job jobs[] = {
     {"gemv w1", run_gemm, .bytes = ACTS(1.0 * F * D), .m = 1, .n = F, .k = D, .tb = LAM_FLIP},
     {"gemv wt103 softmax", run_gemm, .bytes = ACTS(267735.0 * 416), .m = 1, .n = 267735, .k = 416,
      .tb = LAM_FLIP},
+    {"gemv w2", run_gemm, .bytes = ACTS(1.0 * F * D), .m = 1, .n = D, .k = F, .tb = LAM_FLIP},
+    {"gemv norm qkv", run_norm_gemm, .bytes = ACTS(3.0 * D * D), .m = 1, .n = 3 * D},
+    {"gemv norm w1", run_norm_gemm, .bytes = ACTS(1.0 * F * D), .m = 1, .n = F},
+    {"few norm qkv", run_norm_gemm, .bytes = ACTS(3.0 * D * D), .m = STREAMS, .n = 3 * D},
+    {"few o_net", run_gemm, .bytes = ACTS(1.0 * D * D), .m = STREAMS, .n = D, .k = D,
+     .tb = LAM_FLIP},
+    {"few w1", run_gemm, .bytes = ACTS(1.0 * F * D), .m = STREAMS, .n = F, .k = D, .tb = LAM_FLIP},
+    {"few w2", run_gemm, .bytes = ACTS(1.0 * F * D), .m = STREAMS, .n = D, .k = F, .tb = LAM_FLIP},
     {"norm_fwd", run_norm, .bytes = ACTS(4.0 * ROWS * D)},
     {"norm_bwd", run_norm, .bytes = ACTS(4.0 * ROWS * D), .extra = 1},
     {"colsum", run_colsum, .bytes = ACTS(1.0 * ROWS * D), .m = ROWS, .n = D},

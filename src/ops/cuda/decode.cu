@@ -111,7 +111,7 @@ struct rows {
 };
 
 /* ALIGNED: rows begin on 16-byte borders and K is a multiple of 8. */
-template <typename T, int C, bool ALIGNED>
+template <typename T, int C, bool ALIGNED, lam_use USE = LAM_ONCE>
 static __device__ __forceinline__ void fetch_row(lam_raw8<T> (&out)[C], const T *row, int K,
                                                  bool in)
 {
@@ -119,7 +119,7 @@ static __device__ __forceinline__ void fetch_row(lam_raw8<T> (&out)[C], const T 
     for (int c = 0; c < C; c++) {
         const int col = column(c);
         if (ALIGNED) {
-            out[c] = lam_ask8(row + col, in && col < K);
+            out[c] = lam_ask8<USE>(row + col, in && col < K);
             continue;
         }
         lam_f8 x = lam_load8_n(row + col, in ? K - col : 0, false);
@@ -165,7 +165,8 @@ fetch(rows<T, C> &out, const lam_attn &a, const head_rows<T> &p, int j, int at, 
     fetch_row<T, C, ALIGNED>(out.key, j == at ? p.new_key : p.keys + (size_t)j * a.ldk, a.K, kept);
     fetch_row<T, C, ALIGNED>(out.value, j == at ? p.new_value : p.values + (size_t)j * a.ldk, a.K,
                              kept);
-    fetch_row<T, C, ALIGNED>(out.position, p.positions + (size_t)row * a.ldr, a.K, in && a.r);
+    fetch_row<T, C, ALIGNED, LAM_KEPT>(out.position, p.positions + (size_t)row * a.ldr, a.K,
+                                       in && a.r);
 }
 
 /* The keys from, from + GROUPS, ... below `to`, U at a time; a warp's groups stay together, the last time some without a
@@ -347,14 +348,13 @@ static __device__ __forceinline__ bool hand_in(const next_call &n, const joint<W
     return *ticket == (unsigned)n.splits - 1;
 }
 
+/* Head h of stream b: this block's split of its keys. */
 template <typename T, int C, int U, bool ALIGNED>
-static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
-    attn_next(const __grid_constant__ next_call n)
+static __device__ __forceinline__ void attend_head(const next_call &n, int b, int h, float *smem,
+                                                   unsigned *ticket)
 {
-    extern __shared__ float smem[]; /* join_warp; later all parts of the row */
-    __shared__ unsigned ticket;
     const lam_attn &a = n.x.a;
-    const int split = (int)blockIdx.x, h = (int)blockIdx.y, b = (int)blockIdx.z, K = a.K;
+    const int split = (int)blockIdx.x, K = a.K;
     const int at = __ldcg((const int32_t *)n.x.at + b);
     const int seen = a.reach > 0 ? max(0, at - a.reach + 1) : 0;
     const int oldest = a.valid ? max(seen, a.past - __ldcg((const int32_t *)a.valid + b)) : seen;
@@ -374,7 +374,7 @@ static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
         return;
     }
     const size_t row = (size_t)b * a.H + h;
-    if (!hand_in(n, block, o, row, &ticket))
+    if (!hand_in(n, block, o, row, ticket))
         return;
     __threadfence();
     for (int i = (int)threadIdx.x; i < n.splits * (K + 2); i += THREADS)
@@ -387,13 +387,29 @@ static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
         *lse = all.top + logf(all.total);
 }
 
+/* A block stays with its head, whose positions, the same for all streams, are in the L1 cache then. */
+template <typename T, int C, int U, bool ALIGNED>
+static __global__ void __launch_bounds__(THREADS, C == 1 ? 2 : 1)
+    attn_next(const __grid_constant__ next_call n)
+{
+    extern __shared__ float smem[]; /* join_warp; later all parts of the row */
+    __shared__ unsigned ticket;
+    for (int b = (int)blockIdx.z; b < n.x.a.B; b += (int)gridDim.z) {
+        attend_head<T, C, U, ALIGNED>(n, b, (int)blockIdx.y, smem, &ticket);
+        __syncthreads();
+    }
+}
+
 template <typename T, int C, int U>
 static void launch(lam_cuda_dev *dev, const next_call &n)
 {
     const lam_attn *a = &n.x.a;
     const int parts = n.splits > (int)WARPS ? n.splits : (int)WARPS;
     const size_t shared = (size_t)parts * ((size_t)a->K + 2) * sizeof(float);
-    const dim3 grid((unsigned)n.splits, (unsigned)a->H, (unsigned)a->B);
+    const int streams =
+        lam_cuda_ceil(2 * dev->sms, a->H); /* at a time: two blocks a multiprocessor */
+    const dim3 grid((unsigned)n.splits, (unsigned)a->H,
+                    (unsigned)(n.splits == 1 && a->B > streams ? streams : a->B));
     const auto kernel = n.aligned ? attn_next<T, C, U, true> : attn_next<T, C, U, false>;
     lam_cuda_launch(dev, "attn_next", kernel, {grid, THREADS, shared, true}, n);
 }

@@ -119,27 +119,37 @@ static __device__ __forceinline__ void lam_prefetch(const void *p)
     asm volatile("prefetch.global.L2 [%0];\n" ::"l"(p));
 }
 
-/* Eight neighbours as lam_fetch8 has them, asked for here and not later, past the L1 cache, which may hold what they were
- * before: of several in a row all are under way at once, also in front of lam_chain. */
-template <typename T>
+/* Eight neighbours as lam_fetch8 has them, asked for here and not later: of several in a row all are under way at once, also
+ * in front of lam_chain.  ONCE: past the L1 cache, which may hold what they were before; KEPT: through it, for constants
+ * that are read again. */
+enum lam_use { LAM_ONCE, LAM_KEPT };
+
+#define LAM_ASK(how)                                                                               \
+    asm volatile("{\n"                                                                             \
+                 ".reg .pred there;\n"                                                             \
+                 "setp.ne.b32 there, %5, 0;\n"                                                     \
+                 "mov.b32 %0, 0;\n"                                                                \
+                 "mov.b32 %1, 0;\n"                                                                \
+                 "mov.b32 %2, 0;\n"                                                                \
+                 "mov.b32 %3, 0;\n"                                                                \
+                 "@there ld.global." how ".v4.b32 {%0, %1, %2, %3}, [%4];\n"                       \
+                 "}\n"                                                                             \
+                 : "=&r"(x.v[i].x), "=&r"(x.v[i].y), "=&r"(x.v[i].z), "=&r"(x.v[i].w)              \
+                 : "l"((const uint4 *)p + i), "r"((int)in))
+
+template <lam_use USE = LAM_ONCE, typename T>
 static __device__ __forceinline__ lam_raw8<T> lam_ask8(const T *p, bool in)
 {
     lam_raw8<T> x;
 #pragma unroll
     for (int i = 0; i < (int)sizeof(T) / 2; i++)
-        asm volatile("{\n"
-                     ".reg .pred there;\n"
-                     "setp.ne.b32 there, %5, 0;\n"
-                     "mov.b32 %0, 0;\n"
-                     "mov.b32 %1, 0;\n"
-                     "mov.b32 %2, 0;\n"
-                     "mov.b32 %3, 0;\n"
-                     "@there ld.global.cg.v4.b32 {%0, %1, %2, %3}, [%4];\n"
-                     "}\n"
-                     : "=&r"(x.v[i].x), "=&r"(x.v[i].y), "=&r"(x.v[i].z), "=&r"(x.v[i].w)
-                     : "l"((const uint4 *)p + i), "r"((int)in));
+        if (USE == LAM_KEPT)
+            LAM_ASK("ca");
+        else
+            LAM_ASK("cg");
     return x;
 }
+#undef LAM_ASK
 
 /* Programmatic dependent launch, for kernels that are launched as `chained` (cuda_int.cuh): waits until all work in
  * front has ended and can be seen, then lets the kernel behind begin, which waits here in its turn.  Before it a kernel may

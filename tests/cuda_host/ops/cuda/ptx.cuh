@@ -113,7 +113,9 @@ static inline uint32_t lam_pack_relu(float low, float high)
 
 static inline void lam_prefetch(const void *) {}
 
-template <typename T>
+enum lam_use { LAM_ONCE, LAM_KEPT };
+
+template <lam_use USE = LAM_ONCE, typename T>
 static inline lam_raw8<T> lam_ask8(const T *p, bool in)
 {
     return lam_fetch8(p, in);
