@@ -235,7 +235,7 @@ void lam_cases_norm_gemm(lam_case_run *run)
     norm_gemm_one(run, (norm_gemm_case){3, 600, 300, 1});
     for (int i = 0; i < ROWS; i += 3) /* long rows, fewer columns and more than tiles at a time */
         for (int n = 9; n < 200; n *= 9)
-            norm_gemm_one(run, (norm_gemm_case){rows[i], 2048 - 500 * (n % 2), n, 3});
+            norm_gemm_one(run, (norm_gemm_case){rows[i], 2112 - 600 * (n % 2), n, 3});
 }
 
 static void put_one(lam_case_run *run, int B, int n, int at)

@@ -16,6 +16,7 @@ enum {
     TERMS = 32, /* of a stretch */
     MOST_ROWS = 64,
     MOST_COLUMNS = 8192, /* beyond, the library's larger tiles read x less often */
+    MOST_STRETCHES = 10, /* of a warp: 2560 terms */
     PAIR = 2             /* stretches of x that are asked for at a time */
 };
 
@@ -142,8 +143,9 @@ static void launch_tile(lam_cuda_dev *dev, const lam_gemm *a)
 {
     const dim3 grid((unsigned)lam_cuda_ceil(a->n, 8 * COLS),
                     (unsigned)lam_cuda_ceil(a->m, 16 * ROWS));
-    const auto kernel =
-        a->k <= 2 * WARPS * TERMS ? gemm_few<C, ROWS, COLS, 2> : gemm_few<C, ROWS, COLS, 8>;
+    const auto kernel = a->k <= 2 * WARPS * TERMS   ? gemm_few<C, ROWS, COLS, 2>
+                        : a->k <= 8 * WARPS * TERMS ? gemm_few<C, ROWS, COLS, 8>
+                                                    : gemm_few<C, ROWS, COLS, MOST_STRETCHES>;
     lam_cuda_launch(dev, "gemm", kernel, {grid, WARPS * LAM_WARP, 0, true}, *a);
 }
 
@@ -162,9 +164,10 @@ static void launch(lam_cuda_dev *dev, const lam_gemm *a)
 
 bool lam_cuda_gemm_few(lam_cuda_dev *dev, const lam_gemm *a)
 {
-    if (!dev->bf16 || a->m > MOST_ROWS || a->n > MOST_COLUMNS || a->k > 8 * WARPS * TERMS ||
-        a->k < 8 || a->batch != 1 || a->ta != LAM_KEEP || a->tb != LAM_FLIP || a->drop.p != 0.0 ||
-        (a->k | a->lda | a->ldb) % 8 != 0 || ((uintptr_t)a->a | (uintptr_t)a->b) % 16 != 0)
+    if (!dev->bf16 || a->m > MOST_ROWS || a->n > MOST_COLUMNS ||
+        a->k > MOST_STRETCHES * WARPS * TERMS || a->k < 8 || a->batch != 1 || a->ta != LAM_KEEP ||
+        a->tb != LAM_FLIP || a->drop.p != 0.0 || (a->k | a->lda | a->ldb) % 8 != 0 ||
+        ((uintptr_t)a->a | (uintptr_t)a->b) % 16 != 0)
         return false;
     if (a->c_class == LAM_WIDE)
         launch<float>(dev, a);

@@ -15,7 +15,7 @@ enum {
     BLOCKS = 8, /* of a multiprocessor at a time */
     MOST_ROWS = 4,
     APART = 8 * LAM_WARP, /* columns from one piece of a lane to its next */
-    LONG = 8,             /* pieces at a time of rows with more than 4 */
+    LONG = 9,             /* pieces at a time of rows with more than 4: 2304 terms */
     MANY = 1 << 16        /* columns from which a warp takes two at a time */
 };
 
