@@ -16,27 +16,20 @@ typedef struct job {
     lam_stack *st;
     const lam_pass *pass;
     int runs;
-    /* What a pass changes on the host, as it was: */
+    /* What a pass changes on the host, as it was (with noted_streams and noted_rows of the stack): */
     lam_mem mem;
     int positions_ready;
-    lam_mem_stream *streams; /* [B], owned */
-    int *rows;               /* [n_slots], owned */
 } job;
 
 /* Notes it, for a pass that may be captured. */
-static int note(job *j)
+static void note(job *j)
 {
     const lam_mem *mem = &j->st->mem;
     j->mem = *mem;
     j->positions_ready = j->st->positions_ready;
-    j->streams = malloc((size_t)mem->B * sizeof *j->streams);
-    j->rows = malloc((size_t)mem->n_slots * sizeof *j->rows + 1);
-    if (!j->streams || !j->rows)
-        return 0;
-    memcpy(j->streams, mem->streams, (size_t)mem->B * sizeof *j->streams);
+    memcpy(j->st->noted_streams, mem->streams, (size_t)mem->B * sizeof *mem->streams);
     for (int i = 0; i < mem->n_slots; i++)
-        j->rows[i] = mem->slots[i].n;
-    return 1;
+        j->st->noted_rows[i] = mem->slots[i].n;
 }
 
 /* A pass that could not be captured has run without its operations, and runs again from where it began (R5). */
@@ -45,9 +38,9 @@ static void go_back(const job *j)
     lam_mem *mem = &j->st->mem;
     *mem = j->mem;
     j->st->positions_ready = j->positions_ready;
-    memcpy(mem->streams, j->streams, (size_t)mem->B * sizeof *j->streams);
+    memcpy(mem->streams, j->st->noted_streams, (size_t)mem->B * sizeof *mem->streams);
     for (int i = 0; i < mem->n_slots; i++)
-        mem->slots[i].n = j->rows[i];
+        mem->slots[i].n = j->st->noted_rows[i];
 }
 
 static void work(void *arg)
@@ -101,12 +94,10 @@ static uint64_t key_of(const lam_stack *st, const lam_pass *p)
 void lam_stack_pass(lam_stack *st, const lam_pass *pass)
 {
     job j = {.st = st, .pass = pass};
-    uint64_t key = key_of(st, pass);
-    if (key != 0 && !note(&j))
-        key = 0;
+    const uint64_t key = key_of(st, pass);
+    if (key != 0)
+        note(&j);
     st->dev->ops->repeat(st->dev, &st->graphs, key, work, &j);
-    free(j.streams);
-    free(j.rows);
 }
 
 /* ---- begin ---- */

@@ -58,6 +58,8 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->acts = calloc(L, sizeof *st->acts);
     st->slots = calloc(2 * lam_mem_max_slots(&model->cfg), sizeof *st->slots);
     st->streams = calloc((size_t)opt->B, sizeof *st->streams);
+    st->noted_streams = calloc((size_t)opt->B, sizeof *st->noted_streams);
+    st->noted_rows = calloc(2 * lam_mem_max_slots(&model->cfg) + 1, sizeof *st->noted_rows);
     st->valid_host = calloc((size_t)opt->B, sizeof *st->valid_host);
     st->own = calloc(1, model->mem->shared_size + 1); /* never 0 bytes, which may be NULL */
     st->layer_own = calloc(L, model->mem->layer_size + 1);
@@ -67,9 +69,9 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->next.past = calloc((size_t)opt->B, sizeof *st->next.past);
     st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
-    if (!st->rows || !st->acts || !st->slots || !st->streams || !st->valid_host || !st->own ||
-        !st->layer_own || !st->r || !st->next.host || !st->next.age || !st->next.past ||
-        !st->next.items || !host) {
+    if (!st->rows || !st->acts || !st->slots || !st->streams || !st->noted_streams ||
+        !st->noted_rows || !st->valid_host || !st->own || !st->layer_own || !st->r ||
+        !st->next.host || !st->next.age || !st->next.past || !st->next.items || !host) {
         free(host);
         return lam_fail(LAM_ERR_MEMORY, "stack: no memory for %zu layers", L);
     }
@@ -131,6 +133,8 @@ static void unwire(lam_stack *st)
     free(st->acts);
     free(st->slots);
     free(st->streams);
+    free(st->noted_streams);
+    free(st->noted_rows);
     free(st->valid_host);
     free(st->own);
     free(st->layer_own);

@@ -48,15 +48,17 @@ struct lam_stack {
     lam_embedding embed;
     lam_head head;
     lam_segment seg;
-    lam_layer_rows *rows;    /* [L + 1] */
-    lam_block_acts *acts;    /* [L] */
-    lam_slot *slots;         /* [2 * lam_mem_max_slots]: of the state, of a view of it */
-    lam_mem_stream *streams; /* [B] */
-    int32_t *valid_host;     /* [B] */
-    void *valid;             /* INT [B]: the same on the device */
-    void *own;               /* the mechanism's struct for all layers, */
-    void *layer_own;         /* and its structs of layers, [L] */
-    void **r;                /* [2L]: positional keys */
+    lam_layer_rows *rows;          /* [L + 1] */
+    lam_block_acts *acts;          /* [L] */
+    lam_slot *slots;               /* [2 * lam_mem_max_slots]: of the state, of a view of it */
+    lam_mem_stream *streams;       /* [B] */
+    lam_mem_stream *noted_streams; /* [B], and */
+    int *noted_rows; /* [2 * lam_mem_max_slots]: the memory before a pass that may be captured */
+    int32_t *valid_host; /* [B] */
+    void *valid;         /* INT [B]: the same on the device */
+    void *own;           /* the mechanism's struct for all layers, */
+    void *layer_own;     /* and its structs of layers, [L] */
+    void **r;            /* [2L]: positional keys */
 
     void *tokens; /* INT [B*N] */
     void *attn_out,

@@ -312,5 +312,6 @@ const lam_ops lam_ops_naive = {
     .zero = naive_zero,
     .sync = naive_sync,
     .repeat = lam_naive_repeat,
+    .replay = lam_host_replay,
     .free_graphs = lam_naive_free_graphs,
 };

@@ -351,5 +351,6 @@ const lam_ops lam_ops_naive16 = {
     .zero = half_zero,
     .sync = half_sync,
     .repeat = lam_naive_repeat,
+    .replay = lam_host_replay,
     .free_graphs = lam_naive_free_graphs,
 };
