@@ -1,8 +1,9 @@
-/* lane.c -- one running text: its memory on the device, and its segment in the stack of one stream or in the batch.
+/* lane.c -- one running text: its memory on the device, and its segment in its stream of the batch.
  *
  * All lanes share one stack in which segments begin.  A lane that is selected has lent its memory to it, by address,
- * as groups of a batch do when training (train/group_memory.c).  What the stack holds of a segment is lost when another
- * lane is selected; what counts is the memory and the tokens of the segment, which are computed again if need be. */
+ * as groups of a batch do when training (train/group_memory.c), and the rows of its stream (model/batch.c).  There a
+ * segment stays while other lanes are selected; `live` says whether it is there.  A text that comes from rest has only
+ * its memory and the tokens of its segment, which are computed again. */
 #include "infer/scheduler_int.h"
 
 #include <assert.h>
@@ -17,7 +18,7 @@ static int shares_stack(const lam_scheduler *s)
 lam_status lam_lane_open(lam_scheduler *s, lam_lane *lane)
 {
     const lam_config *cfg = lam_stack_segment(s->one->stack)->cfg;
-    lane->stream = -1;
+    lane->stream = (int)(lane - s->lanes);
     lane->open = calloc((size_t)s->o.segment, sizeof *lane->open);
     if (!lane->open)
         return lam_fail(LAM_ERR_MEMORY, "lane: no memory for segments of %d tokens", s->o.segment);
@@ -45,12 +46,16 @@ void lam_lane_close(lam_scheduler *s, lam_lane *lane)
 {
     lam_past_drop(lane->past);
     free(lane->open);
+    if (!lane->stack)
+        return;
+    lam_dev *dev = lam_stack_segment(lane->stack)->dev;
+    dev->ops->free_graphs(dev, lane->graphs);
     if (!shares_stack(s)) {
         lam_stack_free(lane->stack);
         return;
     }
     if (lane->base)
-        lane->mem.dev->ops->release(lane->mem.dev, lane->base);
+        dev->ops->release(dev, lane->base);
     free(lane->mem.slots);
     free(lane->mem.streams);
 }
@@ -61,9 +66,8 @@ void lam_lane_select(lam_scheduler *s, lam_lane *lane)
         return;
     lam_mem *mem = lam_stack_mem(s->one->stack);
     *(s->selected ? &s->selected->mem : &s->home) = *mem;
-    if (s->selected)
-        s->selected->live = 0;
     *mem = lane ? lane->mem : s->home;
+    lam_stack_sit(s->one->stack, lane ? s->batch : NULL, lane ? lane->stream : 0);
     s->selected = lane;
 }
 
@@ -77,7 +81,7 @@ lam_mem *lam_lane_mem(lam_scheduler *s, lam_lane *lane)
 lam_status lam_lane_load(lam_scheduler *s, lam_lane *lane, const lam_timeline *text)
 {
     assert(text->segment <= s->o.segment);
-    lane->live = 0;
+    lam_lane_leave(s, lane);
     lane->length = text->length;
     lane->segment = text->segment;
     lane->forgets = text->forgets;
@@ -119,21 +123,28 @@ lam_status lam_lane_save(lam_scheduler *s, lam_lane *lane, lam_timeline *text)
 
 /* ---- computing in the stack ---- */
 
+/* The stream's rows hold as much of the segment as was computed. */
+static void settle(lam_scheduler *s, lam_lane *lane)
+{
+    lane->live = 1;
+    if (shares_stack(s))
+        lam_stack_join(s->batch, lane->stack);
+}
+
 void lam_lane_hold(lam_scheduler *s, lam_lane *lane)
 {
     lam_lane_select(s, lane);
-    if (lane->live)
+    if (lane->live) {
+        if (shares_stack(s))
+            lam_stack_resume(lane->stack, lane->segment, lane->done);
         return;
-    lam_stack_begin(lane->stack, lane->segment, (lam_stack_dropout){0});
-    if (lane->stream >= 0) {
-        lam_stack_leave(lane->stack, s->batch, lane->stream);
-        s->by_stream[lane->stream] = NULL;
-        lane->stream = -1;
-    } else if (lane->done > 0) {
-        lam_stack_set_scored(lane->stack, 1); /* only what follows can be asked */
-        lam_stack_forward(lane->stack, lane->open, lane->done);
     }
-    lane->live = 1;
+    lam_stack_begin(lane->stack, lane->segment, (lam_stack_dropout){0});
+    if (lane->done == 0)
+        return;
+    lam_stack_set_scored(lane->stack, 1); /* only what follows can be asked */
+    lam_stack_forward(lane->stack, lane->open, lane->done);
+    settle(s, lane);
 }
 
 void lam_lane_commit(lam_scheduler *s, lam_lane *lane)
@@ -142,17 +153,23 @@ void lam_lane_commit(lam_scheduler *s, lam_lane *lane)
     lam_stack_commit(lane->stack);
     if (lane->forgets)
         lam_mem_reset(lam_stack_mem(lane->stack));
+    lam_lane_leave(s, lane);
     lane->changed = 1;
     lane->done = 0;
-    lane->live = 0;
 }
 
 void lam_lane_feed(lam_scheduler *s, lam_lane *lane, const int32_t *tokens, int n)
 {
-    assert(lane->stream < 0 && lane->done + n <= lane->segment);
-    lam_lane_hold(s, lane);
-    lam_stack_set_scored(lane->stack, 0);
-    lam_stack_forward(lane->stack, tokens, n);
+    assert(!lane->joined && lane->done + n <= lane->segment);
+    if (lane->done == 0 && n == 1) {
+        lam_lane_select(s, lane);
+        lam_stack_begin_token(lane->stack, lane->segment, tokens, &lane->graphs);
+    } else {
+        lam_lane_hold(s, lane);
+        lam_stack_set_scored(lane->stack, 0);
+        lam_stack_forward(lane->stack, tokens, n);
+    }
+    settle(s, lane);
     memcpy(lane->open + lane->done, tokens, (size_t)n * sizeof *tokens);
     lane->done += n;
     lane->length += n;
@@ -168,25 +185,11 @@ int lam_lane_cost(lam_scheduler *s, lam_lane *lane, int n)
 
 /* ---- computing in the batch ---- */
 
-void lam_lane_join(lam_scheduler *s, lam_lane *lane)
-{
-    int b = 0;
-    assert(s->batch && lane->live && lane->stream < 0);
-    while (s->by_stream[b]) /* there are as many streams as lanes */
-        b++;
-    lam_stack_join(s->batch, b, lane->stack);
-    s->by_stream[b] = lane;
-    lane->stream = b;
-    lane->live = 0; /* the batch has it: what the stack holds will be older */
-}
-
 void lam_lane_leave(lam_scheduler *s, lam_lane *lane)
 {
-    if (lane->stream < 0)
-        return;
-    lam_stack_drop(s->batch, lane->stream);
-    s->by_stream[lane->stream] = NULL;
-    lane->stream = -1;
+    lane->live = lane->joined = 0;
+    if (shares_stack(s))
+        lam_stack_drop(s->batch, lane->stream);
 }
 
 void lam_lane_went(lam_lane *lane, int32_t token)

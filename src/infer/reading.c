@@ -75,7 +75,7 @@ static lam_status skip(lam_scheduler *s, lam_lane *lane)
     lam_past_drop(lane->past);
     lane->past = past;
     lane->changed = 0;
-    lane->live = 0;
+    lam_lane_leave(s, lane);
     return lam_past_put(past, lam_lane_mem(s, lane));
 }
 

@@ -35,12 +35,18 @@ static lam_status allocate(lam_scheduler *s)
     s->nll = calloc(longest, sizeof *s->nll);
     s->tokens = calloc(lanes, sizeof *s->tokens);
     s->go = calloc(lanes, sizeof *s->go);
-    s->by_stream = calloc(lanes, sizeof(lam_lane *));
-    if (!s->lanes || !s->scores || !s->rows || !s->nll || !s->tokens || !s->go || !s->by_stream)
+    if (!s->lanes || !s->scores || !s->rows || !s->nll || !s->tokens || !s->go)
         return lam_fail(LAM_ERR_MEMORY, "scheduler: no memory for %d lanes", s->o.lanes);
     for (int i = 0; i < s->o.lanes; i++)
         LAM_TRY(lam_lane_open(s, &s->lanes[i]));
     return LAM_OK;
+}
+
+/* A segment and its memory; where segments are short and lanes many, twice what refreshes need at every tick. */
+static int usual_rows(const lam_scheduler_options *o)
+{
+    const double one = (double)o->segment + o->mem_len, all = 2.0 * o->lanes * one / o->segment;
+    return (int)(all > one ? all : one);
 }
 
 static lam_status build(lam_scheduler *s, const lam_scheduler_options *o)
@@ -53,7 +59,7 @@ static lam_status build(lam_scheduler *s, const lam_scheduler_options *o)
     s->o.mem_len = s->one->mem_len;
     s->o.lanes = o->lanes > 0 ? o->lanes : LANES;
     s->o.queue = o->queue > 0 ? o->queue : QUEUE;
-    s->o.rows = o->rows > 0 ? o->rows : s->o.segment + s->o.mem_len;
+    s->o.rows = o->rows > 0 ? o->rows : usual_rows(&s->o);
     LAM_TRY(open_batch(s));
     LAM_TRY(lam_prefix_create(&s->prefixes, s->o.segment, s->o.prefixes));
     return allocate(s);
@@ -95,7 +101,6 @@ void lam_scheduler_free(lam_scheduler *s)
     free(s->nll);
     free(s->tokens);
     free(s->go);
-    free(s->by_stream);
     free(s);
 }
 
@@ -148,7 +153,6 @@ static void end_job(lam_scheduler *s, lam_lane *lane, lam_status status)
     if (status == LAM_OK && job->o.keep && job->stage == LAM_FINISHED)
         status = lam_lane_save(s, lane, job->o.text);
     lam_lane_leave(s, lane);
-    lane->live = 0;
     lane->job = NULL;
     s->load.running--;
     lam_job_end(job, status, status == LAM_OK ? NULL : lam_error());
@@ -209,7 +213,7 @@ static int is_awake(const lam_lane *lane)
 /* Has the lane something to do that the batch cannot? */
 static int works_alone(const lam_lane *lane)
 {
-    return is_awake(lane) && lane->stream < 0;
+    return is_awake(lane) && !lane->joined;
 }
 
 /* Row `row` of the logits of `stack`. */
@@ -267,9 +271,12 @@ static lam_status work_alone(lam_scheduler *s, lam_lane *lane)
     } else {
         LAM_TRY(feed_alone(s, lane));
     }
-    if (lane->job && lane->live && s->batch && lane->job->stage != LAM_READING &&
-        lane->done < lane->segment)
-        lam_lane_join(s, lane);
+    if (!lane->job || !lane->live || !s->batch)
+        return LAM_OK;
+    if (lane->done == lane->segment) /* a row of the batch is always free */
+        lam_lane_commit(s, lane);
+    else
+        lane->joined = lane->job->stage != LAM_READING;
     return LAM_OK;
 }
 
@@ -299,7 +306,7 @@ static int width_of(const lam_scheduler *s)
 {
     int used = 0, width = 1;
     for (int b = 0; b < s->o.lanes; b++)
-        used = s->by_stream[b] ? b + 1 : used;
+        used = s->lanes[b].joined ? b + 1 : used;
     while (width < used)
         width *= 2;
     return s->o.fixed || width > s->o.lanes ? s->o.lanes : width;
@@ -309,8 +316,8 @@ static lam_status advance_together(lam_scheduler *s)
 {
     int going = 0;
     for (int b = 0; b < s->o.lanes; b++) {
-        lam_lane *lane = s->by_stream[b];
-        s->go[b] = lane && is_awake(lane);
+        const lam_lane *lane = &s->lanes[b];
+        s->go[b] = lane->joined && is_awake(lane);
         s->tokens[b] = s->go[b] ? lane->job->next : 0;
         going += s->go[b];
     }
@@ -324,10 +331,10 @@ static lam_status advance_together(lam_scheduler *s)
     s->load.streams += going;
     for (int b = 0; b < width; b++)
         if (s->go[b]) {
-            lam_lane *lane = s->by_stream[b];
+            lam_lane *lane = &s->lanes[b];
             lam_lane_went(lane, s->tokens[b]);
             after_token(s, lane, s->batch, b);
-            if (lane->job && lane->done == lane->segment) /* full streams must not wait there */
+            if (lane->job && lane->done == lane->segment)
                 lam_lane_commit(s, lane);
         }
     return LAM_OK;

@@ -26,7 +26,7 @@ typedef struct lam_scheduler_options {
     int lanes;       /* texts that run side by side; 8 */
     int segment;     /* longest segment, and the default of texts; the model's */
     int mem_len;     /* the model's */
-    int rows;        /* rows computed alone per tick; one segment and its memory */
+    int rows;        /* rows computed alone per tick; a segment and its memory, or more */
     int queue;       /* maximum number of waiting jobs; 256 */
     int fixed;       /* 1: always as many streams as lanes */
     size_t prefixes; /* bytes of the prefix cache; none */

@@ -44,9 +44,11 @@ typedef struct lam_lane {
     int changed; /* the memory has changed since `past` was taken */
     int64_t length;
     int segment, forgets, done;
-    int32_t *open; /* [longest] */
-    int live;      /* the stack holds the current segment */
-    int stream;    /* the stream of the batch that holds it; -1: none */
+    int32_t *open;      /* [longest] */
+    int stream;         /* its stream of the batch */
+    int live;           /* `done` rows of the current segment are there */
+    int joined;         /* the batch feeds it */
+    lam_graphs *graphs; /* of beginning segments (ops.h, repeat) */
 } lam_lane;
 
 struct lam_scheduler {
@@ -62,18 +64,17 @@ struct lam_scheduler {
     lam_prefix_cache *prefixes;
     lam_job *first, *last;
     lam_scheduler_load load;
-    double *scores;       /* [lanes][V] */
-    int32_t *tokens;      /* [lanes or longest] */
-    unsigned char *go;    /* [lanes] */
-    lam_lane **by_stream; /* [lanes] */
-    double *nll, *rows;   /* [longest], [ROWS][V] */
+    double *scores;     /* [lanes][V] */
+    int32_t *tokens;    /* [lanes or longest] */
+    unsigned char *go;  /* [lanes] */
+    double *nll, *rows; /* [longest], [ROWS][V] */
 };
 
 /* ---- lane.c ---- */
 
 lam_status lam_lane_open(lam_scheduler *s, lam_lane *lane);
 void lam_lane_close(lam_scheduler *s, lam_lane *lane);
-/* Switches the stack to the lane's memory; NULL: to its own. */
+/* Switches the stack to the lane's memory and stream; NULL: to its own. */
 void lam_lane_select(lam_scheduler *s, lam_lane *lane);
 lam_mem *lam_lane_mem(lam_scheduler *s, lam_lane *lane);
 
@@ -83,7 +84,7 @@ lam_status lam_lane_save(lam_scheduler *s, lam_lane *lane, lam_timeline *text);
 /* The lane's memory as a past, owned by the lane; NULL: an empty memory. */
 lam_status lam_lane_past(lam_scheduler *s, lam_lane *lane, lam_past **out);
 
-/* Brings the current segment into the stack. */
+/* Switches the stack to the lane and its current segment; what that segment has not got yet is computed. */
 void lam_lane_hold(lam_scheduler *s, lam_lane *lane);
 /* Ends a full segment. */
 void lam_lane_commit(lam_scheduler *s, lam_lane *lane);
@@ -91,8 +92,7 @@ void lam_lane_commit(lam_scheduler *s, lam_lane *lane);
 void lam_lane_feed(lam_scheduler *s, lam_lane *lane, const int32_t *tokens, int n);
 /* The number of rows that this would compute. */
 int lam_lane_cost(lam_scheduler *s, lam_lane *lane, int n);
-/* Moves the state in the stack to a stream of the batch. */
-void lam_lane_join(lam_scheduler *s, lam_lane *lane);
+/* Empties the lane's stream. */
 void lam_lane_leave(lam_scheduler *s, lam_lane *lane);
 /* Records that the stream was fed this token. */
 void lam_lane_went(lam_lane *lane, int32_t token);

@@ -1,11 +1,12 @@
-/* batch.c -- texts of different age in one batch: their segments move in and out of it (stack.h; G8).
+/* batch.c -- texts of different age in one batch: their segments begin in its rows and end there (stack.h; G8).
  *
- * What moves is the rows that later tokens and commit read: cached keys and values of every layer, and the sources of
- * the memory's slots.  In the batch a text with fewer remembered rows than M has them right before its segment, so that
- * all streams have their current rows at the same places. */
+ * A stack of one stream begins and commits the segments of a text in the rows of the text's stream, its seat: cached keys
+ * and values of every layer, and the sources of the memory's slots.  So nothing moves.  A text with fewer remembered rows
+ * than M has them right before its segment, so that all streams have their current rows at the same places. */
 #include "model/stack_int.h"
 
 #include <assert.h>
+#include <string.h>
 
 int lam_stack_can_batch(const lam_stack *st)
 {
@@ -41,75 +42,73 @@ void lam_stack_set_width(lam_stack *batch, int streams)
     batch->seg.B = streams;
 }
 
-/* Where a text lies: its stream, and how many rows in front of it hold nothing. */
-typedef struct seat {
-    const lam_stack *st;
-    int stream, empty;
-} seat;
+/* ---- seats ---- */
 
-/* The text's first rows in a buffer of either stack, `width` elements each. */
-static void move_rows(seat to, void *out, seat from, const void *in, lam_class type, size_t width,
-                      int rows)
+void lam_stack_sit(lam_stack *one, const lam_stack *batch, int b)
 {
-    lam_dev *dev = to.st->dev;
-    const size_t at = (size_t)to.stream * (size_t)to.st->seg.T + (size_t)to.empty;
-    const size_t was = (size_t)from.stream * (size_t)from.st->seg.T + (size_t)from.empty;
-    dev->ops->copy(dev, &(lam_copy){.blocks = 1,
-                                    .count = (size_t)rows * width,
-                                    .type = type,
-                                    .in = {lam_at(dev, type, in, was * width), 0},
-                                    .out = {lam_at(dev, type, out, at * width), 0}});
+    const size_t rows = (size_t)one->model->cfg.n_layer + 1;
+    assert(one->opt.B == 1 && !one->opt.train && !one->opt.wide && !one->opt.full);
+    assert(!batch || (batch->next.batch && batch->model == one->model &&
+                      batch->seg.M == one->seg.M && b >= 0 && b < batch->opt.B));
+    if (!one->seat)
+        memcpy(one->home, one->rows, rows * sizeof *one->rows);
+    memcpy(one->rows, one->home, rows * sizeof *one->rows);
+    one->seat = batch;
+    one->seat_stream = b;
 }
 
-/* Keys and values in int8, and their scales. */
-static void move_bytes(seat to, seat from, int layer, int rows)
+/* The seat's place in a buffer of the batch; NULL, which the batch does not have: the stack's own. */
+static void *seated(const lam_stack *one, void *own, void *p, lam_class type, size_t width)
 {
-    const lam_model *model = to.st->model;
-    const lam_layer_rows *out = &to.st->rows[layer], *in = &from.st->rows[layer];
-    move_rows(to, out->kv, from, in->kv, LAM_BYTE, 2 * (size_t)model->dims.HK, rows);
-    move_rows(to, out->kv_scale, from, in->kv_scale, LAM_WIDE, 2 * (size_t)model->cfg.n_head, rows);
+    const lam_segment *s = &one->seat->seg;
+    const size_t empty = (size_t)(s->ctx - one->seg.ctx);
+    return p ? lam_at(one->dev, type, p,
+                      ((size_t)one->seat_stream * (size_t)s->T + empty) * width)
+             : own;
 }
 
-/* What later tokens read. */
-static void move_keys(seat to, seat from, int rows)
+void lam_stack_take_seat(lam_stack *one)
 {
-    const lam_model *model = to.st->model;
-    const size_t HK = (size_t)model->dims.HK;
-    for (int l = 0; l < model->cfg.n_layer; l++) {
-        if (to.st->seg.cache == LAM_ACT)
-            move_rows(to, to.st->rows[l].qkv, from, from.st->rows[l].qkv, LAM_ACT, 3 * HK, rows);
-        else if (to.st->seg.cache == LAM_HALF) /* 2HK numbers of 16 bits are HK words */
-            move_rows(to, to.st->rows[l].kv, from, from.st->rows[l].kv, LAM_INT, HK, rows);
-        else
-            move_bytes(to, from, l, rows);
+    const lam_model *model = one->model;
+    const size_t D = (size_t)model->dims.D, HK = (size_t)model->dims.HK;
+    const size_t H = (size_t)model->cfg.n_head;
+    const int apart = one->seg.cache != LAM_ACT; /* keys and values */
+    for (int l = 0; one->seat && l <= model->cfg.n_layer; l++) {
+        const lam_layer_rows *own = &one->home[l], *in = &one->seat->rows[l];
+        lam_layer_rows *r = &one->rows[l];
+        r->x = seated(one, own->x, in->x, LAM_ACT, D);
+        if (own->xn == own->x) /* post-norm */
+            r->xn = r->x;
+        if (!apart)
+            r->qkv = seated(one, own->qkv, in->qkv, LAM_ACT, 3 * HK);
+        r->kv = seated(one, own->kv, in->kv, one->seg.cache, 2 * HK);
+        r->kv_scale = seated(one, own->kv_scale, in->kv_scale, LAM_WIDE, 2 * H);
+        r->c = seated(one, own->c, in->c, LAM_ACT, HK);
+        r->lse = seated(one, own->lse, in->lse, LAM_WIDE, H);
     }
 }
 
-/* What commit reads. */
-static void move_sources(seat to, seat from, int rows)
-{
-    const lam_mem *mem = &to.st->mem;
-    for (int i = 0; i < mem->n_slots; i++) {
-        const lam_slot *slot = &mem->slots[i];
-        if (i > 0 && slot[-1].source == slot->source && slot[-1].layer == slot->layer)
-            continue; /* two slots of the same rows */
-        move_rows(to, lam_slot_source_rows(&to.st->seg, slot), from,
-                  lam_slot_source_rows(&from.st->seg, slot), slot->type, (size_t)slot->width, rows);
-    }
-}
-
-void lam_stack_join(lam_stack *batch, int b, const lam_stack *one)
+void lam_stack_join(lam_stack *batch, const lam_stack *one)
 {
     const lam_segment *s = &one->seg;
-    const int age = s->first + s->n;
-    assert(batch->next.batch && s->B == 1 && one->model == batch->model && s->M == batch->seg.M);
-    assert(age > 0 && age <= batch->seg.T - batch->seg.ctx);
-    const seat to = {batch, b, batch->seg.ctx - s->ctx}, from = {one, 0, 0};
-    move_keys(to, from, s->ctx + age);
-    move_sources(to, from, s->ctx + age);
+    const int age = s->first + s->n, b = one->seat_stream;
+    assert(one->seat == batch && age > 0 && age <= batch->seg.T - batch->seg.ctx);
     batch->next.age[b] = age;
     batch->next.past[b] = s->ctx;
 }
+
+void lam_stack_drop(lam_stack *batch, int b)
+{
+    batch->next.age[b] = -1;
+    batch->next.past[b] = 0;
+}
+
+int lam_stack_age(const lam_stack *batch, int b)
+{
+    return batch->next.age[b];
+}
+
+/* ---- decoding ---- */
 
 void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsigned char *go)
 {
@@ -126,26 +125,4 @@ void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsi
         *age += goes;
     }
     lam_stack_next_rows(batch);
-}
-
-void lam_stack_leave(lam_stack *one, lam_stack *batch, int b)
-{
-    lam_segment *s = &one->seg;
-    const int age = batch->next.age[b], ctx = batch->next.past[b];
-    assert(batch->next.batch && s->B == 1 && s->ctx == ctx && age > 0 && age <= s->T - s->ctx);
-    move_sources((seat){one, 0, 0}, (seat){batch, b, batch->seg.ctx - ctx}, ctx + age);
-    s->first = age - 1;
-    s->n = 1;
-    lam_stack_drop(batch, b);
-}
-
-void lam_stack_drop(lam_stack *batch, int b)
-{
-    batch->next.age[b] = -1;
-    batch->next.past[b] = 0;
-}
-
-int lam_stack_age(const lam_stack *batch, int b)
-{
-    return batch->next.age[b];
 }

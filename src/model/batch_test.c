@@ -70,28 +70,39 @@ typedef struct reader {
     double *logits;
     int at, stream; /* tokens read; -1: not in the batch */
     lam_stack *one;
+    lam_graphs *graphs[STREAMS];
 } reader;
 
 /* The first token of a segment, which refreshes the memory, is read alone. */
 static void begin(reader *r, lam_stack *batch, int stream)
 {
-    lam_stack_begin(r->one, N, (lam_stack_dropout){0});
-    lam_stack_forward(r->one, r->text + r->at, 1);
+    lam_stack_sit(r->one, batch, stream);
+    lam_stack_begin_token(r->one, N, r->text + r->at, &r->graphs[stream]);
     must(lam_stack_logits(r->one, r->logits + r->at * V));
     r->at++;
     r->stream = stream;
-    lam_stack_join(batch, stream, r->one);
+    lam_stack_join(batch, r->one);
+}
+
+/* One more token in the seat, as a prompt that is read in pieces, after others have used the batch. */
+static void read_alone(reader *r, lam_stack *batch)
+{
+    lam_stack_resume(r->one, N, lam_stack_age(batch, r->stream));
+    lam_stack_forward(r->one, r->text + r->at, 1);
+    must(lam_stack_logits(r->one, r->logits + r->at * V));
+    r->at++;
+    lam_stack_join(batch, r->one);
 }
 
 static void end(reader *r, lam_stack *batch)
 {
-    lam_stack_begin(r->one, N, (lam_stack_dropout){0});
-    lam_stack_leave(r->one, batch, r->stream);
+    lam_stack_resume(r->one, N, lam_stack_age(batch, r->stream));
     lam_stack_commit(r->one);
+    lam_stack_drop(batch, r->stream);
 }
 
 /* Every text from its beginning to its end, text i from tick 3 i on, in whatever stream is free; now and then one
- * pauses. */
+ * pauses or reads a token alone. */
 static void together(const kind *k, const int32_t *texts, int n, double *logits)
 {
     toy t = open(k, STREAMS);
@@ -118,17 +129,19 @@ static void together(const kind *k, const int32_t *texts, int n, double *logits)
         unsigned char go[STREAMS] = {0};
         double all[STREAMS * V];
         for (int b = 0; b < STREAMS; b++) {
-            go[b] = owner[b] >= 0 && (tick + b) % 5 != 4;
+            go[b] = owner[b] >= 0 && (tick + b) % 5 < 3;
             tokens[b] = go[b] ? readers[owner[b]].text[readers[owner[b]].at] : 0;
         }
         lam_stack_forward_batch(t.stack, tokens, go);
         must(lam_stack_logits(t.stack, all));
         for (int b = 0; b < STREAMS; b++) {
             reader *r = owner[b] < 0 ? NULL : &readers[owner[b]];
-            if (!go[b])
+            if (go[b])
+                memcpy(r->logits + r->at++ * V, all + b * V, V * sizeof *all);
+            else if (r && (tick + b) % 5 == 3)
+                read_alone(r, t.stack);
+            else
                 continue;
-            memcpy(r->logits + r->at * V, all + b * V, V * sizeof *all);
-            r->at++;
             ck_assert_int_eq(lam_stack_age(t.stack, b), (r->at - 1) % N + 1);
             if (r->at % N == 0 || r->at == LENGTH)
                 end(r, t.stack);
@@ -140,8 +153,11 @@ static void together(const kind *k, const int32_t *texts, int n, double *logits)
             }
         }
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        for (int b = 0; b < STREAMS; b++)
+            t.dev->ops->free_graphs(t.dev, readers[i].graphs[b]);
         lam_stack_free(readers[i].one);
+    }
     toy_close(&t);
 }
 

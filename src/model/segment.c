@@ -6,6 +6,7 @@
 
 #include "nn/sites.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -71,24 +72,31 @@ static int goes_apart(const lam_stack *st, const lam_pass *p)
     return apart && st->model->mem->commit != NULL;
 }
 
-/* R1.  0, never repeated: an adaptive softmax divides its rows by their targets, so that its work is never the
- * same. */
-static uint64_t key_of(const lam_stack *st, const lam_pass *p)
+/* What the state contributes to a key (R1): its lengths, and its addresses, since parts of a batch and lanes of a
+ * scheduler have memories of their own. */
+static uint64_t key_of_state(const lam_stack *st, uint64_t hash)
 {
     const lam_mem *mem = &st->mem;
-    if (st->model->cfg.n_cutoffs > 0 || !lam_mem_has(st->model->mem, LAM_REPEATS) ||
-        goes_apart(st, p))
-        return 0;
     const int prev = lam_mem_rests(mem, st->cfg) ? -1 : mem->prev; /* then nothing looks ahead */
-    const int numbers[] = {p->n, p->scored,           p->open,    p->dropout.on,   mem->m,
-                           prev, st->positions_ready, mem->apart, p->final != NULL};
-    uint64_t hash = XXH64(numbers, sizeof numbers, p->dropout.seed);
-    hash = XXH64(&p->grad_scale, sizeof p->grad_scale, hash);
-    for (int i = 0; i < mem->n_slots; i++) { /* batch chunks have memories of their own */
+    const int numbers[] = {mem->m, prev, st->positions_ready, mem->apart};
+    hash = XXH64(numbers, sizeof numbers, hash);
+    for (int i = 0; i < mem->n_slots; i++) {
         hash = XXH64(&mem->slots[i].rows, sizeof mem->slots[i].rows, hash);
         hash = XXH64(&mem->slots[i].n, sizeof mem->slots[i].n, hash);
     }
     return hash != 0 ? hash : 1;
+}
+
+/* R1.  0, never repeated: an adaptive softmax divides its rows by their targets, so that its work is never the
+ * same. */
+static uint64_t key_of(const lam_stack *st, const lam_pass *p)
+{
+    if (st->model->cfg.n_cutoffs > 0 || !lam_mem_has(st->model->mem, LAM_REPEATS) ||
+        goes_apart(st, p))
+        return 0;
+    const int numbers[] = {p->n, p->scored, p->open, p->dropout.on, p->final != NULL};
+    const uint64_t hash = XXH64(numbers, sizeof numbers, p->dropout.seed);
+    return key_of_state(st, XXH64(&p->grad_scale, sizeof p->grad_scale, hash));
 }
 
 void lam_stack_pass(lam_stack *st, const lam_pass *pass)
@@ -98,6 +106,32 @@ void lam_stack_pass(lam_stack *st, const lam_pass *pass)
     if (key != 0)
         note(&j);
     st->dev->ops->repeat(st->dev, &st->graphs, key, work, &j);
+}
+
+/* ---- a segment's first token, of a text in a batch ---- */
+
+typedef struct opening {
+    lam_stack *st;
+    int length, positions_ready;
+    const int32_t *tokens;
+} opening;
+
+static void begin_with_token(void *arg)
+{
+    const opening *o = arg;
+    o->st->positions_ready = o->positions_ready; /* R5; the rest follows from the memory */
+    lam_stack_begin(o->st, o->length, (lam_stack_dropout){0});
+    lam_stack_forward(o->st, o->tokens, 1);
+}
+
+void lam_stack_begin_token(lam_stack *st, int length, const int32_t *tokens, lam_graphs **graphs)
+{
+    opening o = {st, length, st->positions_ready, tokens};
+    /* A seat's rows have the same addresses whenever its memory has (lam_stack_sit). */
+    const uint64_t hash = XXH64(&length, sizeof length, (uint64_t)st->seat_stream);
+    const int repeats = lam_mem_has(st->model->mem, LAM_REPEATS) && !st->mem.apart;
+    st->dev->ops->repeat(st->dev, graphs, repeats ? key_of_state(st, hash) : 0, begin_with_token,
+                         &o);
 }
 
 /* ---- begin ---- */
@@ -113,17 +147,25 @@ void lam_stack_forget(lam_stack *st, int stream)
     lam_mem_forget(&st->mem, stream);
 }
 
-void lam_stack_begin(lam_stack *st, int length, lam_stack_dropout dropout)
+/* A segment of which `done` rows are computed. */
+static void set_lengths(lam_stack *st, int length, int done)
 {
     lam_segment *s = &st->seg;
     s->ctx = lam_mem_context(&st->mem); /* G2 */
     s->T = s->ctx + length;             /* G1 */
     s->first = 0;
-    s->n = 0;
+    s->n = done;
     s->rows = NULL;
     s->valid = NULL;
     st->scored = 0;
     st->next.batch = 0;
+    lam_stack_take_seat(st);
+}
+
+void lam_stack_begin(lam_stack *st, int length, lam_stack_dropout dropout)
+{
+    lam_segment *s = &st->seg;
+    set_lengths(st, length, 0);
     s->dropout = dropout.on;
     s->drop = (lam_drop){.p = dropout.on ? st->model->cfg.dropout : 0.0,
                          .seed = dropout.seed,
@@ -142,6 +184,14 @@ void lam_stack_begin(lam_stack *st, int length, lam_stack_dropout dropout)
     if (st->opt.train || !st->positions_ready)
         lam_pos_project(&st->pos, s->drop);
     st->positions_ready = 1;
+}
+
+void lam_stack_resume(lam_stack *st, int length, int done)
+{
+    assert(st->seat && !st->mem.apart);
+    set_lengths(st, length, done);
+    st->seg.dropout = 0;
+    st->seg.drop = (lam_drop){.more = st->drop_step};
 }
 
 void lam_stack_set_scored(lam_stack *st, int n)

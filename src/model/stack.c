@@ -55,6 +55,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->cfg = cfg;
     st->dev = opt->dev ? opt->dev : model->dev;
     st->rows = calloc(L + 1, sizeof *st->rows);
+    st->home = calloc(L + 1, sizeof *st->home);
     st->acts = calloc(L, sizeof *st->acts);
     st->slots = calloc(2 * lam_mem_max_slots(&model->cfg), sizeof *st->slots);
     st->streams = calloc((size_t)opt->B, sizeof *st->streams);
@@ -69,7 +70,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
     st->next.past = calloc((size_t)opt->B, sizeof *st->next.past);
     st->next.items = calloc(lam_mem_max_slots(&model->cfg), sizeof *st->next.items);
     int32_t *host = calloc(2 * (size_t)rows, sizeof *host);
-    if (!st->rows || !st->acts || !st->slots || !st->streams || !st->noted_streams ||
+    if (!st->rows || !st->home || !st->acts || !st->slots || !st->streams || !st->noted_streams ||
         !st->noted_rows || !st->valid_host || !st->own || !st->layer_own || !st->r ||
         !st->next.host || !st->next.age || !st->next.past || !st->next.items || !host) {
         free(host);
@@ -130,6 +131,7 @@ static lam_status wire(lam_stack *st, lam_model *model, const lam_stack_options 
 static void unwire(lam_stack *st)
 {
     free(st->rows);
+    free(st->home);
     free(st->acts);
     free(st->slots);
     free(st->streams);

@@ -93,28 +93,33 @@ void lam_stack_commit(lam_stack *st);
 
 /* ---- Texts of different age, decoded in one batch (batch.c) ----
  *
- * A segment is begun in a stack of one stream, which reads the prompt and refreshes the memory; then the text joins
- * a batch, whose streams decode together, each at a row of its own (G8).  When its segment is full it goes back to a
- * stack of one stream, to be committed and to begin the next.  Results do not depend on the other streams
- * (ops/decode.h says how exactly).  All stacks are of one model and have the same M, and the model can decode
- * by token: lam_stack_can_batch(). */
+ * A segment is begun in a stack of one stream, which reads the prompt and refreshes the memory, and which sits in the
+ * batch: it computes in the rows of one of its streams.  Then the text joins the batch, whose streams decode together,
+ * each at a row of its own (G8).  When its segment is full, the stack of one stream sits there again, commits the
+ * segment and begins the next.  Results do not depend on the other streams (ops/decode.h says how exactly).  Both
+ * stacks are of one model and have the same M, and the model can decode by token: lam_stack_can_batch(). */
 
 int lam_stack_can_batch(const lam_stack *st);
 /* Creates an empty batch of st's B streams, for segments of `length` <= N tokens. */
 void lam_stack_open_batch(lam_stack *st, int length);
-/* Stream b of the batch becomes the text of `one` (B = 1), whose segment of at most `length` is begun and forwarded. */
-void lam_stack_join(lam_stack *batch, int b, const lam_stack *one);
+/* From here on `one` (B = 1) begins segments in the rows of stream b; NULL: in its own. */
+void lam_stack_sit(lam_stack *one, const lam_stack *batch, int b);
+/* Goes on with the segment in the seat's rows, `done` of which are computed: commit or forward follows.  The memory is the
+ * one that it was begun with, or has the same lengths. */
+void lam_stack_resume(lam_stack *one, int length, int done);
+/* begin and forward of a segment's first token; what is captured of it goes to *graphs (ops.h, repeat). */
+void lam_stack_begin_token(lam_stack *st, int length, const int32_t *tokens, lam_graphs **graphs);
+/* The stream that `one` sits in has as many rows as were computed there. */
+void lam_stack_join(lam_stack *batch, const lam_stack *one);
 /* From here on only the first `streams` streams are computed, 1 to B; the others keep their state.  This is cheaper
  * while few streams are in use.  A different number may select other GEMM kernels, which changes only rounding
  * (ops/decode.h). */
 void lam_stack_set_width(lam_stack *batch, int streams);
 /* Decodes one more token of every stream with go[b]; NULL: of all streams that are not empty.  The other streams do not
- * advance.  A stream whose segment is full must have left the batch. lam_stack_logits() follows; only streams that
+ * advance.  A stream whose segment is full must have been dropped. lam_stack_logits() follows; only streams that
  * advanced have logits. */
 void lam_stack_forward_batch(lam_stack *batch, const int32_t *tokens, const unsigned char *go);
-/* The text of stream b goes back to `one`, which has begun the same segment from the same memory; commit follows. */
-void lam_stack_leave(lam_stack *one, lam_stack *batch, int b);
-/* Empties stream b and discards its state. */
+/* Empties stream b: its segment is committed, or its text is gone. */
 void lam_stack_drop(lam_stack *batch, int b);
 /* The number of tokens in the segment of stream b; -1: the stream is empty. */
 int lam_stack_age(const lam_stack *batch, int b);

@@ -48,7 +48,10 @@ struct lam_stack {
     lam_embedding embed;
     lam_head head;
     lam_segment seg;
-    lam_layer_rows *rows;          /* [L + 1] */
+    lam_layer_rows *rows;  /* [L + 1] */
+    lam_layer_rows *home;  /* [L + 1]: its own, while it sits in a batch (batch.c) */
+    const lam_stack *seat; /* that batch, or NULL */
+    int seat_stream;
     lam_block_acts *acts;          /* [L] */
     lam_slot *slots;               /* [2 * lam_mem_max_slots]: of the state, of a view of it */
     lam_mem_stream *streams;       /* [B] */
@@ -93,6 +96,9 @@ void lam_block_bwd(lam_stack *st, int layer);
 int lam_stack_scored_rows(const lam_stack *st);
 /* results.c: elements of seg.aux. */
 size_t lam_stack_aux_count(const lam_stack *st);
+
+/* batch.c: points rows to the seat, if there is one; ctx is set. */
+void lam_stack_take_seat(lam_stack *one);
 
 /* token.c: whether the next token of every stream can be computed there, and computing it. */
 int lam_stack_can_next(const lam_stack *st, int n);

@@ -12,7 +12,7 @@
 int lam_stack_can_next(const lam_stack *st, int n)
 {
     const lam_segment *s = &st->seg;
-    return n == 1 && s->first + s->n > 0 && !s->dropout && lam_stack_can_batch(st);
+    return n == 1 && s->first + s->n > 0 && !s->dropout && !st->seat && lam_stack_can_batch(st);
 }
 
 /* Layer l's stretch of a buffer of [L][B][width]. */
