@@ -3,7 +3,7 @@
 
 /* The steps of lam_exact_exp_inline, with the nearest integer taken from the sum that rounds it: a conversion between
  * 64-bit integers and doubles, or a branch, would keep the loop scalar. */
-void lam_exact_exps(double *out, const double *x, size_t n)
+LAM_EXACT void exps(double *out, const double *x, size_t n)
 {
     static const double magic = 6755399441055744.0; /* lam_exact_round64 */
     for (size_t i = 0; i < n; i++) {
@@ -36,3 +36,33 @@ void lam_exact_exps(double *out, const double *x, size_t n)
         out[i] = lam_exact_double(lam_exact_bits64(y) & near);
     }
 }
+
+#if defined __x86_64__ && defined __GNUC__
+/* The same steps with vectors of four and of eight: the compiler must not fuse any (CMakeLists.txt). */
+__attribute__((target("avx2"))) static void exps_of_4(double *out, const double *x, size_t n)
+{
+    exps(out, x, n);
+}
+
+__attribute__((target("avx512f,avx512dq,avx512vl"))) static void exps_of_8(double *out,
+                                                                          const double *x, size_t n)
+{
+    exps(out, x, n);
+}
+
+void lam_exact_exps(double *out, const double *x, size_t n)
+{
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        exps_of_8(out, x, n);
+    else if (__builtin_cpu_supports("avx2"))
+        exps_of_4(out, x, n);
+    else
+        exps(out, x, n);
+}
+#else
+void lam_exact_exps(double *out, const double *x, size_t n)
+{
+    exps(out, x, n);
+}
+#endif
