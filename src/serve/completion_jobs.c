@@ -50,17 +50,46 @@ static void forget(lam_completion *c)
     c->at = NULL;
 }
 
+/* Requests that are held until they have been woken.  To wake one takes locks that the HTTP thread uses and a system call,
+ * several microseconds, in which the worker would not compute. */
+enum { TOLD_TOGETHER = 64 };
+typedef struct news {
+    lam_call call;
+    int n;
+    lam_request *x[TOLD_TOGETHER];
+} news;
+
+static void wake_all(void *arg)
+{
+    news *told = arg;
+    for (int i = 0; i < told->n; i++) {
+        lam_request_wake(told->x[i]);
+        lam_request_drop(told->x[i]);
+    }
+    free(told);
+}
+
 void lam_completions_tell(lam_worker *w, int all)
 {
+    lam_calls *herald = &w->server->herald;
     const double now = w->untold ? lam_clock() : 0.0;
+    news *told = NULL;
     for (lam_completion *c = w->untold, *next; c; c = next) {
         next = c->next;
         if (!all && now - c->told < EVERY)
             continue;
+        if (!told && !(told = calloc(1, sizeof *told)))
+            break; /* no memory: at another tick */
         forget(c);
         c->told = now;
-        lam_request_wake(c->x);
+        told->x[told->n++] = lam_request_hold(c->x);
+        if (told->n == TOLD_TOGETHER) {
+            lam_calls_put(herald, &told->call, wake_all, told);
+            told = NULL;
+        }
     }
+    if (told)
+        lam_calls_put(herald, &told->call, wake_all, told);
 }
 
 /* All jobs have ended: the text is the session's again, and the response can be written. */

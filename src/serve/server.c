@@ -9,13 +9,23 @@
 #include <string.h>
 #include <time.h>
 
+static void run_calls(lam_calls *q, const char *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    do
+        lam_calls_wait(q, -1.0);
+    while (lam_calls_run(q) || !lam_calls_ending(q));
+}
+
 static void *clerk(void *arg)
 {
-    lam_server *s = arg;
-    pthread_setname_np(pthread_self(), "lamemo-clerk");
-    do
-        lam_calls_wait(&s->clerk, -1.0);
-    while (lam_calls_run(&s->clerk) || !lam_calls_ending(&s->clerk));
+    run_calls(&((lam_server *)arg)->clerk, "lamemo-clerk");
+    return NULL;
+}
+
+static void *herald(void *arg)
+{
+    run_calls(&((lam_server *)arg)->herald, "lamemo-herald");
     return NULL;
 }
 
@@ -34,6 +44,9 @@ static lam_status start(lam_server *s)
     if (pthread_create(&s->clerk_thread, NULL, clerk, s) != 0)
         return lam_fail(LAM_ERR_MEMORY, "server: no thread for the clerk");
     s->clerk_started = 1;
+    if (pthread_create(&s->herald_thread, NULL, herald, s) != 0)
+        return lam_fail(LAM_ERR_MEMORY, "server: no thread for the herald");
+    s->herald_started = 1;
     LAM_TRY(lam_http_start(s)); /* an address that is taken is told before a model is loaded */
     for (int i = 0; i < s->o.n_models; i++)
         LAM_TRY(lam_worker_start(&s->workers[i], s, &s->o.models[i]));
@@ -51,6 +64,7 @@ lam_status lam_server_start(lam_server **out, const lam_serve_options *options)
     s->auth.n_hosts = options->n_hosts;
     s->started = time(NULL);
     lam_calls_open(&s->clerk);
+    lam_calls_open(&s->herald);
     lam_shelf_open(&s->shelf, options->sessions, options->session_bytes, options->idle_seconds);
     /* Threads inherit it: signals are for the main thread, which waits for them. */
     sigset_t all, before;
@@ -127,7 +141,11 @@ void lam_server_stop(lam_server *s, double seconds)
         pthread_join(s->clerk_thread, NULL);
     for (int i = 0; s->workers && i < s->o.n_models; i++)
         lam_worker_stop(&s->workers[i]);
+    lam_calls_end(&s->herald);
+    if (s->herald_started)
+        pthread_join(s->herald_thread, NULL);
     lam_calls_close(&s->clerk);
+    lam_calls_close(&s->herald);
     lam_shelf_close(&s->shelf);
     lam_auth_free(&s->auth);
     free(s->workers);

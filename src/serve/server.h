@@ -1,7 +1,8 @@
 /* server.h -- models behind HTTP (docs/serve.md).
  *
  * Threads: one for HTTP (libmicrohttpd, epoll), one compute thread for every model (worker.h), a clerk for large bodies
- * and replies (request.h), and one that checks connections for time limits and disconnected clients (watchdog.c). */
+ * and replies (request.h), a herald that wakes the readers of streams (completion_jobs.c), and one that checks
+ * connections for time limits and disconnected clients (watchdog.c). */
 #ifndef LAM_SERVE_SERVER_H
 #define LAM_SERVE_SERVER_H
 

@@ -30,8 +30,9 @@ struct lam_server {
     lam_worker *workers; /* [o.n_models] */
     lam_shelf shelf;
     lam_calls clerk;
-    pthread_t clerk_thread, watch_thread;
-    int clerk_started, watch_started;
+    lam_calls herald; /* wakes the readers of streams */
+    pthread_t clerk_thread, herald_thread, watch_thread;
+    int clerk_started, herald_started, watch_started;
     struct MHD_Daemon *daemon;
     int port;
     time_t started;
