@@ -44,8 +44,8 @@ __attribute__((target("avx2"))) static void exps_of_4(double *out, const double 
     exps(out, x, n);
 }
 
-__attribute__((target("avx512f,avx512dq,avx512vl"))) static void exps_of_8(double *out,
-                                                                          const double *x, size_t n)
+__attribute__((target("avx512f,avx512dq,avx512vl"))) static void
+exps_of_8(double *out, const double *x, size_t n)
 {
     exps(out, x, n);
 }

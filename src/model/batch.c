@@ -62,8 +62,7 @@ static void *seated(const lam_stack *one, void *own, void *p, lam_class type, si
 {
     const lam_segment *s = &one->seat->seg;
     const size_t empty = (size_t)(s->ctx - one->seg.ctx);
-    return p ? lam_at(one->dev, type, p,
-                      ((size_t)one->seat_stream * (size_t)s->T + empty) * width)
+    return p ? lam_at(one->dev, type, p, ((size_t)one->seat_stream * (size_t)s->T + empty) * width)
              : own;
 }
 

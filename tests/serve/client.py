@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -91,10 +92,13 @@ class Server:
             raise RuntimeError(f"{status}: {body}")
         return body
 
-    def events(self, path, body=None):
-        """The events of a stream, as (event, data)."""
+    def events(self, path, body=None, slow=False):
+        """The events of a stream, as (event, data).  What is not read of a slow one soon waits at the server."""
         c = self.connect()
         try:
+            if slow:
+                c.connect()
+                c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             c.request("GET" if body is None else "POST", path,
                       None if body is None else json.dumps(body))
             r = c.getresponse()
@@ -127,7 +131,7 @@ def read_events(response):
             event, data = None, []
 
 
-def until(claim, seconds=30):
+def until(claim, seconds=60):
     """Waits for it; fails after that long."""
     end = time.monotonic() + seconds
     while not claim():

@@ -27,25 +27,27 @@ MODEL = os.path.join(WORK, "model")
 
 
 def setUpModule():
-    global server
+    global server, hasty
     subprocess.run([os.path.join(BUILD, "tests", "make_model"), MODEL], check=True, stdout=subprocess.DEVNULL)
-    server = Server("-m", MODEL, "--slots", "4", "--threads", "1", "--header-time", "1", "--body-time", "1.5")
+    server = Server("-m", MODEL, "--slots", "4", "--threads", "1")
+    # Nothing that must succeed is asked of this one: a busy machine may need longer.
+    hasty = Server("-m", MODEL, "--slots", "1", "--threads", "1", "--header-time", "1", "--body-time", "1.5")
 
 
 def tearDownModule():
-    assert server.stop() == 0
+    assert server.stop() == 0 and hasty.stop() == 0
     shutil.rmtree(WORK)
 
 
 def raw(where=None):
-    s = socket.create_connection(("127.0.0.1", (where or server).port), timeout=30)
+    s = socket.create_connection(("127.0.0.1", (where or server).port), timeout=60)
     return s
 
 
-def exchange(data):
+def exchange(data, where=None):
     """What comes back for these bytes; b"" if nothing does."""
     back = b""
-    with raw() as s:
+    with raw(where) as s:
         with contextlib.suppress(OSError):  # the server may have closed before it has heard all
             s.sendall(data)
             s.shutdown(socket.SHUT_WR)
@@ -167,7 +169,7 @@ class Wrong(unittest.TestCase):
                      b"GET / HTTP/1.1\r\n\r\n", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
                      b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
                      b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50):
-            exchange(data)
+            exchange(data, hasty)
         for _ in range(150):
             data = bytearray(good)
             for _ in range(rng.randrange(1, 6)):
@@ -179,18 +181,19 @@ class Wrong(unittest.TestCase):
                     del data[at:at + rng.randrange(8)]
                 else:
                     data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randrange(8)))
-            exchange(bytes(data))
+            exchange(bytes(data), hasty)
+        self.assertIsNone(hasty.process.poll())
 
 
 class Slow(unittest.TestCase):
     def test_time_limits_are_absolute(self):
         """A byte now and then does not stretch them."""
-        head = raw()
+        head = raw(hasty)
         head.sendall(b"GET /hea")
-        body = raw()
+        body = raw(hasty)
         body.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
         ended = set()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while len(ended) < 2 and time.monotonic() < end:
             for s in (head, body):
                 if s not in ended:
@@ -205,7 +208,7 @@ class Slow(unittest.TestCase):
                         pass
             time.sleep(0.05)
         self.assertEqual(len(ended), 2)
-        self.assertGreaterEqual(server.metric("http_timeouts_total"), 2)
+        until(lambda: hasty.metric("http_timeouts_total") >= 2)
         for s in (head, body):
             s.close()
 
@@ -240,7 +243,7 @@ class Slow(unittest.TestCase):
                 begun = time.monotonic()
                 until(lambda: server.metric("jobs_running") == 0)
                 print(f"the slot was free after {1000 * (time.monotonic() - begun):.0f} ms", file=sys.stderr)
-        self.assertGreaterEqual(server.metric("http_disconnects_total"), 6)
+        until(lambda: server.metric("http_disconnects_total") >= 6)  # counted when HTTP has noticed it, too
 
     def test_a_thousand_idle_streams(self):
         session = server.post("/v1/sessions")[1]["id"]
