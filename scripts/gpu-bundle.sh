@@ -9,8 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=build/gpu-bundle kind=${1:-check}
-targets=(lamemo_cli opcases gpu_bench infer_exact_test ops_exact_test)
-programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/gpu_bench build/gpu/tests/{infer,ops}_exact_test)
+targets=(lamemo_cli opcases gpu_bench serve_load infer_exact_test ops_exact_test)
+programs=(build/gpu/lamemo build/gpu/tests/opcases build/gpu/bench/{gpu_bench,serve_load} build/gpu/tests/{infer,ops}_exact_test)
 if [ "$kind" = results ]; then
     shift
     out=build/gpu-results targets=(lamemo_cli) programs=(build/gpu/lamemo)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Is the CUDA back-end right and fast on this machine?  One command, one summary at the end.
-#   gpu-check.sh [PART...]     without arguments all, in this order; three groups that take up to ten minutes each:
+#   gpu-check.sh [PART...]     without arguments all, in this order; four groups that take up to ten minutes each:
 #     first    bars exact verify train       speed beside its bars; exact arithmetic; traces; training twice and without
 #                                            graphs
 #     second   pdl ops ranks                 LAMEMO_PDL; op cases; processes and NCCL
 #     third    sanitize bench steps growth   memcheck and racecheck of changed kernels; rates of operations; steps of
 #                                            all models; time against length
+#     fourth   serve                         64 streams of `lamemo serve` beside `bench generate --batch-size 64`
 # A part that fails does not stop the next.  Exit status 1: something failed; bars that are not met are no failure.
 # Runs in a bundle made by scripts/gpu-bundle.sh, or in the source tree (then it takes build/gpu-bundle).  Needs a GPU,
 # its driver and CUDA's libcublasLt; no network.
@@ -29,13 +30,14 @@ export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib
 for lib in /opt/*/.venv/lib/python3*/site-packages/nvidia/cu13/lib; do
     [ -d "$lib" ] && LD_LIBRARY_PATH="$LD_LIBRARY_PATH:$lib"
 done
-parts=" ${*:-first second third} "
+parts=" ${*:-first second third fourth} "
 parts=${parts/ first / bars exact verify train }
 parts=${parts/ second / pdl ops ranks }
 parts=${parts/ third / sanitize bench steps growth }
+parts=${parts/ fourth / serve }
 for part in $parts; do
     case $part in
-    bars | exact | verify | train | pdl | ops | ranks | sanitize | bench | steps | growth) ;;
+    bars | exact | verify | train | pdl | ops | ranks | sanitize | bench | steps | growth | serve) ;;
     *) echo "gpu-check: there is no part $part" >&2; exit 2 ;;
     esac
 done
@@ -444,5 +446,39 @@ if wants growth; then
     for length in 256 512 1024 2048; do
         bench train enwik8-base lamemo 10 --tgt-len "$length" --mem-len "$length"
     done
+fi
+# The server's streams against a plain batch of as many, by turns; the bar is a share of what that reaches.
+if wants serve; then
+    dir=$work/serve base=${BASE:-enwik8-base} streams=${SERVE_STREAMS:-64}
+    mkdir -p "$dir"
+    run "serve prepare" ./lamemo prepare text.txt --out "$dir/data"
+    load() { # load OPTION...: tokens/s of a server with these options
+        local server code=1
+        ./lamemo serve --model "$dir/model" --device cuda --slots "$streams" --port 0 "$@" > "$dir/said" 2>&1 &
+        server=$!
+        for ((i = 0; i < 600; i++)); do
+            if ! kill -0 "$server" 2> /dev/null || grep -q '^ready' "$dir/said"; then break; fi
+            sleep 0.1
+        done
+        within ./serve_load -p "$(sed -n 's/^listening.* port \([0-9]*\).*/\1/p' "$dir/said")" -P "$server" \
+            -c "$streams" -w "${SERVE_WARM:-3}" -s "${SERVE_SECONDS:-15}" && code=0
+        kill "$server"
+        wait "$server" || code=1
+        [ "$code" -eq 0 ] || tail -5 "$dir/said"
+        return "$code"
+    }
+    if run "serve model" ./lamemo train --data "$dir/data" --out "$dir/model" --device cuda --preset "$base" \
+        --memory lamemo --batch-size 22 --max-step 2 --eval-interval 0 --no-test; then
+        for options in "" "" "--fixed-batch"; do
+            bench generate "$base" lamemo "$streams"
+            plain=$(awk '/tokens\/s/ { x = $2 } END { print x + 0 }' "$work/last")
+            # shellcheck disable=SC2086
+            if run "serve $base${options:+ $options}" load $options; then
+                table+=("serve $base lamemo, $streams streams${options:+, $options}")
+                judge "$(awk '/tokens\/s/ { print $1; exit }' "$work/last")" \
+                    "$(awk -v x="$plain" 'BEGIN { printf "%.0f", 0.9 * x }')" "$plain" tokens/s
+            fi
+        done
+    fi
 fi
 finish
