@@ -1,11 +1,12 @@
-/* batch_bench.c -- continuous batching against a plain batch: B texts of a scheduler, and B streams of a session that
- * all have the same age, as `lamemo bench generate` runs them.
+/* batch_bench.c -- continuous batching against a plain batch: B texts of a scheduler, and B of a batch of the public
+ * interface (lamemo.h), beside B streams of a session that all have the same age, as `lamemo bench generate` runs them.
  *
  * By turns, a segment each, and by processor time of the calling thread (one thread computes): the machine may be busy.
- * The scheduler also draws its tokens and makes text of them; the session only computes logits.
+ * The first two also draw their tokens and make text of them; the session only computes logits.
  *
  *     build/bench/batch_bench MODEL [STREAMS [TURNS]] */
 #include "infer/scheduler.h"
+#include "lamemo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,55 @@ static void ignore(void *user, const lam_job_event *e)
         fprintf(stderr, "batch_bench: %s\n", e->reason);
         exit(1);
     }
+}
+
+/* ---- the public batch ---- */
+
+static void succeed(lamemo_status status)
+{
+    if (status != LAMEMO_OK) {
+        fprintf(stderr, "batch_bench: %s\n", lamemo_error());
+        exit(1);
+    }
+}
+
+static void count(void *user, const lamemo_event *e)
+{
+    *(int64_t *)user += e->kind == LAMEMO_EVENT_DRAWN;
+}
+
+static lamemo_batch *open_public(const char *model, int B, int64_t *drawn)
+{
+    lamemo_engine *engine;
+    lamemo_batch *batch;
+    lamemo_sampling sampling;
+    succeed(lamemo_engine_open(model, &(lamemo_engine_options){.device = "cpu", .threads = 1},
+                               &engine));
+    succeed(lamemo_batch_create(engine, &(lamemo_batch_options){.slots = B}, &batch));
+    lamemo_sampling_defaults(&sampling);
+    sampling.top_p = 1.0;
+    for (int i = 0; i < B; i++) {
+        lamemo_text *text;
+        uint64_t number;
+        sampling.seed = (uint64_t)i;
+        succeed(lamemo_text_create(batch, &text));
+        succeed(lamemo_batch_submit(
+            batch,
+            &(lamemo_job){
+                .text = text, .draw = 1 << 30, .sampling = &sampling, .sink = count, .user = drawn},
+            &number));
+    }
+    return batch;
+}
+
+static double public_turn(lamemo_batch *batch, const int64_t *drawn, int B, int N)
+{
+    const double begun = processor();
+    const int64_t before = *drawn;
+    int busy;
+    while (*drawn - before < (int64_t)B * N)
+        succeed(lamemo_batch_step(batch, &busy));
+    return (processor() - begun) / (double)(*drawn - before);
 }
 
 static int by_size(const void *a, const void *b)
@@ -88,6 +138,9 @@ int main(int argc, char **argv)
     int32_t *tokens = calloc((size_t)B, sizeof *tokens);
     double *scores = calloc((size_t)B * (size_t)V, sizeof *scores);
     double *plain = calloc((size_t)turns, sizeof *plain), *own = calloc((size_t)turns, sizeof *own);
+    double *open = calloc((size_t)turns, sizeof *open);
+    int64_t drawn = 0;
+    lamemo_batch *const batch = open_public(argv[1], B, &drawn);
     lam_sampler_options sampling = lam_sampler_defaults();
     sampling.top_p = 1.0;
     require(lam_session_create(&session, engine->model, &(lam_session_options){.streams = B}));
@@ -106,13 +159,16 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) { /* fills the memories */
         session_turn(session, tokens, scores, B, N);
         scheduler_turn(scheduler, B, N);
+        public_turn(batch, &drawn, B, N);
     }
     for (int i = 0; i < turns; i++) {
         plain[i] = session_turn(session, tokens, scores, B, N);
         own[i] = scheduler_turn(scheduler, B, N);
+        open[i] = public_turn(batch, &drawn, B, N);
     }
-    const double a = median(plain, turns), b = median(own, turns);
-    printf("%d streams, segments of %d: session %.2f us a token, scheduler %.2f us: %.1f %%\n", B,
-           N, 1e6 * a, 1e6 * b, 100.0 * a / b);
+    const double a = median(plain, turns), b = median(own, turns), c = median(open, turns);
+    printf("%d streams, segments of %d: session %.2f us a token, scheduler %.2f us: %.1f %%, "
+           "lamemo_batch %.2f us: %.1f %%\n",
+           B, N, 1e6 * a, 1e6 * b, 100.0 * a / b, 1e6 * c, 100.0 * a / c);
     return 0; /* the process ends with everything it has */
 }

@@ -388,7 +388,8 @@ typedef struct lamemo_batch_options {
     int slots;   /* maximum number of texts that run side by side; default 8 */
     int segment; /* segment length; default lamemo_segment_length() */
     int memory;  /* memory length; default lamemo_memory_length() */
-    int rows; /* rows of prompts and refreshes between two tokens; default one segment and its memory */
+    int rows;    /* rows of prompts and refreshes between two tokens; default one segment and its
+                 memory, more where many slots have short segments */
     int queue;   /* maximum number of jobs that wait for a slot; default 256 */
     int fixed;   /* 1: always compute all slots */
     int threads; /* threads of computation on cpu; default the engine's */
