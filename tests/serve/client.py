@@ -63,7 +63,7 @@ class Server:
 
     # ---- requests ----
 
-    def connect(self, timeout=60):
+    def connect(self, timeout=600):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def ask(self, method, path, body=None, headers=None):

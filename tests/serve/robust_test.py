@@ -40,7 +40,7 @@ def tearDownModule():
 
 
 def raw(where=None):
-    s = socket.create_connection(("127.0.0.1", (where or server).port), timeout=60)
+    s = socket.create_connection(("127.0.0.1", (where or server).port), timeout=300)
     return s
 
 
