@@ -7,7 +7,6 @@
 #include "nn/sites.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
