@@ -1,7 +1,7 @@
 /* segment.c -- a segment's path through a stack, from top to bottom: begin, forward, loss, backward, commit, tally.
  *
  * lam_stack_pass runs all of it in one call.  Once the memory is full every segment is the same work on other
- * numbers, which a device may capture and replay (R1 - R4).  The numbered rules are in mem/segment.h. */
+ * numbers, which a device may capture and replay (R1 - R5).  The numbered rules are in mem/segment.h. */
 #include "model/stack_int.h"
 
 #include "nn/sites.h"
