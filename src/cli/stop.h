@@ -1,8 +1,8 @@
 /* stop.h -- Ctrl-C asks; a second Ctrl-C insists.
  *
  * The first SIGINT, SIGTERM or SIGHUP (the terminal is gone) sets a flag that long work looks at between steps, so that it can
- * finish what must not be cut (a file, a checkpoint) and return LAM_ERR_INTERRUPTED.  The second
- * one kills.  SIGPIPE asks too, as often as it comes: nobody reads what we print any more. */
+ * finish what must not be cut (a file, a checkpoint) and return LAM_ERR_INTERRUPTED.  The next SIGINT or SIGTERM
+ * kills, unless it comes within 0.2 seconds: then it is the same wish, sent twice.  SIGPIPE asks too, as often as it comes: nobody reads what we print any more. */
 #ifndef LAM_CLI_STOP_H
 #define LAM_CLI_STOP_H
 

@@ -7,23 +7,53 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
-START_TEST(a_signal_asks_and_the_next_one_insists)
+static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void after_a_while(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    const int it = signals[_i];
-    struct sigaction now;
+    nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
+}
+
+START_TEST(a_signal_asks)
+{
     lam_stop_install();
     ck_assert_int_eq(lam_stop_signal(), 0);
-    raise(it);
-    ck_assert_int_eq(lam_stop_signal(), it);
-    ck_assert_int_eq(sigaction(it, NULL, &now), 0);
-    ck_assert(now.sa_handler == SIG_DFL);
-    for (int i = 0; i < 2; i++) { /* nor does it take the same one */
-        ck_assert_int_eq(sigaction(signals[i], NULL, &now), 0);
-        ck_assert(now.sa_handler == SIG_DFL);
-    }
+    raise(asking[_i]);
+    ck_assert_int_eq(lam_stop_signal(), asking[_i]);
+}
+END_TEST
+
+START_TEST(the_next_one_insists) /* whatever came first */
+{
+    lam_stop_install();
+    raise(asking[_i]);
+    after_a_while();
+    raise(SIGTERM);
+}
+END_TEST
+
+/* timeout(1) signals its command, and then the group of its command. */
+START_TEST(one_that_follows_at_once_does_not)
+{
+    lam_stop_install();
+    raise(asking[_i]);
+    for (int i = 0; i < 3; i++)
+        raise(asking[i]);
+    ck_assert_int_eq(lam_stop_signal(), asking[_i]);
+}
+END_TEST
+
+START_TEST(nor_does_the_end_of_the_terminal)
+{
+    lam_stop_install();
+    raise(SIGTERM);
+    after_a_while();
+    raise(SIGHUP);
+    raise(SIGHUP);
+    ck_assert_int_eq(lam_stop_signal(), SIGTERM);
 }
 END_TEST
 
@@ -135,7 +165,10 @@ int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_unchecked_fixture(tests, test_temp_make, test_temp_remove);
-    tcase_add_loop_test(tests, a_signal_asks_and_the_next_one_insists, 0, 3);
+    tcase_add_loop_test(tests, a_signal_asks, 0, 3);
+    tcase_add_loop_test_raise_signal(tests, the_next_one_insists, SIGTERM, 0, 3);
+    tcase_add_loop_test(tests, one_that_follows_at_once_does_not, 0, 3);
+    tcase_add_test(tests, nor_does_the_end_of_the_terminal);
     tcase_add_loop_test(tests, the_handler_does_not_use_the_stack_it_finds, 0, 2);
     tcase_add_loop_test(tests, the_first_ctrl_c_is_answered_at_once, 0, 2);
     tcase_add_test(tests, without_an_answer_nothing_is_said);
