@@ -187,6 +187,7 @@ static lam_status wait_for(lam_comm *c, lam_mpi_request *list, int n)
         /* The longer it takes, the longer the pauses: other threads may need the core. */
         const double now = lam_clock(), pause = (now - since) / 16.0;
         pause_for((long)(1e9 * (pause < SHORT ? SHORT : pause > LONG ? LONG : pause)));
+        tries = 0;
         if (now - looked < LOOK)
             continue;
         looked = now;
