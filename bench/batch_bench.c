@@ -1,10 +1,12 @@
 /* batch_bench.c -- continuous batching against a plain batch: B texts of a scheduler, and B of a batch of the public
  * interface (lamemo.h), beside B streams of a session that all have the same age, as `lamemo bench generate` runs them.
  *
- * By turns, a segment each, and by processor time of the calling thread (one thread computes): the machine may be busy.
+ * By turns, a segment each, and by processor time of the calling thread if that computes alone: the machine may be busy.
  * The first two also draw their tokens and make text of them; the session only computes logits.
  *
- *     build/bench/batch_bench MODEL [STREAMS [TURNS]] */
+ *     build/bench/batch_bench MODEL [STREAMS [TURNS [THREADS]]]
+ *
+ * With several threads by wall time: what one of them computes alone, the others wait for. */
 #include "infer/scheduler.h"
 #include "lamemo.h"
 
@@ -20,10 +22,12 @@ static void require(lam_status status)
     }
 }
 
-static double processor(void)
+static int threads = 1;
+
+static double clock_of_turns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -56,7 +60,7 @@ static lamemo_batch *open_public(const char *model, int B, int64_t *drawn)
     lamemo_engine *engine;
     lamemo_batch *batch;
     lamemo_sampling sampling;
-    succeed(lamemo_engine_open(model, &(lamemo_engine_options){.device = "cpu", .threads = 1},
+    succeed(lamemo_engine_open(model, &(lamemo_engine_options){.device = "cpu", .threads = threads},
                                &engine));
     succeed(lamemo_batch_create(engine, &(lamemo_batch_options){.slots = B}, &batch));
     lamemo_sampling_defaults(&sampling);
@@ -77,12 +81,12 @@ static lamemo_batch *open_public(const char *model, int B, int64_t *drawn)
 
 static double public_turn(lamemo_batch *batch, const int64_t *drawn, int B, int N)
 {
-    const double begun = processor();
+    const double begun = clock_of_turns();
     const int64_t before = *drawn;
     int busy;
     while (*drawn - before < (int64_t)B * N)
         succeed(lamemo_batch_step(batch, &busy));
-    return (processor() - begun) / (double)(*drawn - before);
+    return (clock_of_turns() - begun) / (double)(*drawn - before);
 }
 
 static int by_size(const void *a, const void *b)
@@ -100,23 +104,23 @@ static double median(double *v, int n)
 /* Seconds for a token of a stream: one segment of B streams of the same age. */
 static double session_turn(lam_session *s, const int32_t *tokens, double *scores, int B, int N)
 {
-    const double begun = processor();
+    const double begun = clock_of_turns();
     for (int i = 0; i < N; i++) {
         require(lam_session_feed(s, tokens, 1));
         require(lam_session_logits(s, scores));
     }
-    return (processor() - begun) / ((double)B * N);
+    return (clock_of_turns() - begun) / ((double)B * N);
 }
 
 /* The same of as many tokens that the scheduler draws. */
 static double scheduler_turn(lam_scheduler *s, int B, int N)
 {
-    const double begun = processor();
+    const double begun = clock_of_turns();
     const int64_t before = lam_scheduler_look(s).drawn;
     bool busy;
     while (lam_scheduler_look(s).drawn - before < (int64_t)B * N)
         require(lam_scheduler_tick(s, &busy));
-    return (processor() - begun) / (double)(lam_scheduler_look(s).drawn - before);
+    return (clock_of_turns() - begun) / (double)(lam_scheduler_look(s).drawn - before);
 }
 
 int main(int argc, char **argv)
@@ -127,12 +131,13 @@ int main(int argc, char **argv)
     lam_engine *engine;
     lam_session *session;
     lam_scheduler *scheduler;
-    if (argc < 2 || B < 1 || turns < 1) {
-        fprintf(stderr, "usage: batch_bench MODEL [STREAMS [TURNS]]\n");
+    threads = argc > 4 ? atoi(argv[4]) : 1;
+    if (argc < 2 || B < 1 || turns < 1 || threads < 1) {
+        fprintf(stderr, "usage: batch_bench MODEL [STREAMS [TURNS [THREADS]]]\n");
         return 2;
     }
     require(lam_ops_find(&ops, "cpu"));
-    require(ops->open(&dev, &(lam_dev_options){.threads = 1}));
+    require(ops->open(&dev, &(lam_dev_options){.threads = threads}));
     require(lam_engine_open(&engine, argv[1], dev, &(lam_storage){0}));
     const int N = engine->model->cfg.tgt_len, V = engine->model->cfg.n_token;
     int32_t *tokens = calloc((size_t)B, sizeof *tokens);
