@@ -40,6 +40,9 @@ static lam_status build(lam_job *job, const lam_job_options *o)
                             V);
     if (o->draw <= 0)
         return LAM_OK;
+    if (o->n == 0 && o->text->length > 0 && o->text->done == 0) /* nothing has logits */
+        return lam_fail(LAM_ERR_ARG,
+                        "nothing was read since the text's segment ended: give at least one token");
     LAM_TRY(lam_sampler_create(&job->sampler, &o->sampler, V, o->sample));
     return lam_emitter_create(&job->emitter, job->engine->vocab, job->o.stops, o->n_stops);
 }

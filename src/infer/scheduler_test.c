@@ -379,6 +379,51 @@ START_TEST(a_snapshot_takes_a_text_elsewhere)
 }
 END_TEST
 
+/* A session that changes the length of its segments ends the one it was in: until a token is read, no row is there to be
+ * asked.  A draw was uniform. */
+START_TEST(a_text_at_the_beginning_of_a_segment_needs_a_token)
+{
+    static heard h;
+    bed b = open_bed("ref", memories[_i]);
+    lam_scheduler *s = open_scheduler(&b, (lam_scheduler_options){.lanes = 2});
+    lam_timeline *text, *other = new_text(s);
+    lam_snapshot *p;
+    lam_session *session;
+    lam_job *job;
+    int32_t tokens[2 * N + 2];
+    double nll[1];
+    prompt_of(tokens, 2 * N + 2, 4);
+    must(lam_session_create(&session, b.engine->model, &(lam_session_options){0}));
+    must(lam_session_feed(session, tokens, 2 * N));
+    must(lam_session_segment(session, N - 1));
+    must(lam_session_snapshot(session, &p));
+    must(lam_scheduler_import(s, &text, p));
+    ck_assert_int_eq(text->length, 2 * N);
+    ck_assert_int_eq(text->done, 0);
+    lam_job_options o = request(&h, other, tokens, N, 3);
+    do_job(s, &b, &h, &o);
+    o = request(&h, text, NULL, 0, 1);
+    ck_assert_int_eq(lam_job_create(&job, b.engine, &o), LAM_ERR_ARG);
+    ck_assert_ptr_null(job);
+    ck_assert_ptr_nonnull(strstr(lam_error(), "nothing was read"));
+    o.draw = 0; /* nothing to do */
+    do_job(s, &b, &h, &o);
+    o = request(&h, text, tokens + 2 * N, 2, 1);
+    o.score = 1;
+    do_job(s, &b, &h, &o);
+    must(lam_session_feed_nll(session, tokens + 2 * N, tokens + 2 * N + 1, 1, nll));
+    ck_assert_int_eq(h.n_read, 2);
+    ck_assert(isnan(h.read_logprob[0])); /* its prediction ended with the segment */
+    ck_assert_msg(h.read_logprob[1] == -nll[0], "%.17g and %.17g", h.read_logprob[1], -nll[0]);
+    lam_session_free(session);
+    lam_snapshot_free(p);
+    lam_timeline_free(text);
+    lam_timeline_free(other);
+    lam_scheduler_free(s);
+    close_bed(&b);
+}
+END_TEST
+
 /* ---- the prefix cache ---- */
 
 START_TEST(a_known_beginning_is_not_read_again)
@@ -561,6 +606,7 @@ int main(void)
     tcase_add_loop_test(tests, a_text_that_is_kept_goes_on_where_it_was, 0, 3);
     tcase_add_test(tests, a_text_that_forgets_remembers_its_segment_alone);
     tcase_add_loop_test(tests, a_snapshot_takes_a_text_elsewhere, 0, 3);
+    tcase_add_loop_test(tests, a_text_at_the_beginning_of_a_segment_needs_a_token, 0, 3);
     tcase_add_test(tests, a_known_beginning_is_not_read_again);
     tcase_add_test(tests, the_prefix_cache_stays_under_its_limit);
     tcase_add_test(tests, a_job_can_be_paused_and_cancelled_and_the_queue_is_bounded);
