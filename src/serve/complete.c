@@ -21,6 +21,7 @@ static void release(void *user)
     for (int i = 0; c->choices && i < c->n; i++) {
         lam_timeline_free(c->choices[i].text);
         lam_text_free(&c->choices[i].events);
+        lam_text_free(&c->choices[i].taken);
         free(c->choices[i].reason);
     }
     free(c->prompts);

@@ -36,6 +36,8 @@ typedef struct lam_choice {
     char *reason;
     size_t cached;
     /* Used by the thread that writes the response. */
+    lam_text
+        taken; /* of `events`; the two change places, so that no thread allocates for each token */
     int begun, closed, chars, drawn;
     size_t read;
 } lam_choice;
@@ -58,8 +60,7 @@ struct lam_completion {
     lam_text head; /* of each object, made by the writing thread */
     /* Used by the worker's thread. */
     lam_completion *next,
-        **at;    /* in the worker's list of streams that have something new; at NULL: not there */
-    double told; /* when its reader was last woken */
+        **at; /* in the worker's list of streams that have something new; at NULL: not there */
     lam_held *held;            /* whose text the job has, or NULL */
     char session[LAM_ID_ROOM]; /* "": none */
     long long length;          /* of its text, at the end */
@@ -73,8 +74,8 @@ void lam_completion_begin(lam_request *x, lam_completion_request *r, lam_complet
 /* completion_jobs.c: the worker's part. */
 void lam_completion_start(void *completion);
 void lam_completion_cancel(lam_request *x);
-/* After a tick: wakes the streams that have new events, except those woken just before; or all with new events. */
-void lam_completions_tell(lam_worker *w, int all);
+/* After a tick: wakes all streams that have new events, unless some were woken just before and `at_once` is 0. */
+void lam_completions_tell(lam_worker *w, int at_once);
 
 /* completion_json.c */
 int lam_completion_fill(lam_request *x, lam_text *out); /* a stream */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds between two events of a stream, at least: what comes sooner shares one event.  Nobody reads faster, and an
- * event costs about as much processor time as computing a token of a small model. */
+/* Seconds from one waking of readers to the next, at least: the tokens of a stream that come in between share one event.
+ * Nobody reads faster, and an event costs about as much processor time as computing a token of a small model. */
 static const double EVERY = 0.02;
 
 /* ---- events of jobs ---- */
@@ -69,19 +69,23 @@ static void wake_all(void *arg)
     free(told);
 }
 
-void lam_completions_tell(lam_worker *w, int all)
+/* All together: to wake the herald and the HTTP thread for each stream at its own time took several times as many
+ * switches between threads. */
+void lam_completions_tell(lam_worker *w, int at_once)
 {
     lam_calls *herald = &w->server->herald;
-    const double now = w->untold ? lam_clock() : 0.0;
     news *told = NULL;
-    for (lam_completion *c = w->untold, *next; c; c = next) {
-        next = c->next;
-        if (!all && now - c->told < EVERY)
-            continue;
+    if (!w->untold)
+        return;
+    const double now = lam_clock();
+    if (!at_once && now - w->told < EVERY)
+        return;
+    w->told = now;
+    while (w->untold) {
+        lam_completion *c = w->untold;
         if (!told && !(told = calloc(1, sizeof *told)))
             break; /* no memory: at another tick */
         forget(c);
-        c->told = now;
         told->x[told->n++] = lam_request_hold(c->x);
         if (told->n == TOLD_TOGETHER) {
             lam_calls_put(herald, &told->call, wake_all, told);

@@ -159,7 +159,8 @@ static void open_object(lam_text *t, lam_completion *c)
     t->failed |= head->failed;
 }
 
-static void close_object(lam_text *t, const lam_completion *c, int usage)
+/* Once all choices have ended. */
+static void put_usage(lam_text *t, const lam_completion *c)
 {
     size_t prompt = 0, cached = 0, drawn = 0;
     for (int i = 0; i < c->n; i++) {
@@ -167,12 +168,17 @@ static void close_object(lam_text *t, const lam_completion *c, int usage)
         cached += c->choices[i].cached;
         drawn += (size_t)c->choices[i].drawn;
     }
+    lam_text_format(t,
+                    ",\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,"
+                    "\"total_tokens\":%zu,\"prompt_tokens_details\":{\"cached_tokens\":%zu}}",
+                    prompt, drawn, prompt + drawn, cached);
+}
+
+static void close_object(lam_text *t, const lam_completion *c, int usage)
+{
     lam_text_add(t, "]");
     if (usage)
-        lam_text_format(t,
-                        ",\"usage\":{\"prompt_tokens\":%zu,\"completion_tokens\":%zu,"
-                        "\"total_tokens\":%zu,\"prompt_tokens_details\":{\"cached_tokens\":%zu}}",
-                        prompt, drawn, prompt + drawn, cached);
+        put_usage(t, c);
     if (c->session[0] != '\0')
         lam_text_format(t, ",\"session\":\"%s\"", c->session);
     lam_text_add(t, "}");
@@ -222,13 +228,14 @@ void lam_completion_render(void *arg)
 
 /* ---- streaming ---- */
 
-/* What came since the last time; a paused job goes on. */
-static void take(lam_choice *ch, lam_text *events, int *ended)
+/* Moves what came since the last time to ch->taken; a paused job goes on. */
+static void take(lam_choice *ch, int *ended)
 {
     lam_completion *c = ch->c;
+    const lam_text empty = {.data = ch->taken.data, .room = ch->taken.room};
     pthread_mutex_lock(&c->lock);
-    *events = ch->events;
-    ch->events = (lam_text){0};
+    ch->taken = ch->events;
+    ch->events = empty;
     *ended = ch->ended;
     const int resumes = ch->paused && ch->job;
     if (resumes)
@@ -255,21 +262,19 @@ int lam_completion_fill(lam_request *x, lam_text *out)
     int closed = 0;
     for (int i = 0; i < c->n; i++) {
         lam_choice *ch = &c->choices[i];
-        lam_text events;
         int ended;
         if (ch->closed) {
             closed++;
             continue;
         }
-        take(ch, &events, &ended);
+        take(ch, &ended);
         if (ended && ch->status != LAM_OK) {
             lam_text_add(out, "data: ");
             lam_error_json(out, 500, NULL, ch->reason ? ch->reason : "failed");
             lam_text_add(out, "\n\n");
-        } else if (events.size > 0) {
-            put_event(out, ch, &events, ended);
+        } else if (ch->taken.size > 0) {
+            put_event(out, ch, &ch->taken, ended);
         }
-        lam_text_free(&events);
         ch->closed = ended;
         closed += ended;
     }

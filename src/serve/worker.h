@@ -34,6 +34,7 @@ typedef struct lam_worker {
     char (*stored)[33];       /* likewise: ids of sessions that came from files (state.c) */
     size_t n_stored, stored_room;
     lam_completion *untold; /* likewise: streams with something that their readers do not know of */
+    double told;            /* likewise: when readers were last woken */
     atomic_int jobs;        /* that were let in and have not ended */
     atomic_llong tokens;    /* of their prompts */
     pthread_mutex_t lock;
