@@ -4,6 +4,8 @@
  *
  * Each client streams a completion of TOKENS tokens after a prompt of PROMPT to 2 PROMPT bytes, and then the next one.
  * Tokens are counted by the server (/metrics), for SECONDS, once every client has got text and WARM-UP seconds have passed.
+ * By default no stream ends meanwhile, as none does in `lamemo bench generate`; with a small TOKENS the server also reads
+ * prompts, which are counted apart.
  *
  * One thread, and a client that costs next to nothing, because client and server share the machine's cores here: it
  * throws away what it reads, but for the end of each piece.  With -r it reads only every MS milliseconds.  With -P it
@@ -34,6 +36,9 @@ static struct {
     int port, clients, tokens, prompt, rest, pid;
     double seconds, warm;
 } o = {8080, 64, 1 << 19, 1024, 0, 0, 20.0, 5.0};
+
+static const char DRAWN[] = "\nlamemo_generated_tokens_total{";
+static const char READ[] = "\nlamemo_prompt_tokens_total{";
 
 static long long received, reads, requests;
 static int silent; /* clients whose first text has not come */
@@ -135,13 +140,12 @@ static void listen_for(client *clients, int poll, double seconds)
     }
 }
 
-/* What the server has drawn so far. */
-static double drawn(void)
+/* A counter of the server, of all models. */
+static double counter(const char *name)
 {
     static const char ask_for[] =
         "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     static char text[PIECE];
-    const char *name = "\nlamemo_generated_tokens_total{";
     size_t size = 0;
     double sum = 0.0;
     const int fd = dial();
@@ -268,13 +272,17 @@ int main(int argc, char **argv)
     listen_for(clients, poll, o.warm);
     usage before, after;
     read_usage(&before);
-    const double begun = now(), first = drawn(), own = own_time();
+    const double begun = now(), own = own_time();
+    const double first = counter(DRAWN), read_first = counter(READ);
     received = reads = requests = 0;
     listen_for(clients, poll, o.seconds);
-    const double tokens = drawn() - first, seconds = now() - begun;
+    const double tokens = counter(DRAWN) - first, seconds = now() - begun;
+    const double prompts = counter(READ) - read_first;
     read_usage(&after);
-    printf("%.0f tokens/s; %.1f bytes a token, %.2f tokens a read; %lld requests ended\n",
-           tokens / seconds, (double)received / tokens, tokens / (double)reads, requests);
+    printf("%.0f tokens/s; %.1f bytes a token, %.2f tokens a read; %lld requests ended, "
+           "%.0f tokens/s of prompts\n",
+           tokens / seconds, (double)received / tokens, tokens / (double)reads, requests,
+           prompts / seconds);
     if (o.pid > 0)
         print_usage(&before, &after, seconds, tokens);
     printf("client: %.2f us of processor time a token\n", 1e6 * (own_time() - own) / tokens);
