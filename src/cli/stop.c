@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +19,7 @@ enum { STACK_BYTES = 1 << 16 }; /* a frame holds all vector registers: some 4 kB
 /* timeout(1) signals its command and then its whole group, so one wish may arrive twice, milliseconds apart. */
 enum { SAME_WISH_NS = 200000000 };
 
-static volatile sig_atomic_t stop_signal;
+static atomic_int stop_signal; /* written in the handler, read by every thread that asks */
 static const char *volatile answer;
 static volatile unsigned patience;
 static struct timespec
