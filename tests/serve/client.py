@@ -93,7 +93,8 @@ class Server:
         return body
 
     def events(self, path, body=None, slow=False):
-        """The events of a stream, as (event, data).  What is not read of a slow one soon waits at the server."""
+        """The events of a stream, as (event, data).  Of a slow one, what is not read after the first event
+        soon waits at the server."""
         c = self.connect()
         try:
             if slow:
@@ -104,7 +105,12 @@ class Server:
             r = c.getresponse()
             if r.status != 200:
                 raise RuntimeError(f"{r.status}: {r.read()}")
-            yield from read_events(r)
+            for event in read_events(r):
+                yield event
+                if slow:
+                    slow = False
+                    c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+                    c.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 1 << 20)
         finally:
             c.close()
 
