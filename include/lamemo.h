@@ -452,8 +452,9 @@ typedef struct lamemo_job {
     void *user;
 } lamemo_job;
 
-/* Submits a job and sets *number, its identifier.  ARG: a token is outside the vocabulary, an option is wrong, or
- * another job uses the text; UNSUPPORTED: the queue is full; MEMORY. */
+/* Submits a job and sets *number, its identifier.  ARG: a token is outside the vocabulary, an option is wrong,
+ * another job uses the text, or there are no tokens and none was read since the text's last segment ended early;
+ * UNSUPPORTED: the queue is full; MEMORY. */
 LAMEMO_API lamemo_status lamemo_batch_submit(lamemo_batch *batch, const lamemo_job *job,
                                              uint64_t *number);
 /* Cancels a job: it ends with the next step and its text stays as it was.  A finished job is ignored. */

@@ -54,7 +54,8 @@ typedef struct lam_job_options {
 
 typedef struct lam_job lam_job;
 
-/* Creates a job.  An empty text starts with the engine's start token. engine is kept. */
+/* Creates a job.  An empty text starts with the engine's start token.  LAM_ERR_ARG, among others: no tokens to read, and the
+ * text has none of its segment to draw from.  engine is kept. */
 lam_status lam_job_create(lam_job **out, const lam_engine *engine, const lam_job_options *options);
 /* Frees a job that was not submitted or has ended; its sink may call this on LAM_JOB_ENDED.  NULL is fine. */
 void lam_job_free(lam_job *job);
