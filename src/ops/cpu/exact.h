@@ -83,22 +83,46 @@ void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes 
 /* out[c] += sum of weight[j] * v_j[c] over all rows of v, at most LAM_EXACT_TERMS; c < K. */
 void lam_exact_mix(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K);
 
+/* Memory that will be read soon: lines of 64 bytes. */
+typedef struct lam_exact_ahead {
+    const char *p;
+    size_t lines;
+} lam_exact_ahead;
+
+/* Asks for its next lines, at most n. */
+static inline void lam_exact_ask(lam_exact_ahead *ahead, size_t n)
+{
+    const size_t now = n < ahead->lines ? n : ahead->lines;
+    for (size_t i = 0; i < now; i++)
+        __builtin_prefetch(ahead->p + 64 * i);
+    ahead->p += 64 * now;
+    ahead->lines -= now;
+}
+
+/* How many lines to ask for each time, if there are `heads` times for every `some` of n rows. */
+static inline size_t lam_exact_share_of(const lam_exact_ahead *ahead, int n, int some, int heads)
+{
+    const size_t times = (size_t)((n + some - 1) / some) * (size_t)heads;
+    return times > 0 ? (ahead->lines + times - 1) / times : 0;
+}
+
 /* The same for all heads of a row, which lie side by side and are K wide, rows in the order in which they lie in memory:
  *   out[h * ldo + c] = x_h . w_c[h * K ..];   out[h * ldo + c] += sum of weight_h[j] * v_j[h * K + c]
- * Row h of x, weight and out is for head h; x.n heads, at most LAM_EXACT_HEADS. */
+ * Row h of x, weight and out is for head h; x.n heads, at most LAM_EXACT_HEADS.  `ahead` is asked for meanwhile,
+ * evenly. */
 enum { LAM_EXACT_HEADS = 16 };
-void lam_exact_head_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int K);
+void lam_exact_head_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int K,
+                         lam_exact_ahead ahead);
 void lam_exact_head_mix(int32_t *out, size_t ldo, lam_exact_rows weight, lam_exact_bytes v, int K);
 
-#if defined(__AVX512BW__)
-/* On machines with VNNI.  The second does whole groups of columns alone and returns how many columns; the others
- * need heads of LAM_VNNI_HEAD columns. */
+/* Of the level with AVX-512, on machines with VNNI.  The second does whole groups of columns alone and returns how many
+ * columns; the last two need heads of LAM_VNNI_HEAD columns. */
 enum { LAM_VNNI_HEAD = 64 };
 void lam_exact_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k);
 int lam_exact_mix_vnni(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K);
-void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w);
+void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
+                              lam_exact_ahead ahead);
 void lam_exact_head_mix_vnni(int32_t *out, size_t ldo, lam_exact_rows weight, lam_exact_bytes v);
-#endif
 
 /* ---- parts of attention ---- */
 

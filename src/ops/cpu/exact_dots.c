@@ -216,6 +216,7 @@ static int check_vnni(void)
     }
     const lam_exact_rows rows = {x, K, N};
     const lam_exact_bytes bytes = {.p = w, .ld = K, .n = N};
+    const lam_exact_ahead nothing = {0};
     dots_plain(one, N, rows, bytes, K);
     mix_plain(one + N * N, x, &bytes, 0, K);
     lam_exact_dots_vnni(two, N, rows, bytes, K);
@@ -225,7 +226,7 @@ static int check_vnni(void)
     memset(two, 0, sizeof two);
     dots_plain(one, N, (lam_exact_rows){x, K, 1}, bytes, K);
     mix_plain(one + N, x, &bytes, 0, K);
-    lam_exact_head_dots_vnni(two, N, (lam_exact_rows){x, K, 1}, bytes);
+    lam_exact_head_dots_vnni(two, N, (lam_exact_rows){x, K, 1}, bytes, nothing);
     lam_exact_head_mix_vnni(two + N, K, (lam_exact_rows){x, K, 1}, bytes);
     return memcmp(one, two, sizeof one) == 0;
 }
@@ -240,18 +241,22 @@ static int has_vnni(void)
     }
     return now == 2;
 }
+#else
+/* A constant: what depends on it is not compiled. */
+INLINE int has_vnni(void)
+{
+    return 0;
+}
 #endif
 
 void lam_exact_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int k)
 {
     const int whole = k / LANES * LANES;
     assert(k <= LAM_EXACT_TERMS);
-#if defined(__AVX512BW__)
     if (has_vnni()) {
         lam_exact_dots_vnni(out, ldo, x, w, k);
         return;
     }
-#endif
     dots_plain(out, ldo, x, w, whole);
     if (whole < k)
         add_rest(out, ldo, x, w, whole, k);
@@ -296,10 +301,8 @@ void lam_exact_mix(int32_t *out, const int16_t *weight, lam_exact_bytes v, int K
 {
     int c = 0;
     assert(v.n <= LAM_EXACT_TERMS);
-#if defined(__AVX512BW__)
     if (has_vnni())
         c = lam_exact_mix_vnni(out, weight, v, K);
-#endif
 #if defined(__AVX2__)
     for (; c + 64 <= K; c += 64)
         mix_blocks(out + c, weight, v.p + c, &v, 4);
@@ -318,31 +321,31 @@ static lam_exact_bytes some_rows(lam_exact_bytes w, int c)
     return (lam_exact_bytes){w.p + c * w.ld, w.ld, w.n - c < SOME ? w.n - c : SOME};
 }
 
-void lam_exact_head_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int K)
+void lam_exact_head_dots(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w, int K,
+                         lam_exact_ahead ahead)
 {
-#if defined(__AVX512BW__)
     if (K == LAM_VNNI_HEAD && has_vnni()) {
-        lam_exact_head_dots_vnni(out, ldo, x, w);
+        lam_exact_head_dots_vnni(out, ldo, x, w, ahead);
         return;
     }
-#endif
+    const size_t each = lam_exact_share_of(&ahead, w.n, SOME, x.n);
     for (int c = 0; c < w.n; c += SOME) {
         lam_exact_bytes some = some_rows(w, c);
-        for (int h = 0; h < x.n; h++, some.p += K)
+        for (int h = 0; h < x.n; h++, some.p += K) {
+            lam_exact_ask(&ahead, each);
             lam_exact_dots(out + (size_t)h * ldo + c, ldo,
                            (lam_exact_rows){x.p + (size_t)h * x.ld, x.ld, 1}, some, K);
+        }
     }
 }
 
 void lam_exact_head_mix(int32_t *out, size_t ldo, lam_exact_rows weight, lam_exact_bytes v, int K)
 {
     assert(v.n <= LAM_EXACT_TERMS);
-#if defined(__AVX512BW__)
     if (K == LAM_VNNI_HEAD && has_vnni()) {
         lam_exact_head_mix_vnni(out, ldo, weight, v);
         return;
     }
-#endif
     for (int j = 0; j < v.n; j += SOME) {
         lam_exact_bytes some = some_rows(v, j);
         for (int h = 0; h < weight.n; h++, some.p += K)

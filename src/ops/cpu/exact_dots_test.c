@@ -94,10 +94,11 @@ START_TEST(heads_side_by_side)
             const int8_t *const first = w + (n % 2 ? 0 : (n - 1) * LD);
             const lam_exact_rows rows = {x, LAM_EXACT_TERMS, heads};
             const lam_exact_bytes bytes = {first, way, n};
+            const lam_exact_ahead ahead = {(const char *)w, (size_t)(n % 3 * 50)};
             fill((uint32_t)(K + n));
             memset(dots, 77, sizeof dots);
             memset(sums, 0, sizeof sums);
-            lam_exact_head_dots(dots, MOST + 1, rows, bytes, K);
+            lam_exact_head_dots(dots, MOST + 1, rows, bytes, K, ahead);
             lam_exact_head_mix(sums, LD, rows, bytes, K);
             for (int h = 0; h < heads; h++) {
                 const int16_t *const by = x + h * LAM_EXACT_TERMS;

@@ -161,19 +161,33 @@ static void copy_scales(const task *t, const room *m)
             (size_t)t->n, t->heads);
 }
 
+/* Parts from .. to, of four, of the rows that a task reads: a row's keys and values lie side by side.  Nothing where a task
+ * has some of the heads. */
+static lam_exact_ahead rows_ahead(const task *t, size_t from, size_t to)
+{
+    const size_t lines = (size_t)t->n * t->a->ldk / 64, at = lines * from / 4;
+    return t->heads < (size_t)t->a->H
+               ? (lam_exact_ahead){0}
+               : (lam_exact_ahead){(const char *)row_at(t, t->a->k, 0) + 64 * at,
+                                   lines * to / 4 - at};
+}
+
+/* Positions are near, since all streams read them: so they come first, and half of the rows meanwhile. */
 static void multiply(const task *t, const room *m)
 {
     const lam_attn *a = t->a;
     const int heads = (int)t->heads;
+    if (a->r) {
+        const ptrdiff_t way = a->r_sign * (ptrdiff_t)a->ldr;
+        const size_t first = a->r_sign > 0 ? 0 : (size_t)a->r_rows - 1;
+        const int8_t *const r = (const int8_t *)a->r + first * a->ldr + t->h * (size_t)a->K;
+        lam_exact_head_dots(m->bd, m->span, (lam_exact_rows){m->by_place, m->Kp, heads},
+                            (lam_exact_bytes){r + (ptrdiff_t)t->place * way, way, t->n}, a->K,
+                            rows_ahead(t, 0, 2));
+    }
     lam_exact_head_dots(m->ac, m->span, (lam_exact_rows){m->by_key, m->Kp, heads},
-                        (lam_exact_bytes){row_at(t, a->k, t->h), (ptrdiff_t)a->ldk, t->n}, a->K);
-    if (!a->r)
-        return;
-    const ptrdiff_t way = a->r_sign * (ptrdiff_t)a->ldr;
-    const size_t first = a->r_sign > 0 ? 0 : (size_t)a->r_rows - 1;
-    const int8_t *const r = (const int8_t *)a->r + first * a->ldr + t->h * (size_t)a->K;
-    lam_exact_head_dots(m->bd, m->span, (lam_exact_rows){m->by_place, m->Kp, heads},
-                        (lam_exact_bytes){r + (ptrdiff_t)t->place * way, way, t->n}, a->K);
+                        (lam_exact_bytes){row_at(t, a->k, t->h), (ptrdiff_t)a->ldk, t->n}, a->K,
+                        rows_ahead(t, 2, 4));
 }
 
 static void sum_values(const task *t, const room *m, const float *share)

@@ -311,8 +311,10 @@ INLINE __m512i four_rows(const halved_head *x, lam_exact_bytes w, int c, ptrdiff
     return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
 }
 
-TARGET void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w)
+TARGET void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x, lam_exact_bytes w,
+                                     lam_exact_ahead ahead)
 {
+    const size_t each = lam_exact_share_of(&ahead, w.n, SOME, x.n);
     halved_head head[LAM_EXACT_HEADS];
     assert(x.n <= LAM_EXACT_HEADS);
     for (int h = 0; h < x.n; h++) {
@@ -324,6 +326,7 @@ TARGET void lam_exact_head_dots_vnni(int32_t *out, size_t ldo, lam_exact_rows x,
         const int n = w.n - c < SOME ? w.n - c : SOME;
         for (int h = 0; h < x.n; h++) {
             __m512i part[4];
+            lam_exact_ask(&ahead, each);
 #pragma GCC unroll 4
             for (int i = 0; i < 4; i++)
                 part[i] = four_rows(&head[h], w, c + 4 * i, h * HEAD);
