@@ -194,6 +194,7 @@ void lam_help_man(FILE *out)
           ".TP\nLAMEMO_GRAPHS\n0: record no CUDA graphs\n"
           ".TP\nLAMEMO_PDL\n0: do not start kernels of decoding early on Hopper GPUs (programmatic "
           "dependent launch)\n"
+          ".TP\nLAMEMO_PERSISTENT\n0: on GPUs, a kernel for each operation of a decoded token\n"
           ".SH SEE ALSO\n",
           out);
     const char *comma = "";

@@ -74,12 +74,12 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 
 /* ---- launches ----------------------------------------------------------------------------------- */
 
-enum { cudaLaunchAttributeProgrammaticStreamSerialization };
+enum { cudaLaunchAttributeProgrammaticStreamSerialization, cudaLaunchAttributeCooperative };
 
 struct cudaLaunchAttribute {
     int id;
     struct {
-        int programmaticStreamSerializationAllowed;
+        int programmaticStreamSerializationAllowed, cooperative;
     } val;
 };
 
@@ -249,6 +249,13 @@ static inline T __ldcg(const T *p)
 static inline int atomicAdd(int *p, int x)
 {
     const int before = *p;
+    *p += x;
+    return before;
+}
+
+static inline unsigned atomicAdd(unsigned *p, unsigned x)
+{
+    const unsigned before = *p;
     *p += x;
     return before;
 }

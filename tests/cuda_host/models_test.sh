@@ -49,6 +49,20 @@ mv "$out" "$work/want"
 run 0 generate --model "$work/cpu" --device cuda --precision float32 "The table" -n 40 --temp 0
 cmp "$out" "$work/want" || fail "cuda decodes something else than cpu"
 
+# A token of one stream as one kernel, all its operations, is the token of a kernel each.  (Blocks run one after the other
+# here, so each operation is a launch of that kernel.)
+kept=$shape
+shape="$shape --d-inner 544"
+train wide --device cpu
+shape=$kept
+run 0 generate --model "$work/wide" --device cuda "The table" -n 40 --seed 3
+mv "$out" "$work/want"
+LAMEMO_PERSISTENT=0
+export LAMEMO_PERSISTENT
+run 0 generate --model "$work/wide" --device cuda "The table" -n 40 --seed 3
+unset LAMEMO_PERSISTENT
+cmp "$out" "$work/want" || fail "a token as one kernel is another"
+
 # A graph that cannot be made is done without.
 CUDA_HOST_NO_GRAPHS=1
 export CUDA_HOST_NO_GRAPHS

@@ -32,7 +32,8 @@ enum { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMajor,
     cudaDevAttrComputeCapabilityMinor,
-    cudaDevAttrMultiProcessorCount
+    cudaDevAttrMultiProcessorCount,
+    cudaDevAttrCooperativeLaunch
 };
 
 namespace emu
@@ -163,8 +164,14 @@ inline cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int)
  * blocks have several turns. */
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int)
 {
-    const int of_card[] = {emu::is_hopper() ? 9 : 8, 0, 4};
+    const int of_card[] = {emu::is_hopper() ? 9 : 8, 0, 4, 0};
     *value = of_card[name];
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 13000;
     return cudaSuccess;
 }
 

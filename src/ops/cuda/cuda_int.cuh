@@ -31,6 +31,7 @@ enum { LAM_CUDA_PAD = 16, LAM_CUDA_TICKETS = 1024, LAM_CUDA_ALLOWED = 128 };
 
 struct lam_cuda_blas;  /* cuda/blas.cuh: cuBLASLt and the algorithms found so far */
 struct lam_cuda_stage; /* cuda/transfer.cu: pinned memory for uploads */
+struct lam_cuda_kept;  /* cuda/token.cu: operations that are to be started together */
 
 struct lam_cuda_dev {
     lam_dev base;
@@ -42,8 +43,8 @@ struct lam_cuda_dev {
 
     void *scratch; /* contents valid within one operation only; owned */
     size_t scratch_bytes;
-    unsigned
-        *tickets; /* [LAM_CUDA_TICKETS], zero between operations: which block is the last; owned */
+    unsigned *
+        tickets; /* [LAM_CUDA_TICKETS + 1], zero between operations: which block is the last; owned */
 
     /* Kernels that were allowed more than 48 KB of shared memory (launch.cu). */
     struct {
@@ -53,6 +54,9 @@ struct lam_cuda_dev {
     int n_allowed;
 
     int chains; /* programmatic dependent launch of decoding's kernels: LAMEMO_PDL=0 turns it off */
+    int persistent;      /* a token as one kernel: LAMEMO_PERSISTENT=0 turns it off */
+    int together;        /* the card has cooperative launches */
+    lam_cuda_kept *kept; /* NULL: none so far; owned */
 
     /* Captured graphs (repeat.cu). */
     int repeats;       /* wanted: LAMEMO_GRAPHS=0 in the environment turns them off */
@@ -100,7 +104,11 @@ struct lam_cuda_grid {
     dim3 grid, block;
     size_t shared = 0; /* bytes of dynamic shared memory of a block */
     bool chained = false;
+    bool together = false; /* all blocks at once */
 };
+
+/* Starts what token.cu keeps: to be called before anything else comes to the stream. */
+void lam_cuda_flush(lam_cuda_dev *dev);
 
 /* Allows the kernel so much dynamic shared memory; calls the driver once for each kernel (launch.cu). */
 cudaError_t lam_cuda_allow_shared(lam_cuda_dev *dev, const void *kernel, size_t bytes);
@@ -111,6 +119,7 @@ template <typename... P, typename... A>
 static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P...),
                             const lam_cuda_grid &g, A... args)
 {
+    lam_cuda_flush(dev);
     cudaLaunchConfig_t config = {};
     config.gridDim = g.grid;
     config.blockDim = g.block;
@@ -119,8 +128,11 @@ static void lam_cuda_launch(lam_cuda_dev *dev, const char *op, void (*kernel)(P.
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &early;
-    config.numAttrs = g.chained && dev->chains ? 1 : 0;
+    cudaLaunchAttribute all = {};
+    all.id = cudaLaunchAttributeCooperative;
+    all.val.cooperative = 1;
+    config.attrs = g.together ? &all : &early;
+    config.numAttrs = (g.together && dev->together) || (g.chained && dev->chains) ? 1 : 0;
     cudaError_t error = lam_cuda_allow_shared(dev, (const void *)kernel, g.shared);
     if (error == cudaSuccess)
         error = cudaLaunchKernelEx(&config, kernel, args...);

@@ -55,6 +55,7 @@ static void run_plan(lam_cuda_dev *dev, const lam_gemm *a, const lam_blas_plan *
     const lam_cuda_blas *blas = dev->blas;
     const float one = 1.0f, beta = (float)a->beta;
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    lam_cuda_flush(dev);
     if (plan->key.bias)
         status = blas->cublasLtMatmulDescSetAttribute(
             plan->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);

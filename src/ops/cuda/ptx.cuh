@@ -165,6 +165,20 @@ static __device__ __forceinline__ void lam_chain(void)
 #endif
 }
 
+/* Between the blocks of a cooperative launch: what was written before a signal can be read where `count` was awaited. */
+static __device__ __forceinline__ void lam_signal(unsigned *count)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;\n" ::"l"(count) : "memory");
+}
+
+static __device__ __forceinline__ void lam_await(const unsigned *count, unsigned target)
+{
+    unsigned now;
+    do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(now) : "l"(count) : "memory");
+    } while (now < target);
+}
+
 /* Bytes of the pair (y:x) by selector, four bits each: 0-3 from x, 4-7 from y. */
 static __device__ __forceinline__ uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {

@@ -78,6 +78,7 @@ static cudaError_t capture(lam_cuda_dev *dev, cudaGraphExec_t *out, void (*work)
         return error;
     dev->capturing = 1;
     work(arg);
+    lam_cuda_flush(dev);
     dev->capturing = 0;
     error = cudaStreamEndCapture(dev->stream, &graph);
     if (error == cudaSuccess)
@@ -169,6 +170,7 @@ void lam_cuda_mark(lam_dev *base, int i)
     assert(i >= 0 && i < LAM_MARKS);
     if (base->ops == lam_cuda_quiet())
         return; /* it is in the graph that will be launched */
+    lam_cuda_flush(dev);
     if (!dev->marks[i])
         error = cudaEventCreateWithFlags(&dev->marks[i], cudaEventDisableTiming);
     /* External: an ordinary record would be about the order within the graph alone. */

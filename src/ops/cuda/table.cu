@@ -66,6 +66,11 @@ static lam_status check_card(lam_cuda_dev *dev, int wanted)
                         minor, (int)MIN_MAJOR);
     dev->capability = 10 * major + minor;
     dev->chains = dev->chains && major >= 9; /* Hopper and later can */
+    if (cudaDeviceGetAttribute(&dev->together, cudaDevAttrCooperativeLaunch, card) != cudaSuccess)
+        dev->together = 0;
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver < 12010)
+        dev->persistent = 0; /* its parameters are too many */
     return LAM_OK;
 }
 
@@ -89,6 +94,7 @@ static void cuda_close(lam_dev *base)
         cudaStreamDestroy(dev->side);
     if (dev->stream)
         cudaStreamDestroy(dev->stream);
+    free(dev->kept);
     free(dev);
 }
 
@@ -103,7 +109,7 @@ static int cuda_idle(lam_dev *base)
 static lam_status open_parts(lam_cuda_dev *dev, int card)
 {
     LAM_TRY(check_card(dev, card));
-    const size_t tickets = LAM_CUDA_TICKETS * sizeof *dev->tickets;
+    const size_t tickets = (LAM_CUDA_TICKETS + 1) * sizeof *dev->tickets;
     size_t total = 0;
     cudaError_t error = cudaMemGetInfo(&dev->free_at_open, &total);
     dev->least_free = dev->free_at_open;
@@ -129,9 +135,12 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
         return lam_fail(LAM_ERR_MEMORY, "device cuda: no memory for the device itself");
     const char *graphs = getenv("LAMEMO_GRAPHS"); /* 0: every operation is started by the host */
     dev->repeats = !graphs || strcmp(graphs, "0") != 0;
-    /* 0: decoding's kernels do not overlap; 1: those of exact arithmetic do, too, which no card has run yet. */
+    /* 0: decoding's kernels do not overlap; 1: those of exact arithmetic do, too, which is not faster. */
     const char *chains = getenv("LAMEMO_PDL");
     dev->chains = chains ? strcmp(chains, "0") != 0 : !options->exact;
+    const char *persistent =
+        getenv("LAMEMO_PERSISTENT"); /* 0: each operation of a token is a kernel */
+    dev->persistent = !persistent || strcmp(persistent, "0") != 0;
     dev->bf16 = !options->full_prec && !options->exact;
     dev->base.ops = options->exact ? &lam_ops_cuda_exact : &lam_ops_cuda;
     dev->base.exact = dev->base.narrow = options->exact != 0;
@@ -270,6 +279,7 @@ lam_status lam_cuda_sync(lam_dev *base)
 static void cuda_zero(lam_dev *base, void *dst, size_t bytes)
 {
     lam_cuda_dev *dev = lam_cuda(base);
+    lam_cuda_flush(dev);
     if (bytes > 0)
         lam_cuda_note_if(dev, "zero", cudaMemsetAsync(dst, 0, bytes, dev->stream));
 }

@@ -126,6 +126,18 @@ static inline void lam_chain(void)
     emu::chain();
 }
 
+/* Blocks run one after the other here, so nothing may wait for the others. */
+static inline void lam_signal(unsigned *count)
+{
+    ++*count;
+}
+
+static inline void lam_await(const unsigned *count, unsigned target)
+{
+    if (*count < target)
+        emu::die("a block waits for blocks that come after it");
+}
+
 static inline uint32_t lam_bytes(uint32_t x, uint32_t y, uint32_t selector)
 {
     const uint64_t pair = (uint64_t)y << 32 | x;
