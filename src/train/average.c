@@ -16,27 +16,16 @@ void lam_average_free(lam_optimizer *o)
     dev->ops->release(dev, o->zero);
 }
 
-/* p -= lr (decay p + x) for the whole vector p: SGD without momentum, whose moment is x itself.  Then the copy that GEMMs
- * read is p, too. */
-static void step(const lam_optimizer *o, void *p, void *x, double lr, double decay, void *copy)
-{
-    lam_dev *dev = o->model->dev;
-    const lam_part all = {
-        .count = o->model->params.total, .lr = lr, .decay = decay, .fix1 = 1.0, .fix2 = 1.0};
-    dev->ops->update(dev, &(lam_update){.kind = LAM_SGD,
-                                        .parts = &all,
-                                        .n_parts = 1,
-                                        .norm = o->zero,
-                                        .grad = x,
-                                        .master = p,
-                                        .m = x,
-                                        .weight = copy});
-}
-
 /* mean += (weights - mean) / n. */
 void lam_average_add(const lam_optimizer *o, int64_t n)
 {
-    step(o, o->average, o->model->params.master, -1.0 / (double)n, -1.0, NULL);
+    const lam_params *p = &o->model->params;
+    lam_sgd_plain(o->model->dev, &(lam_plain_sgd){.n = p->total,
+                                                  .p = o->average,
+                                                  .x = p->master,
+                                                  .lr = -1.0 / (double)n,
+                                                  .decay = -1.0,
+                                                  .zero = o->zero});
 }
 
 static void copy(const lam_optimizer *o, void *out, void *in)
@@ -54,7 +43,10 @@ static void become(const lam_optimizer *o, void *weights)
     const lam_params *p = &o->model->params;
     copy(o, p->master, weights);
     if (p->weight != p->master) /* a step of length 0 makes the copy anew */
-        step(o, p->master, weights, 0.0, 0.0, p->weight);
+        lam_sgd_plain(
+            o->model->dev,
+            &(lam_plain_sgd){
+                .n = p->total, .p = p->master, .x = weights, .zero = o->zero, .weight = p->weight});
 }
 
 void lam_average_show(const lam_optimizer *o, int64_t n)

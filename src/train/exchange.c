@@ -10,6 +10,7 @@
 #include "core/arena.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "train/optimizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +37,10 @@ static lam_status sum_host(void *user, size_t from, size_t count)
 
 /* ---- NCCL: between devices with their own memory ---- */
 
-/* SGD without momentum at the rate -1 is an addition, and no device rounds it differently. */
 static void add_on_device(void *user, void *a, void *b, size_t n)
 {
     lam_exchange *x = user;
-    lam_dev *dev = sender(x);
-    const lam_part all = {.count = n, .lr = -1.0, .fix1 = 1.0, .fix2 = 1.0};
-    dev->ops->update(dev, &(lam_update){.kind = LAM_SGD,
-                                        .parts = &all,
-                                        .n_parts = 1,
-                                        .norm = x->zero,
-                                        .grad = b,
-                                        .master = a,
-                                        .m = b});
+    lam_sgd_plain(sender(x), &(lam_plain_sgd){.n = n, .p = a, .x = b, .lr = -1.0, .zero = x->zero});
 }
 
 static lam_status sync_sender(void *user)

@@ -130,6 +130,17 @@ const lam_rule *lam_rule_of(const lam_optimizer_options *o, const lam_param *q);
 
 /* For rules: refuses a moment that never decays with LAM_ERR_ARG. */
 lam_status lam_rule_below_one(const char *name, double x);
+/* p -= lr (decay p + x), n numbers: SGD without momentum, whose moment is x itself.  With lr = -1 and no decay an addition,
+ * which no device rounds differently. */
+typedef struct lam_plain_sgd {
+    size_t n;
+    void *p, *x;
+    double lr, decay;
+    const void *zero; /* WIDE [1], which is 0: the norm */
+    void *weight;     /* as in lam_update */
+} lam_plain_sgd;
+void lam_sgd_plain(lam_dev *dev, const lam_plain_sgd *s);
+
 /* A step by the device's own arithmetic: `u` says which, and its numbers; the rest is filled in here. */
 void lam_rule_update(const lam_optimizer *o, const lam_rule_step *s, lam_update u);
 
