@@ -42,6 +42,11 @@ foreach(file IN LISTS tests top_tests)
     if(name STREQUAL ops_cpu_gemm_test) # it watches the library
         target_link_options(${name} PRIVATE LINKER:--wrap=dnnl_sgemm,--wrap=cblas_sgemm)
     endif()
+    if(name STREQUAL cli_stop_test) # these two set the clock
+        target_link_options(${name} PRIVATE LINKER:--wrap=clock_gettime)
+    elseif(name STREQUAL train_run_test)
+        target_link_options(${name} PRIVATE LINKER:--wrap=lam_clock)
+    endif()
     if(name MATCHES "^serve_" AND MICROHTTPD_FOUND)
         target_link_libraries(${name} PRIVATE lamemo_serve)
     endif()

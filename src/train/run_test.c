@@ -18,9 +18,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Seconds by which the clock goes on whenever it is asked, so that no busy machine decides how many steps fit into a time
+ * limit; 0: the machine's clock. */
+static double tick;
+double __real_lam_clock(void);
+double __wrap_lam_clock(void);
+double __wrap_lam_clock(void)
+{
+    static double now;
+    return tick > 0.0 ? now += tick : __real_lam_clock();
+}
+
 static void be_quiet(void)
 {
     lam_log_set_level(LAM_LOG_ERROR);
+    tick = 0.0;
 }
 
 static lam_settings run_settings(void)
@@ -165,11 +177,12 @@ START_TEST(a_run_killed_at_random_times_ends_as_the_undisturbed_run)
     must(lam_dir_remove(whole));
     const double started = lam_clock();
     ck_assert_int_eq(wait_for(call_in_child(whole, &s)), 0);
-    const double length = lam_clock() - started;
+    double length = lam_clock() - started;
     lam_rng rng = {.key = (uint64_t)(1e9 * started)};
     printf("seed %llu, a run takes %.3f s\n", (unsigned long long)rng.key, length);
     int kills = 0;
-    for (int round = 0; round < 6; round++) {
+    for (int round = 0; round < 6 || kills == 0; round++) {
+        const int before = kills;
         must(lam_dir_remove(parts));
         /* Patience grows: on a machine that has become busier no child would ever get anywhere. */
         double patience = length;
@@ -183,9 +196,10 @@ START_TEST(a_run_killed_at_random_times_ends_as_the_undisturbed_run)
             kills += !done;
         }
         check_same_run(whole, parts);
+        if (kills == before) /* a machine that was busier then */
+            length *= 0.5;
     }
     printf("%d kills\n", kills);
-    ck_assert_int_gt(kills, 0);
 }
 END_TEST
 
@@ -319,8 +333,9 @@ START_TEST(the_clock_ends_a_run_with_everything_saved)
     lam_run_result result;
     const char *dir = test_temp_path("timed");
     s.max_step = 100000000;
-    s.max_time = 0.05; /* even a busy machine makes a step meanwhile */
+    s.max_time = 0.05;
     s.eval_interval = 1 << 30;
+    tick = 0.001;
     must(call(dir, &s, -1, &result));
     ck_assert(result.timed_out && result.step > 0 && result.step < s.max_step);
     ck_assert(isfinite(result.best_loss) && result.best_step == result.step);
@@ -353,13 +368,14 @@ START_TEST(a_schedule_may_follow_the_clock)
     s.scheduler_time = 1e6; /* hardly begun */
     must(call(test_temp_path("slow"), &s, -1, &result));
     ck_assert_double_eq_tol(last_rate(test_temp_path("slow/metrics.jsonl")), s.lr, 1e-5);
+    tick = 0.001;
     s.scheduler_time = 0.2; /* ends long before the steps do, and the run with it */
     s.max_step = 100000000;
     s.log_interval = 1;
     s.eval_interval = 0;
     must(call(test_temp_path("quick"), &s, -1, &result));
     ck_assert(!result.timed_out && result.step < s.max_step); /* this was all of it */
-    ck_assert_double_lt(last_rate(test_temp_path("quick/metrics.jsonl")), 0.5 * s.lr);
+    ck_assert_double_lt(last_rate(test_temp_path("quick/metrics.jsonl")), 0.1 * s.lr);
     const int64_t end = result.step;
     must(call(test_temp_path("quick"), &s, -1, &result)); /* resumed, it has nothing left to do */
     ck_assert_int_eq(result.step, end);
