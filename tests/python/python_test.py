@@ -216,14 +216,15 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(got, [want] * 4)
 
     def test_what_is_closed_while_it_computes_lives_until_then(self):
-        code = ("import lamemo, sys, threading\n"
+        code = ("import lamemo, threading, time\n"
                 f"model, begun, got = lamemo.Model({MODEL!r}), threading.Event(), []\n"
                 "text, session = b'abcd' * 5000, model.session()\n"
                 "def score():\n    got.append(len(model.score(text, progress=lambda part: begun.set())))\n"
-                "def feed():\n    begun.set(); session.feed(list(text)); got.append(0)\n"
-                "for work, used in (feed, session), (score, model):\n"
-                "    thread = threading.Thread(target=work)\n    thread.start()\n    begun.wait()\n"
-                "    __import__('time').sleep(0.02)\n    used.close()\n    thread.join()\n    begun.clear()\n"
+                "def feed():\n    session.feed(list(text)); got.append(0)\n"
+                "for work, used, computes in (feed, session, session._lock.locked), (score, model, begun.is_set):\n"
+                "    thread = threading.Thread(target=work)\n    thread.start()\n"
+                "    while thread.is_alive() and not computes(): time.sleep(0.001)\n"
+                "    time.sleep(0.02)\n    used.close()\n    thread.join()\n"
                 "assert got == [0, 20000], got\n")
         self.assertEqual(python(code).stderr, "")
 
@@ -399,8 +400,8 @@ class LibraryTest(unittest.TestCase):
         code = ("import lamemo, os, signal, threading, time\n"
                 f"m = lamemo.Model({MODEL!r}, threads=1)\n"
                 "def later(): time.sleep(0.3); os.kill(os.getpid(), signal.SIGINT)\n"
-                "threading.Thread(target=later).start(); begin = time.time()\n"
-                f"try:\n    {call}\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
+                "begin = time.time()\n"
+                f"try:\n    threading.Thread(target=later).start(); {call}\nexcept KeyboardInterrupt:\n    print('interrupted')\n"
                 "assert time.time() - begin < 60; print(len(m('x', max_tokens=3).tokens))")
         done = python(code)
         self.assertEqual((done.stdout, done.stderr), ("interrupted\n3\n", ""))
