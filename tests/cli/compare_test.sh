@@ -76,9 +76,7 @@ stop() {
         xl no-interpolation long=compressive:mem_len=12 > "$out" 2> "$err" &
     pid=$!
     await "$2/long-s1/metrics.jsonl"
-    kill "-$1" $pid 2> "$work/.kill" || true
-    code=0
-    wait $pid || code=$?
+    halt "$1" $pid
 }
 for how in TERM:143 INT:130; do
     stop "${how%%:*}" "$work/${how%%:*}"

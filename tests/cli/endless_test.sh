@@ -77,8 +77,12 @@ cmp corpus/train.bin piped/train.bin || fail "another text through a pipe"
 # shellcheck disable=SC2043
 for command in "report text.pipe" "prepare --out new text.pipe" "generate --model run --prompt @text.pipe"; do
     # shellcheck disable=SC2086
-    timeout -s TERM -k 60 0.5 "$program" $command > "$out" 2> "$err" && code=0 || code=$?
-    [ $code -eq 124 ] || fail "$command: exit $code after SIGTERM" # 137: it had to be killed
+    "$program" $command > "$out" 2> "$err" &
+    pid=$!
+    hears $pid
+    sleep 0.3 # it waits, or is about to
+    halt TERM $pid
+    [ $code -eq 143 ] || fail "$command: exit $code after SIGTERM" # 137: it had to be killed
     says "$err" "stopped"
 done
 [ ! -e new ] || fail "a refused command left a folder"

@@ -36,6 +36,31 @@ await() {
     done
 }
 
+# hears PID: waits until the program would answer SIGTERM, which ends it without a word before that, or has ended.
+hears() {
+    tries=0
+    # SigCgt's fourth hexadecimal digit from the end holds bit 14, which is SIGTERM.
+    until [ ! -e "/proc/$1" ] || grep -qE '^(State:.Z|SigCgt:.*[4-7c-f]...$)' "/proc/$1/status" 2> "$work/.kill"; do
+        [ $tries -lt 12000 ] || fail "process $1 does not hear SIGTERM"
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+}
+
+# halt SIGNAL PID: sends it once it is heard; the exit status is in $code.  Who does not leave in two minutes is killed.
+halt() {
+    hears "$2"
+    kill "-$1" "$2" 2> "$work/.kill" || true # it may be done
+    tries=0
+    while kill -0 "$2" 2> "$work/.kill"; do
+        [ $tries -ne 12000 ] || kill -KILL "$2"
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    code=0
+    wait "$2" || code=$?
+}
+
 # says FILE TEXT: the text is somewhere in $out or $err.
 says() {
     grep -qF -e "$2" "$1" || fail "'$2' is not in the output"

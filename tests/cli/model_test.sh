@@ -344,14 +344,13 @@ for words in "generate -p @$work/pipe" "score @$work/pipe" "eval --data $work/pi
     case $words in
         *pipe) exec 9> "$work/pipe" ;; # returns when it was opened for reading
     esac
-    sleep 0.5
-    kill -TERM $pid
-    code=0
-    wait $pid || code=$?
+    hears $pid
+    sleep 0.3 # somewhere in its work; anywhere will do
+    halt TERM $pid
     exec 9>&-
     [ $code -eq 143 ] || fail "$words: exit $code after SIGTERM"
+    says "$err" "stopped"
 done
-says "$err" "stopped"
 
 # A result that is not finite is never printed as one: the model is named, and what is wrong in it.
 # weights FOLDER FLOAT FROM TO: sets the floats FROM .. TO of model.safetensors, counted from its end.

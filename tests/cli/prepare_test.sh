@@ -258,10 +258,7 @@ mkfifo pipe
 pid=$!
 exec 3> pipe
 printf 'some text' >&3
-sleep 0.3
-kill "$pid"
-code=0
-wait "$pid" || code=$?
+halt TERM $pid
 exec 3>&-
 [ "$code" -eq 143 ] || fail "SIGTERM gave exit $code"
 says "$err" "stopped"

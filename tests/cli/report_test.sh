@@ -144,7 +144,7 @@ mkdir "$work/live"
 "$LAMEMO" report "$work/live" --watch --interval 1 --out "$work/live.html" > "$work/.watched" 2> "$work/.watcherr" &
 watcher=$!
 wait_for() { # wait_for FILE TEXT
-    for _ in $(seq 1 300); do
+    for _ in $(seq 1 1200); do
         if grep -qsF -e "$2" "$1"; then return 0; fi
         sleep 0.1
     done

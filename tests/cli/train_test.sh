@@ -133,7 +133,7 @@ says "$err" "missing.json"
 # A reader that goes away, or a closed stream, costs neither the checkpoint nor the files of the run.
 # shellcheck disable=SC2086
 {
-    sleep 0.5 # until there is no reader
+    (trap '' PIPE && while echo; do sleep 0.01; done) 2> "$work/.pipe" || true # until there is no reader
     code=0
     "$LAMEMO" train --out "$work/piped" $small 2>&1 || code=$?
     echo $code > "$work/code"
@@ -150,13 +150,11 @@ same "$work/closed"
 
 # finish_after SIGNAL CODE DIR: sends the signal while it trains, then resumes until it is done.
 finish_after() {
-    code=0
     # shellcheck disable=SC2086
     "$LAMEMO" train --out "$3" $small > "$out" 2> "$err" &
     pid=$!
     await "$3/metrics.jsonl"
-    kill "-$1" $pid 2> "$work/.kill" || true # it may be done
-    wait $pid || code=$?
+    halt "$1" $pid
     [ $code -eq "$2" ] || [ $code -eq 0 ] || fail "SIG$1: exit $code, not $2"
     if [ $code -ne 0 ] && [ "$1" != KILL ]; then
         says "$err" "saved in $3/last; --resume continues"
