@@ -261,6 +261,7 @@ static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
 {
     const double one = (double)a->m * a->n * a->k;
     const int most = omp_get_level() > 0 ? 1 : cpu->threads, dynamic = omp_get_dynamic();
+    const int team = omp_get_max_threads();
     int wrong;
     if (!cpu->checked)
         lam_gemm_check(cpu);
@@ -272,6 +273,8 @@ static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
     else /* 5e5 MACs take 10 us on one thread: not worth waking another */
         wrong = run_blocks(cpu, a, one * a->batch < 5e5 ? 1 : most);
     omp_set_dynamic(dynamic);
+    if (omp_get_max_threads() != team) /* LLVM does not forget multiply's 1 within `omp teams` */
+        omp_set_num_threads(team);
     if (wrong)
         snprintf(cpu->broken, sizeof cpu->broken, "a GEMM failed (out of memory?)");
 }
