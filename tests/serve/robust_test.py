@@ -17,6 +17,7 @@ import unittest
 BUILD = os.path.abspath(sys.argv[1])
 os.environ["LAMEMO"] = os.path.join(BUILD, "lamemo")
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("ASAN_OPTIONS", "quarantine_size_mb=8")  # the memory of a server is measured below
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
