@@ -232,7 +232,7 @@ static void store_keys(const lam_attn *a, float *out, const float *in)
 static void warm(bwd *w, const lam_attn *a, int next_b, int next_h)
 {
     const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
-    w->warm = (lam_warm){.n = 0};
+    w->warm = (lam_warm){.each = LAM_WARM_HEADS};
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->dk, a->ldk, w->in.b, w->in.h), keys);
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->dvalue, a->ldk, w->in.b, w->in.h), keys);
     if (next_h >= a->H)

@@ -54,7 +54,7 @@ static void pack(fwd *w, const lam_attn *a, int b, int h)
 static void warm(fwd *w, const lam_attn *a, int b, int h)
 {
     const lam_span keys = lam_attn_all_keys(a), queries = {0, a->queries};
-    w->warm = (lam_warm){.n = 0};
+    w->warm = (lam_warm){.each = LAM_WARM_HEADS};
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->k, a->ldk, b, h), keys);
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->value, a->ldk, b, h), keys);
     lam_warm_add(&w->warm, lam_pack_source_head(a, a->q, a->ldq, b, h), queries);

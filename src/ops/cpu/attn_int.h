@@ -14,7 +14,11 @@
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/philox.h"
 
-enum { LAM_ROW_QUERIES = 2 }; /* up to here packing keys costs more than it saves */
+enum {
+    LAM_ROW_QUERIES = 2, /* up to here packing keys costs more than it saves */
+    LAM_WARM_HEADS =
+        6 /* rows a tile asks for: with two, the list of a head was half done when its tiles were */
+};
 
 /* How many of the device's threads are worth waking for `tasks` tasks of products * K multiply-adds
  * a visible pair in all. */

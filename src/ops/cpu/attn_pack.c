@@ -90,25 +90,33 @@ lam_pack_source lam_pack_source_pos(const lam_attn *a, int h)
         .base = base + (size_t)(a->r_rows - 1) * a->ldr, .step = -(ptrdiff_t)a->ldr, .K = a->K};
 }
 
+/* The first and the last query that sees a key; the same ones when none does.  The ends of what queries see move one way
+ * only, so these two tell all. */
+static lam_span outer_queries(const lam_attn *a)
+{
+    lam_span x = {0, a->queries - 1};
+    lam_span first = lam_attn_sees(a, x.lo), last = lam_attn_sees(a, x.hi);
+    while (x.lo < x.hi && first.lo == first.hi)
+        first = lam_attn_sees(a, ++x.lo);
+    while (x.lo < x.hi && last.lo == last.hi)
+        last = lam_attn_sees(a, --x.hi);
+    return x;
+}
+
 lam_span lam_attn_all_keys(const lam_attn *a)
 {
-    lam_span all = {0, 0};
-    for (int i = 0; i < a->queries; i++)
-        all = lam_span_join(all, lam_attn_sees(a, i));
-    return all;
+    const lam_span i = outer_queries(a), first = lam_attn_sees(a, i.lo),
+                   last = lam_attn_sees(a, i.hi);
+    return first.lo == first.hi ? (lam_span){0, 0} : (lam_span){first.lo, last.hi};
 }
 
 lam_span lam_attn_all_pos(const lam_attn *a)
 {
-    lam_span all = {0, 0};
-    if (!a->r && !a->rbias)
-        return all;
-    for (int i = 0; i < a->queries; i++) {
-        const lam_span key = lam_attn_sees(a, i);
-        const int to_p = lam_attn_pzero(a) - i;
-        all = lam_span_join(all, (lam_span){key.lo + to_p, key.hi + to_p});
-    }
-    return all;
+    const lam_span i = outer_queries(a), first = lam_attn_sees(a, i.lo),
+                   last = lam_attn_sees(a, i.hi);
+    if ((!a->r && !a->rbias) || first.lo == first.hi)
+        return (lam_span){0, 0};
+    return (lam_span){lam_attn_pzero(a) - i.hi + last.lo, lam_attn_pzero(a) - i.lo + first.hi};
 }
 
 void lam_pack_rbias(float *out, const lam_attn *a, int h)
