@@ -16,7 +16,8 @@ typedef struct lam_cpu_dev {
     int threads; /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
-    float *copies;    /* owned: of gemm.c, for each thread; NULL before the first reserve() */
+    float
+        *copies; /* owned: of operands of GEMMs, for each thread; NULL before the first reserve() */
     int has_room;     /* for threads and kernels: was asked */
     int checked;      /* the GEMM library was (gemm_check.c) */
     char broken[128]; /* sticky: why GEMMs cannot go on, for sync() to report; "" while they can */
@@ -58,6 +59,5 @@ size_t lam_cpu_rowwise_scratch(const lam_work *largest);
 #define LAM_CPU_OP(name, argument) void lam_cpu_##name(lam_dev *dev, const argument *a);
 LAM_KERNEL_OPS(LAM_CPU_OP)
 #undef LAM_CPU_OP
-void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a); /* the second half of gemm */
 
 #endif

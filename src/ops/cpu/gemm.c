@@ -1,12 +1,12 @@
-/* cpu/gemm.c -- matrix products by oneDNN, or by any CBLAS where that is missing.
+/* cpu/gemm.c -- matrix products by our own tiles, by oneDNN, or by any CBLAS where that is missing.
  *
- * The library multiplies on one thread; the threads are ours.  Each has a block of C, or whole products of a batch.
+ * The library multiplies on one thread; the threads are ours.  Each has a block of C, or whole products of a batch, and does
+ * with it what ops/gemm.h fuses behind the product (gemm_finish.c).
  * oneDNN's own division lost a quarter of two threads' speed where k is large (it cuts k), starts a team for each
  * product of a sum, and left parts of C unwritten where OpenMP started fewer threads than it had said.
- * What ops/gemm.h fuses behind the product (bias, ReLU, dropout) is done here in one pass over C.  Only call_library()
- * knows which library there is.  A few rows, and whatever is narrow, goes another way (gemv.h). */
+ * Only call_library() knows which library there is.  A few rows, and whatever is narrow, goes another way (gemv.h). */
+#include "ops/cpu/gemm_int.h"
 #include "ops/cpu/gemv.h"
-#include "ops/cpu/philox.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -19,16 +19,8 @@
 #error "ops/cpu needs LAM_HAVE_ONEDNN or LAM_HAVE_CBLAS"
 #endif
 
-/* C = A B + beta C with the layout of `shape`, and m, n, k >= 1 of its own: a block of a product, or some terms. */
-typedef struct product {
-    const lam_gemm *shape;
-    size_t m, n, k, lda, ldb;
-    const float *a, *b;
-    float *c, beta;
-} product;
-
 /* 0, or what went wrong: the libraries allocate buffers of their own. */
-static int call_library(const product *p)
+static int call_library(const lam_product *p)
 {
     const lam_gemm *g = p->shape;
 #if defined(LAM_HAVE_ONEDNN)
@@ -57,9 +49,17 @@ enum { COPIES = 1 }; /* of A; copying B gains nothing here */
 enum { COPIES = 2 };
 #endif
 
+/* Each thread's, for such copies or for those of our own tiles. */
+enum { ROOM = COPIES * COPY > LAM_GEMM_ROOM ? COPIES *COPY : LAM_GEMM_ROOM };
+
 size_t lam_gemm_copies_bytes(int threads)
 {
-    return (size_t)threads * COPIES * COPY * sizeof(float);
+    return (size_t)threads * ROOM * sizeof(float);
+}
+
+static float *own_room(const lam_cpu_dev *dev)
+{
+    return dev->copies + (size_t)omp_get_thread_num() * ROOM;
 }
 
 static size_t smaller(size_t x, size_t y)
@@ -75,12 +75,12 @@ static const float *copy_block(float *to, const float *from, size_t ld, size_t r
 }
 
 /* A product of few terms, with copies of both operands where `to` has room: `bad` tells which. */
-static int multiply_copies(const product *p, float *const to[2], const int bad[2])
+static int multiply_copies(const lam_product *p, float *const to[2], const int bad[2])
 {
     const size_t rows = bad[0] ? BLOCK : p->m, columns = bad[1] ? BLOCK : p->n;
     int wrong = 0;
     for (size_t i = 0; i < p->m; i += rows) {
-        product x = *p;
+        lam_product x = *p;
         x.m = smaller(p->m - i, rows);
         x.a = p->a + i;
         if (bad[0]) {
@@ -103,19 +103,18 @@ static int multiply_copies(const product *p, float *const to[2], const int bad[2
 }
 
 /* By the calling thread alone, one of a team of ours; 0, or what went wrong. */
-static int multiply(const lam_cpu_dev *dev, const product *p)
+static int multiply(const lam_cpu_dev *dev, const lam_product *p)
 {
     const int gradient = p->shape->ta == LAM_FLIP && dev->copies;
     const int bad[2] = {gradient && p->lda % FEW_SETS == 0, gradient && COPIES > 1 &&
                                                                 p->shape->tb == LAM_KEEP &&
                                                                 p->ldb % FEW_SETS == 0};
-    float *const own =
-        bad[0] || bad[1] ? dev->copies + (size_t)omp_get_thread_num() * COPIES * COPY : NULL;
+    float *const own = bad[0] || bad[1] ? own_room(dev) : NULL;
     float *const to[2] = {own, own ? own + (COPIES - 1) * COPY : NULL};
     int wrong = 0;
     omp_set_num_threads(1); /* how both libraries are told; forgotten with the team */
     for (size_t t = 0; t < p->k && (bad[0] || bad[1]); t += TERMS) {
-        product x = *p;
+        lam_product x = *p;
         x.k = smaller(p->k - t, TERMS);
         x.a = p->a + t * p->lda;
         x.b = p->b + (p->shape->tb == LAM_KEEP ? t * p->ldb : t);
@@ -128,51 +127,10 @@ static int multiply(const lam_cpu_dev *dev, const product *p)
 }
 
 /* An empty sum: C = beta C. */
-static void multiply_nothing(const product *p)
+static void multiply_nothing(const lam_product *p)
 {
     for (size_t row = 0; p->beta == 0.0f && row < p->m; row++)
         memset(p->c + row * p->shape->ldc, 0, p->n * sizeof *p->c);
-}
-
-/* n of sixteen columns of one row: drop(relu(c + bias)). */
-LAM_INLINE void finish_strip(float *c, const float *bias, const lam_mask *mask, uint64_t bits,
-                             int relu, size_t n)
-{
-    lam_f16v x = lam_load_n(c, n);
-    if (bias)
-        x = lam_add(x, lam_load_n(bias, n));
-    if (relu)
-        x = lam_max(lam_splat(0.0f), x); /* a NaN stays one */
-    lam_store_n(c, lam_keep16(lam_mul(x, lam_splat(mask->scale)), bits), n);
-}
-
-static void finish_row(float *c, const lam_gemm *g, const lam_mask *mask, size_t row)
-{
-    const size_t width = (size_t)g->n;
-    const uint64_t block = lam_mask_block(row, width);
-    const float *bias = g->bias;
-    uint64_t bits = 0;
-    size_t i = 0;
-    for (; i + LAM_VEC <= width; i += LAM_VEC) {
-        bits = lam_mask_next(mask, bits, block, i);
-        finish_strip(c + i, bias ? bias + i : NULL, mask, bits, g->relu, LAM_VEC);
-    }
-    if (i < width) {
-        bits = lam_mask_next(mask, bits, block, i);
-        finish_strip(c + i, bias ? bias + i : NULL, mask, bits, g->relu, width - i);
-    }
-}
-
-/* `above` counts the rows of earlier products. */
-static void finish(const lam_cpu_dev *dev, float *c, const lam_gemm *g, size_t above)
-{
-    const lam_mask mask = lam_mask_make(&g->drop);
-    if (!g->bias && !g->relu && !mask.on)
-        return;
-    const size_t m = (size_t)g->m;
-#pragma omp parallel for num_threads(lam_cpu_team(dev, m *(size_t)g->n)) schedule(static)
-    for (size_t row = 0; row < m; row++)
-        finish_row(c + row * g->ldc, g, &mask, above + row);
 }
 
 /* ---- who multiplies what ---- */
@@ -195,21 +153,35 @@ static grid grid_of(const lam_gemm *g, int threads)
     return best;
 }
 
-/* Where part i of `parts` begins: on a vector. */
-static size_t cut(int n, int i, int parts)
+/* Where part i of `parts` begins: on a multiple of `unit`. */
+static size_t cut(int n, int i, int parts, size_t unit)
 {
-    return i == parts ? (size_t)n : (size_t)n * (size_t)i / (size_t)parts / LAM_VEC * LAM_VEC;
+    return i == parts ? (size_t)n : (size_t)n * (size_t)i / (size_t)parts / unit * unit;
 }
 
-/* Block `which` of product i of the batch; 0, or what went wrong. */
-static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i, grid blocks, int which)
+/* A GEMM on its way. */
+typedef struct job {
+    lam_cpu_dev *dev;
+    const lam_gemm *g;
+    lam_finish finish;
+    int tiles; /* by our own */
+} job;
+
+/* Block `which` of product i of the batch. */
+static lam_product block_of(const job *x, size_t i, grid blocks, int which)
 {
+    const lam_gemm *a = x->g;
+    const size_t unit = a->h ? x->finish.chunks.size : LAM_VEC; /* a chunk belongs to one thread */
     const int down = which / blocks.across, across = which % blocks.across;
-    const size_t row = cut(a->m, down, blocks.down), col = cut(a->n, across, blocks.across);
-    const product p = {
+    const size_t row = cut(a->m, down, blocks.down, unit);
+    const size_t col = cut(a->n, across, blocks.across, LAM_VEC);
+    return (lam_product){
         .shape = a,
-        .m = cut(a->m, down + 1, blocks.down) - row,
-        .n = cut(a->n, across + 1, blocks.across) - col,
+        .which = i,
+        .row = row,
+        .col = col,
+        .m = cut(a->m, down + 1, blocks.down, unit) - row,
+        .n = cut(a->n, across + 1, blocks.across, LAM_VEC) - col,
         .k = (size_t)a->k,
         .lda = a->lda,
         .ldb = a->ldb,
@@ -217,47 +189,68 @@ static int run(const lam_cpu_dev *dev, const lam_gemm *a, size_t i, grid blocks,
         .b = (const float *)a->b + i * a->step_b + (a->tb == LAM_KEEP ? col : col * a->ldb),
         .c = (float *)a->c + i * a->step_c + row * a->ldc + col,
         .beta = a->step_c == 0 && i > 0 ? 1.0f : (float)a->beta};
-    if (p.m == 0 || p.n == 0)
+}
+
+/* One block, finished if `last` says that nothing is added to it later; 0, or what went wrong. */
+static int run(const job *x, const lam_product *p, int last)
+{
+    int wrong = 0;
+    if (p->m == 0 || p->n == 0)
         return 0;
-    if (p.k == 0)
-        multiply_nothing(&p);
+    if (p->k == 0)
+        multiply_nothing(p);
     else
-        return multiply(dev, &p);
-    return 0;
+        wrong = multiply(x->dev, p);
+    if (last && x->finish.some)
+        lam_finish_rows(&x->finish, p, 0, p->m, 0, p->n);
+    return wrong;
+}
+
+/* The same block of products i to end - 1, by the calling thread; 0, or what went wrong. */
+static int run_products(const job *x, size_t i, size_t end, grid blocks, int which)
+{
+    static const lam_finish nothing;
+    const lam_gemm *g = x->g;
+    const int alike = g->step_b == 0 && g->step_c != 0; /* B is copied once for all of them */
+    int wrong = 0;
+    for (size_t step = 1; i < end; i += step) {
+        const lam_product p = block_of(x, i, blocks, which);
+        const int last = g->step_c != 0 || i + 1 == (size_t)g->batch;
+        step = x->tiles && alike ? end - i : 1;
+        if (!x->tiles)
+            wrong |= run(x, &p, last);
+        else if (p.m > 0 && p.n > 0)
+            lam_gemm_tiles(&p, step, own_room(x->dev), last ? &x->finish : &nothing);
+    }
+    return wrong;
 }
 
 /* All products, each cut into blocks. */
-static int run_blocks(const lam_cpu_dev *cpu, const lam_gemm *a, int threads)
+static int run_blocks(const job *x, int threads)
 {
-    const size_t batch = (size_t)a->batch, last = batch - 1;
     int wrong = 0;
 #pragma omp parallel num_threads(threads) reduction(| : wrong)
-    {
-        const grid blocks = grid_of(a, omp_get_num_threads());
-        for (size_t i = 0; i < batch; i++)
-            wrong |= run(cpu, a, i, blocks, omp_get_thread_num());
-    }
-    for (size_t i = a->step_c == 0 ? last : 0; i < batch; i++)
-        finish(cpu, (float *)a->c + i * a->step_c, a, a->step_c == 0 ? 0 : i * (size_t)a->m);
+    wrong |= run_products(x, 0, (size_t)x->g->batch, grid_of(x->g, omp_get_num_threads()),
+                          omp_get_thread_num());
     return wrong;
 }
 
 /* Many small products, Muon's say, whole. */
-static int run_whole(const lam_cpu_dev *cpu, const lam_gemm *a, int threads)
+static int run_whole(const job *x, int threads)
 {
-    const size_t batch = (size_t)a->batch;
+    const size_t batch = (size_t)x->g->batch;
     int wrong = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(| : wrong)
-    for (size_t i = 0; i < batch; i++) {
-        wrong |= run(cpu, a, i, (grid){1, 1}, 0);
-        finish(cpu, (float *)a->c + i * a->step_c, a, i * (size_t)a->m);
+#pragma omp parallel num_threads(threads) reduction(| : wrong)
+    {
+        const size_t all = (size_t)omp_get_num_threads(), own = (size_t)omp_get_thread_num();
+        wrong |= run_products(x, batch * own / all, batch * (own + 1) / all, (grid){1, 1}, 0);
     }
     return wrong;
 }
 
 /* Inside a team of the host GEMMs run on one thread.  OpenMP's settings are the host's; of these, only that which would
  * let the number of threads change from call to call is put aside. */
-static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
+static void run_by_blocks(lam_cpu_dev *cpu, const lam_gemm *a)
 {
     const double one = (double)a->m * a->n * a->k;
     const int most = omp_get_level() > 0 ? 1 : cpu->threads, dynamic = omp_get_dynamic();
@@ -267,14 +260,16 @@ static void run_by_library(lam_cpu_dev *cpu, const lam_gemm *a)
         lam_gemm_check(cpu);
     if (cpu->broken[0] || a->batch == 0)
         return;
+    const job x = {cpu, a, lam_finish_make(cpu, a), cpu->copies && lam_gemm_tiles_take(a)};
     omp_set_dynamic(0);
     if (a->step_c != 0 && a->batch >= 2 * cpu->threads && one < 3e7)
-        wrong = run_whole(cpu, a, most);
+        wrong = run_whole(&x, most);
     else /* 5e5 MACs take 10 us on one thread: not worth waking another */
-        wrong = run_blocks(cpu, a, one * a->batch < 5e5 ? 1 : most);
+        wrong = run_blocks(&x, one * a->batch < 5e5 ? 1 : most);
     omp_set_dynamic(dynamic);
     if (omp_get_max_threads() != team) /* LLVM does not forget multiply's 1 within `omp teams` */
         omp_set_num_threads(team);
+    lam_finish_sums(&x.finish, a);
     if (wrong)
         snprintf(cpu->broken, sizeof cpu->broken, "a GEMM failed (out of memory?)");
 }
@@ -289,9 +284,5 @@ void lam_cpu_gemm(lam_dev *dev, const lam_gemm *a)
     else if (a->k > 0 && (a->b_class != LAM_ACT || a->c_class == LAM_HALF))
         lam_gemm_narrow(dev, a);
     else
-        run_by_library(lam_cpu(dev), a);
-    if (a->h) {
-        const lam_relu_bwd back = lam_gemm_back(a);
-        lam_cpu_relu_bwd(dev, &back);
-    }
+        run_by_blocks(lam_cpu(dev), a);
 }

@@ -20,7 +20,7 @@ enum {
 /* A, B and C, in one block of `bytes`. */
 typedef struct trial {
     size_t rows, bytes;
-    float *a, *b, *c; /* [rows][TERMS], [TERMS][COLUMNS], [rows][COLUMNS] */
+    float *a, *b, *c; /* [TERMS][rows], [TERMS][COLUMNS], [rows][COLUMNS] */
 } trial;
 
 /* From the system: whole pages, and nothing of it stays. */
@@ -72,7 +72,7 @@ static int make(trial *t, int threads)
     t->b = t->a + t->rows * TERMS;
     t->c = t->b + TERMS * COLUMNS;
     for (size_t i = 0; i < t->rows * TERMS; i++)
-        t->a[i] = entry(i / TERMS, i % TERMS);
+        t->a[i] = entry(i / t->rows, i % t->rows);
     for (size_t i = 0; i < TERMS * COLUMNS; i++)
         t->b[i] = entry(i / COLUMNS, i % COLUMNS);
     for (size_t i = 0; i < t->rows * COLUMNS; i++)
@@ -86,7 +86,7 @@ static size_t wrong_in_row(const trial *t, size_t row)
     size_t wrong = 0;
     for (size_t i = 0; i < TERMS; i++)
         for (size_t col = 0; col < COLUMNS; col++)
-            sum[col] += t->a[row * TERMS + i] * t->b[i * COLUMNS + col];
+            sum[col] += t->a[i * t->rows + row] * t->b[i * COLUMNS + col];
     for (size_t col = 0; col < COLUMNS; col++)
         wrong += !(t->c[row * COLUMNS + col] == sum[col]);
     return wrong;
@@ -98,10 +98,11 @@ static size_t wrong_elements(lam_cpu_dev *cpu, const trial *t)
                         .n = COLUMNS,
                         .k = TERMS,
                         .batch = 1,
+                        .ta = LAM_FLIP, /* which is the library's, whatever our own tiles take */
                         .a = t->a,
                         .b = t->b,
                         .c = t->c,
-                        .lda = TERMS,
+                        .lda = t->rows,
                         .ldb = COLUMNS,
                         .ldc = COLUMNS};
     size_t wrong = 0;

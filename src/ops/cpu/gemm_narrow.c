@@ -103,7 +103,7 @@ static void by_terms(lam_dev *dev, const lam_gemm *g)
 
 void lam_gemm_narrow(lam_dev *dev, const lam_gemm *g)
 {
-    assert(g->drop.p == 0.0 && (g->b_class == LAM_ACT || g->step_b == 0));
+    assert(g->drop.p == 0.0 && !g->h && (g->b_class == LAM_ACT || g->step_b == 0));
     assert(g->c_class != LAM_HALF || (g->tb == LAM_FLIP && !g->bias && !g->relu && g->beta == 0.0));
     if (g->tb == LAM_FLIP)
         by_columns(dev, g);

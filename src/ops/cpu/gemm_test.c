@@ -349,12 +349,71 @@ START_TEST(operands_on_few_cache_sets_are_copied)
 }
 END_TEST
 
+/* By our own tiles (B flipped) and by the library: every edge of rows, columns, terms and panels, added to C or not, in several
+ * products that share B or are summed. */
+START_TEST(every_shape_is_multiplied)
+{
+    static const int sizes[][3] = {{32, 16, 16},    {33, 17, 17},    {150, 31, 41},
+                                   {37, 300, 1030}, {65, 1050, 300}, {256, 64, 64}};
+    const int m = sizes[_i / 8][0], n = sizes[_i / 8][1], k = sizes[_i / 8][2], batch = 3;
+    const int flip = _i % 2, add = _i / 2 % 2, sum = _i / 4 % 2;
+    const size_t ldb = (size_t)(flip ? k : n) + 3, ldc = (size_t)n + 5, lda = (size_t)k + 1;
+    const size_t size_a = (size_t)m * lda, size_b = (size_t)(flip ? n : k) * ldb;
+    const size_t size_c = (size_t)m * ldc, all_c = (size_t)(sum ? 1 : batch) * size_c;
+    float *const a = malloc(((size_t)batch * (size_a + size_b) + 2 * all_c) * sizeof *a);
+    ck_assert_ptr_nonnull(a);
+    float *const b = a + (size_t)batch * size_a, *const c = b + (size_t)batch * size_b;
+    float *const want = c + all_c;
+    lam_dev *dev;
+    must(lam_ops_cpu.open(&dev, &(lam_dev_options){.threads = THREADS}));
+    must(lam_ops_cpu.reserve(dev, &(lam_work){.rows = 1, .width = 1}));
+    for (size_t i = 0; i < (size_t)batch * size_a; i++)
+        a[i] = entry(i);
+    for (size_t i = 0; i < (size_t)batch * size_b; i++)
+        b[i] = entry(3 * i + 1);
+    for (size_t i = 0; i < all_c; i++)
+        c[i] = want[i] = add || i % ldc >= (size_t)n ? entry(i) : NAN;
+    const lam_gemm g = {.m = m,
+                        .n = n,
+                        .k = k,
+                        .batch = batch,
+                        .tb = flip ? LAM_FLIP : LAM_KEEP,
+                        .a = a,
+                        .b = b,
+                        .c = c,
+                        .lda = lda,
+                        .ldb = ldb,
+                        .ldc = ldc,
+                        .step_a = size_a,
+                        .step_b = sum ? size_b : 0,
+                        .step_c = sum ? 0 : size_c,
+                        .beta = add};
+    for (int x = 0; x < batch; x++)
+        for (size_t i = 0; i < (size_t)m * (size_t)n; i++) {
+            const size_t row = i / (size_t)n, col = i % (size_t)n;
+            float *const to = want + (sum ? 0 : (size_t)x * size_c) + row * ldc + col;
+            float s = add || (sum && x > 0) ? *to : 0.0f;
+            for (size_t t = 0; t < (size_t)k; t++)
+                s += a[(size_t)x * size_a + row * lda + t] *
+                     b[(size_t)x * g.step_b + (flip ? col * ldb + t : t * ldb + col)];
+            *to = s;
+        }
+    lam_cpu_gemm(dev, &g);
+    must(lam_ops_cpu.sync(dev));
+    for (size_t i = 0; i < all_c; i++)
+        ck_assert_msg(c[i] == want[i], "element %zu of row %zu", i % ldc, i / ldc);
+    lam_ops_cpu.close(dev);
+    free(a);
+}
+END_TEST
+
 int main(void)
 {
     TCase *const tests = tcase_create("all");
     tcase_add_loop_test(tests, the_library_works_on_one_thread_and_ours_share_the_work, 0,
                         (int)(sizeof situations / sizeof *situations));
     tcase_add_test(tests, a_device_goes_on_when_the_limits_change);
+    tcase_add_loop_test(tests, every_shape_is_multiplied, 0, 6 * 8);
     tcase_add_loop_test(tests, operands_on_few_cache_sets_are_copied, 0, 4);
     tcase_add_test(tests, a_library_that_leaves_a_row_unwritten_is_refused);
     return test_run("ops/cpu/gemm", tests);

@@ -147,7 +147,7 @@ LAM_INLINE void multiply_all(const lam_gemm *g, size_t col, size_t n, const lam_
 int lam_gemv_takes(const lam_gemm *g)
 {
     const int most = g->b_class == LAM_ACT ? 4 : 16;
-    return g->ta == LAM_KEEP && g->tb == LAM_FLIP && g->m <= most && g->drop.p == 0.0 &&
+    return g->ta == LAM_KEEP && g->tb == LAM_FLIP && g->m <= most && g->drop.p == 0.0 && !g->h &&
            g->step_b == 0 && (g->batch == 1 || g->step_c != 0);
 }
 

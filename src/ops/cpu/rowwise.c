@@ -1,4 +1,4 @@
-/* cpu/rowwise.c -- ReLU's gradient, dropout, copies and column sums; LayerNorm is in rowwise_norm.c.
+/* cpu/rowwise.c -- dropout, copies and column sums; LayerNorm is in rowwise_norm.c.
  *
  * ref/rowwise.c says what is computed.  Rows are dealt to threads, and sums over rows are taken, as
  * chunks.h says, so that no bit depends on the number of threads. */
@@ -10,33 +10,6 @@ size_t lam_cpu_rowwise_scratch(const lam_work *largest)
     const size_t one = LAM_MAX_SUMS * lam_line_of((size_t)largest->width);
     const size_t cap = one > LAM_MAX_PARTIAL ? one : LAM_MAX_PARTIAL;
     return (one * LAM_MAX_CHUNKS < cap ? one * LAM_MAX_CHUNKS : cap) * sizeof(float);
-}
-
-/* fwd was h = drop(relu(z + bias)): a positive h is an element that passed both. */
-void lam_cpu_relu_bwd(lam_dev *dev, const lam_relu_bwd *a)
-{
-    const lam_cpu_dev *cpu = lam_cpu(dev);
-    const size_t width = (size_t)a->width, rows = (size_t)a->rows;
-    const float scale = (float)a->scale;
-    const lam_chunks c = lam_chunks_of(rows, 1, width);
-    float *partial = lam_partial_sums(cpu, c, 1, width);
-
-#pragma omp parallel for num_threads(lam_cpu_team(cpu, rows *width)) schedule(static)
-    for (size_t i = 0; i < c.n; i++) {
-        float *sum = partial + i * lam_line_of(width);
-        memset(sum, 0, lam_line_of(width) * sizeof *sum);
-        for (size_t row = i * c.size; row < lam_chunk_end(c, i); row++) {
-            const float *h = (const float *)a->h + row * width;
-            float *dh = (float *)a->dh + row * width;
-#pragma omp simd
-            for (size_t j = 0; j < width; j++) {
-                const float g = h[j] > 0.0f ? scale * dh[j] : 0.0f;
-                dh[j] = g;
-                sum[j] += g;
-            }
-        }
-    }
-    lam_fold(a->dbias, partial, c, 0, 1, width);
 }
 
 static void drop_row(float *out, const float *in, const lam_mask *mask, size_t row, size_t width)
