@@ -75,22 +75,22 @@ static int run_command(const lam_command *command, int argc, char **argv)
     return code;
 }
 
-/* How long threads spin before they sleep, for commands that compute token by token: their threads meet every 50 us.
- * NULL: another command. */
+/* How long threads spin before they sleep: turns of libgomp, a thousand of which take 20 us.  Where tokens are computed one by
+ * one, threads meet every 50 us.  In training most waits are for a thread that is nearly done.  NULL: another command. */
 static const char *spin_count(char **argv)
 {
     const char *command = argv[1] ? argv[1] : "", *what = command[0] && argv[2] ? argv[2] : "";
     if (strcmp(command, "serve") == 0)
         return "5000"; /* some 100 us: between two steps one thread draws the tokens of all texts */
-    return strcmp(command, "generate") == 0 || strcmp(command, "decompress") == 0 ||
-                   (strcmp(command, "bench") == 0 && strcmp(what, "generate") == 0)
-               ? "1000"
-               : NULL;
+    if (strcmp(command, "generate") == 0 || strcmp(command, "decompress") == 0 ||
+        (strcmp(command, "bench") == 0 && strcmp(what, "generate") == 0))
+        return "1000";
+    return strcmp(command, "train") == 0 || strcmp(command, "bench") == 0 ? "300" : NULL;
 }
 
 /* Threads that wait by spinning make a busy machine crawl (a training step took 4 to 16 times as long
  * beside other work); going to sleep and waking up takes as long as a small product.  So they sleep at
- * once, or, when decoding, after some 20 us.  libgomp reads its settings before main(), so we start
+ * once, or after a few us: docs/SPEED.md has what that gains and costs.  libgomp reads its settings before main(), so we start
  * once more, unless the user has chosen. */
 static void wait_asleep(char **argv)
 {
