@@ -39,57 +39,80 @@ static __device__ __forceinline__ float dot(const attn_call &c, const T *x, cons
     return lam_lanes_sum<LANES>(sum);
 }
 
-/* qu = q + u and qv = q + v of one row, rounded to bf16; ok = 0: zeros.  K is a multiple of 8. */
-static __device__ __forceinline__ void biased_row(const attn_call &c, size_t at, const lam_bf16 *q,
-                                                  const lam_f8 &u, const lam_f8 &v, int n, bool ok)
-{
-    lam_f8 x = {}, y = {};
-    if (ok) {
-        const lam_f8 row = lam_load8(q + n);
+/* Eight columns of ROWS rows, from row i0 on, as they lie in memory: all are asked for before one is used.  WHOLE: rows of heads
+ * begin on 16-byte borders and K is a multiple of 8. */
+template <typename T, bool WHOLE>
+struct columns {
+    lam_raw8<T> row[ROWS];
+
+    __device__ __forceinline__ columns(const attn_call &c, lam_view view, size_t ld, size_t col,
+                                       int i0, int n)
+    {
+        const lam_attn &a = c.a;
 #pragma unroll
-        for (int m = 0; m < 8; m++) {
-            x.v[m] = row.v[m] + u.v[m];
-            y.v[m] = row.v[m] + v.v[m];
+        for (int m = 0; m < ROWS; m++) {
+            const T *p = attn_row<const T>(view, ld, (int)blockIdx.z, i0 + m, col) + n;
+            const int left = i0 + m < a.queries ? a.K - n : 0;
+            if (WHOLE)
+                row[m] = lam_ask8(p, left > 0);
+            else
+                lam_store8((T *)&row[m], lam_load8_n(p, left, false));
         }
     }
-    lam_store8(c.qu + at * c.a.K + n, x);
-    lam_store8(c.qv + at * c.a.K + n, y);
-}
+};
 
-static __device__ __forceinline__ void bias_rows(const attn_call &c, int b, int i0, int h)
+/* qu = q + u and qv = q + v of eight columns of ROWS rows, rounded to bf16; zeros behind the last query. */
+static __device__ __forceinline__ void put_biased(const attn_call &c,
+                                                  const columns<lam_bf16, true> &q, size_t line,
+                                                  size_t col, int i0, int n)
 {
     const lam_attn &a = c.a;
-    const size_t col = (size_t)h * a.K, line = ((size_t)b * a.H + h) * c.q_pad;
-    for (int n = 8 * ((int)threadIdx.x % LANES); n < a.K; n += 8 * LANES) {
-        lam_f8 u = {}, v = {};
-        if (a.u)
-            u = lam_load8_n((const float *)a.u + col + n, 8, false);
-        if (a.v)
-            v = lam_load8_n((const float *)a.v + col + n, 8, false);
+    lam_f8 u = {}, v = {};
+    if (a.u)
+        u = lam_load8_n((const float *)a.u + col + n, 8, false);
+    if (a.v)
+        v = lam_load8_n((const float *)a.v + col + n, 8, false);
 #pragma unroll
-        for (int i = i0; i < i0 + ROWS; i++)
-            biased_row(c, line + i, attn_row<const lam_bf16>(a.q, a.ldq, b, i, col), u, v, n,
-                       i < a.queries);
+    for (int m = 0; m < ROWS; m++) {
+        const size_t at = (line + i0 + m) * a.K + n;
+        const lam_f8 row = lam_unpack8(q.row[m]);
+        lam_f8 x = {}, y = {};
+#pragma unroll
+        for (int e = 0; e < 8 && i0 + m < a.queries; e++) {
+            x.v[e] = row.v[e] + u.v[e];
+            y.v[e] = row.v[e] + v.v[e];
+        }
+        lam_store8(c.qu + at, x);
+        lam_store8(c.qv + at, y);
     }
 }
 
 /* ROWS queries of stream blockIdx.z. */
-template <typename T>
+template <typename T, bool WHOLE>
 static __device__ void query_rows(const attn_call &c, int item, bool lead)
 {
     const lam_attn &a = c.a;
     const int h = item % a.H, i0 = item / a.H * ROWS, b = (int)blockIdx.z;
     const size_t col = (size_t)h * a.K, line = ((size_t)b * a.H + h) * c.q_pad;
-    float sum[ROWS];
+    const bool biased = WHOLE && sizeof(T) == sizeof(lam_bf16) && c.qu && i0 < c.q_pad;
+    float sum[ROWS] = {};
+    for (int n = 8 * ((int)threadIdx.x % LANES); n < a.K; n += 8 * LANES) {
+        const columns<T, WHOLE> o(c, a.o, a.ldo, col, i0, n), d_o(c, a.d_o, a.ldo, col, i0, n);
+#pragma unroll
+        for (int m = 0; m < ROWS; m++) {
+            const lam_f8 x = lam_unpack8(o.row[m]), y = lam_unpack8(d_o.row[m]);
+#pragma unroll
+            for (int e = 0; e < 8; e++)
+                sum[m] += x.v[e] * y.v[e];
+        }
+        if (biased)
+            put_biased(c, columns<lam_bf16, true>(c, a.q, a.ldq, col, i0, n), line, col, i0, n);
+    }
 #pragma unroll
     for (int m = 0; m < ROWS; m++)
-        sum[m] =
-            dot(c, attn_row<const T>(a.o, a.ldo, b, i0 + m, col),
-                attn_row<const T>(a.d_o, a.ldo, b, i0 + m, col), i0 + m < a.queries, c.aligned);
+        sum[m] = lam_lanes_sum<LANES>(sum[m]);
     if (i0 >= c.q_pad)
         return;
-    if (c.qu)
-        bias_rows(c, b, i0, h);
 #pragma unroll
     for (int m = 0; lead && m < ROWS; m++) {
         const int i = i0 + m;
@@ -136,13 +159,13 @@ static __device__ void distance_row(const attn_call &c, int item, bool lead)
 }
 
 /* y chooses the kind of row. */
-template <typename T>
-static __global__ void __launch_bounds__(THREADS) prepare(const attn_call c)
+template <typename T, bool WHOLE>
+static __global__ void __launch_bounds__(THREADS, 2) prepare(const attn_call c)
 {
     const int item = (int)(blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES);
     const bool lead = threadIdx.x % LANES == 0;
     if (blockIdx.y == 0)
-        query_rows<T>(c, item, lead);
+        query_rows<T, WHOLE>(c, item, lead);
     else if (blockIdx.y == 1)
         key_row<T>(c, item, lead);
     else
@@ -160,8 +183,12 @@ void lam_cuda_attn_prepare(lam_cuda_dev *dev, const attn_call *c)
         kinds = a->r ? 3 : 2;
     }
     const dim3 grid((unsigned)lam_cuda_ceil(rows * a->H, THREADS / LANES), kinds, (unsigned)a->B);
-    lam_cuda_launch(dev, "attn_bwd", dev->bf16 ? prepare<lam_bf16> : prepare<float>,
-                    {grid, THREADS}, *c);
+    const bool whole = c->aligned && a->K % 8 == 0;
+    const auto kernel = dev->bf16 ? whole ? prepare<lam_bf16, true> : prepare<lam_bf16, false>
+                        : whole ? prepare<float, true>
+                                  : prepare<float, false>;
+    assert(!c->qu || (dev->bf16 && whole));
+    lam_cuda_launch(dev, "attn_bwd", kernel, {grid, THREADS}, *c);
 }
 
 /* A thread for each eight columns of each row; rows in x, where a grid has no limit they could reach. */
