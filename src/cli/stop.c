@@ -22,8 +22,8 @@ enum { SAME_WISH_NS = 200000000 };
 static atomic_int stop_signal; /* written in the handler, read by every thread that asks */
 static const char *volatile answer;
 static volatile unsigned patience;
-static struct timespec
-    asked; /* when the first SIGINT, SIGTERM or SIGHUP came; read and written in the handler */
+/* When the first SIGINT, SIGTERM or SIGHUP came; read and written in the handler. */
+static struct timespec asked;
 static char handler_stack[STACK_BYTES];
 
 static sigset_t those_who_ask(void)

@@ -184,7 +184,8 @@ static lam_status wait_for(lam_comm *c, lam_mpi_request *list, int n)
             sched_yield();
             continue;
         }
-        /* The longer it takes, the longer the pauses: other threads may need the core. */
+        /* The longer it takes, the longer the pauses: other threads may need the core.  But a large message may move only
+         * while it is looked after, so each pause is followed by as many looks as the first one. */
         const double now = lam_clock(), pause = (now - since) / 16.0;
         pause_for((long)(1e9 * (pause < SHORT ? SHORT : pause > LONG ? LONG : pause)));
         tries = 0;

@@ -16,8 +16,8 @@ typedef struct lam_cpu_dev {
     int threads; /* >= 1; for num_threads(dev->threads): a team has at most as many, maybe fewer */
     void *scratch; /* LAM_ALIGN-aligned, owned, contents valid within one operation only */
     size_t scratch_bytes;
-    float
-        *copies; /* owned: of operands of GEMMs, for each thread; NULL before the first reserve() */
+    /* Owned: of operands of GEMMs, for each thread; NULL before the first reserve(). */
+    float *copies;
     int has_room;     /* for threads and kernels: was asked */
     int checked;      /* the GEMM library was (gemm_check.c) */
     char broken[128]; /* sticky: why GEMMs cannot go on, for sync() to report; "" while they can */

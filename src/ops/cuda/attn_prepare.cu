@@ -22,16 +22,15 @@ enum {
     ROWS = 4 /* queries of a thread, which share u and v; q_pad is a multiple of it */
 };
 
-/* The dot product of two rows; ok = 0: of nothing. */
+/* The dot product of a row and a vector; ok = 0: of nothing. */
 template <typename T, typename U>
-static __device__ __forceinline__ float dot(const attn_call &c, const T *x, const U *y, bool ok,
-                                            bool y_aligned)
+static __device__ __forceinline__ float dot(const attn_call &c, const T *x, const U *y, bool ok)
 {
     const int K = c.a.K;
     float sum = 0.0f;
     for (int n = 8 * ((int)threadIdx.x % LANES); ok && n < K; n += 8 * LANES) {
         const lam_f8 f = lam_load8_n(x + n, K - n, c.aligned);
-        const lam_f8 g = lam_load8_n(y + n, K - n, y_aligned);
+        const lam_f8 g = lam_load8_n(y + n, K - n, false);
 #pragma unroll
         for (int m = 0; m < 8; m++)
             sum += f.v[m] * g.v[m];
@@ -139,7 +138,7 @@ static __device__ void key_row(const attn_call &c, int item, bool lead)
     const int h = item % a.H, j = item / a.H, b = (int)blockIdx.z;
     const size_t col = (size_t)h * a.K;
     const float sum = dot(c, attn_row<const T>(a.k, a.ldk, b, j, col), (const float *)a.u + col,
-                          j < a.keys && a.u, false);
+                          j < a.keys && a.u);
     if (lead && j < a.keys)
         c.k_bias[((size_t)b * a.H + h) * a.keys + j] = sum;
 }
@@ -152,7 +151,7 @@ static __device__ void distance_row(const attn_call &c, int item, bool lead)
     const size_t col = (size_t)h * a.K;
     const bool ok = row < a.r_rows && blockIdx.z == 0;
     const float sum = dot(c, (const T *)a.r + (size_t)row * a.ldr + col, (const float *)a.v + col,
-                          ok && a.v && a.r, false);
+                          ok && a.v && a.r);
     if (lead && ok)
         c.r_bias[(size_t)h * a.r_rows + row] =
             sum + (a.rbias ? ((const float *)a.rbias)[(size_t)row * a.H + h] : 0.0f);

@@ -43,8 +43,8 @@ struct lam_cuda_dev {
 
     void *scratch; /* contents valid within one operation only; owned */
     size_t scratch_bytes;
-    unsigned *
-        tickets; /* [LAM_CUDA_TICKETS + 1], zero between operations: which block is the last; owned */
+    /* [LAM_CUDA_TICKETS], zero between operations: which block is the last; then one for token.cu.  Owned. */
+    unsigned *tickets;
 
     /* Kernels that were allowed more than 48 KB of shared memory (launch.cu). */
     struct {

@@ -138,8 +138,8 @@ static lam_status cuda_open(lam_dev **out, const lam_dev_options *options)
     /* 0: decoding's kernels do not overlap; 1: those of exact arithmetic do, too, which is not faster. */
     const char *chains = getenv("LAMEMO_PDL");
     dev->chains = chains ? strcmp(chains, "0") != 0 : !options->exact;
-    const char *persistent =
-        getenv("LAMEMO_PERSISTENT"); /* 0: each operation of a token is a kernel */
+    /* 0: each operation of a token is a kernel. */
+    const char *persistent = getenv("LAMEMO_PERSISTENT");
     dev->persistent = !persistent || strcmp(persistent, "0") != 0;
     dev->bf16 = !options->full_prec && !options->exact;
     dev->base.ops = options->exact ? &lam_ops_cuda_exact : &lam_ops_cuda;

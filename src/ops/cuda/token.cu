@@ -49,10 +49,9 @@ struct job {
     };
 };
 
+/* Bytes that a kernel takes.  Old drivers take fewer: table.cu asks for their version. */
 #if CUDART_VERSION >= 12010
-enum {
-    PARAMETERS = 32764
-}; /* bytes that a kernel takes; as old drivers take fewer, table.cu asks for theirs */
+enum { PARAMETERS = 32764 };
 #else
 enum { PARAMETERS = 4096 };
 #endif
@@ -297,8 +296,8 @@ bool lam_cuda_keep_gemv(lam_cuda_dev *dev, const gemv_call *n, bool norm)
     const lam_gemm *g = &n->g;
     if (g->m != 1 || g->c_class != LAM_ACT)
         return false;
-    if (norm && (g->k > ROW ||
-                 n->norm.width % 8 != 0)) /* odd widths: vectors number by number; not faster */
+    /* Vectors of odd widths are read number by number, which is not faster than kernels are. */
+    if (norm && (g->k > ROW || n->norm.width % 8 != 0))
         return false;
     const next_call *before = norm ? NULL : in_front(dev, g);
     const heads joined = before ? heads{before->parts,
